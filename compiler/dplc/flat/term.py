@@ -1,0 +1,287 @@
+"""Flat: the first-order IR.  Functions are named and take and give several values; control is structured; everything
+has a name (A-normal form).  Closures have become data; sizes are gone from types, arrays carry them when running.
+
+A block is a list of bindings and a tuple of results.  Inner blocks see the variables of the outer ones.  Variable names
+are unique within a function.
+
+    fn f(x: f64, n: i64) -> (f64)
+      y = mul x x
+      (r) = for i < n state (s = y) { t = mul s x; yield t }
+      return r
+
+Two conventions about zeros, for derivatives (`ad/`): a value of type Arr or Data that stands for a tangent or cotangent
+may be *null*, meaning zero of whatever shape; only the operations that say so accept null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dpl.source import NOWHERE, Span
+
+# ---- types ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """`bool i8 ... i64 u8 ... u64 f16 f32 f64`"""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Str:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    """Unboxed.  () is unit."""
+
+    items: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arr:
+    """Row-major, `rank` >= 1 dimensions; the element is never itself an Arr (Tup or Data may contain one)."""
+
+    elem: Type
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A boxed sum, declared in `Program.datas`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    elem: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Res:
+    """What the reverse mode at one `Ad` site keeps for its pullback; `ad/` replaces it by a real type
+    (`Program.residuals`)."""
+
+    site: str
+
+
+Type = Num | Str | Tup | Arr | Data | Ref | Res
+BOOL, I64, F64, F32, UNIT, STR = Num("bool"), Num("i64"), Num("f64"), Num("f32"), Tup(()), Str()
+
+
+def is_float(ty: Type) -> bool:
+    return isinstance(ty, Num) and ty.name in ("f16", "f32", "f64")
+
+
+# ---- atoms ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    name: str
+    ty: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number, boolean, string; unit is Const((), UNIT); null is Const(None, ty) of type Arr or Data."""
+
+    value: int | float | bool | str | tuple | None
+    ty: Type
+
+
+Atom = Var | Const
+
+
+# ---- right-hand sides -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A primitive operation (`flat/ops.py` says which there are, their types and effects).
+
+    Scalar rows of the primitive table are operations under their names; given arrays they work elementwise, operands of
+    lower rank lifted over the leading dimensions.  `attrs` holds static data, as (name, value) pairs."""
+
+    op: str
+    args: tuple[Atom, ...]
+    attrs: tuple[tuple[str, object], ...] = ()
+    span: Span = NOWHERE
+
+    def attr(self, name: str, default=None):
+        return dict(self.attrs).get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    fn: str
+    args: tuple[Atom, ...]
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Ad:
+    """A derivative still to be taken, of the *last* argument of `fn` (which gives one value); the other arguments (what
+    a closure captured) are constants.
+
+    jvp: args = (captured ..., x, dx), binds (y, dy); dx and dy have the types of x and y.
+    vjp: args = (captured ..., x), binds (y, residual : Res(site)).
+    pullback: args = (residual, dy), binds (dx); `fn` is that of the vjp of the same site."""
+
+    mode: Literal["jvp", "vjp", "pullback"]
+    fn: str
+    args: tuple[Atom, ...]
+    site: str
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class TupMake:
+    items: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TupGet:
+    tup: Atom
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConMake:
+    """A value of a Data type: constructor number `tag`, with its payload (None for a nullary one)."""
+
+    data: str
+    tag: int
+    arg: Atom | None
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    cond: Atom
+    then: Block
+    else_: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One arm of a Switch: `payload` is bound to the constructor's argument (None: not wanted, or nullary)."""
+
+    tag: int
+    payload: Var | None
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """By the constructor of a Data value, or by the value of an integer (then `tag` is that value).  `default` may be
+    None when the cases are all there are."""
+
+    scrutinee: Atom
+    cases: tuple[Case, ...]
+    default: Block | None
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`state` starts as `inits`, becomes the body's results for `index` = 0 .. count - 1; binds the last state.
+
+    With `collect` = k > 0 the body gives k results more, which are kept: binds also one array of their tuples (type
+    Arr(Tup(...), 1), a 1-tuple included), of length `count`."""
+
+    index: Var
+    count: Atom
+    state: tuple[Var, ...]
+    inits: tuple[Atom, ...]
+    body: Block
+    collect: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """As For, while `cond` (a block giving one boolean, over the state) holds; the kept array's length is the number of
+    steps."""
+
+    state: tuple[Var, ...]
+    inits: tuple[Atom, ...]
+    cond: Block
+    body: Block
+    collect: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Arrays of the body's results, for `index` = 0 .. count - 1; binds one array for each result (a result that is an
+    array of rank k gives one of rank k + 1; inner shapes must agree: a run-time error otherwise)."""
+
+    index: Var
+    count: Atom
+    body: Block
+    span: Span = NOWHERE
+
+
+Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    vars: tuple[Var, ...]
+    rhs: Rhs
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    binds: tuple[Bind, ...]
+    results: tuple[Atom, ...]
+
+
+# ---- programs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DataDecl:
+    """Payload types by tag (None: nullary); `names` of the constructors, for dumps."""
+
+    name: str
+    payloads: tuple[Type | None, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fn:
+    """`label` is what messages call it (`loss`), empty for what the compiler made."""
+
+    name: str
+    params: tuple[Var, ...]
+    results: tuple[Type, ...]
+    body: Block
+    label: str = ""
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True)
+class Program:
+    """`main` takes nothing, gives nothing.  `checkpoints` names functions whose reverse recomputes instead of storing;
+    `rules` gives functions their own derivative: name -> (kind "vjp" or "jvp", name of the rule's function)."""
+
+    fns: dict[str, Fn] = field(default_factory=dict)
+    datas: dict[str, DataDecl] = field(default_factory=dict)
+    residuals: dict[str, Type] = field(default_factory=dict)
+    checkpoints: set[str] = field(default_factory=set)
+    rules: dict[str, tuple[str, str]] = field(default_factory=dict)
+    main: str = "main"
+
+
+class Supply:
+    """Fresh names, passed in to whoever needs them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def fresh(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint.split('.')[0] or 'v'}.{self.count}"

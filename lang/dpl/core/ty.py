@@ -1,0 +1,132 @@
+"""Types as core carries them: resolved, immutable, without inference variables.
+
+`types/` infers with variables of its own and leaves these behind.  Scalars are `Con` without arguments, under their
+canonical names: `i8 ... i64 u8 ... u64 f16 f32 f64 bool string` (`int` is `i64`, `float` is `f64`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A quantified variable, of sort `type`, `size` or `effect`; `name` is unique in its definition."""
+
+    name: str
+    sort: str = "type"
+
+
+@dataclass(frozen=True, slots=True)
+class Con:
+    """A scalar, `list` (1 argument), `ref` (1), or a declared data type or record (its qualified name)."""
+
+    name: str
+    args: tuple[Ty | Size, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    items: tuple[Ty, ...]  # () is unit; never of length 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arr:
+    """An array of `size` elements; `float[n, m]` is Arr(Arr(float, m), n)."""
+
+    elem: Ty
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Fn:
+    """`eff` is PURE, an effect Var, or Ctl(answer type)."""
+
+    arg: Ty
+    eff: Effect
+    result: Ty
+
+
+Ty = Var | Con | Tup | Arr | Fn
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A polynomial in normal form: `const` plus a sum of coefficient * product of names (sorted, with repeats).
+    A name beginning with `?` is a size known only when the program runs."""
+
+    const: int = 0
+    terms: tuple[tuple[tuple[str, ...], int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Ctl:
+    answer: Ty
+
+
+Effect = Pure | Ctl | Var
+PURE = Pure()
+
+UNIT = Tup(())
+BOOL, STRING = Con("bool"), Con("string")
+I64, F64, F32 = Con("i64"), Con("f64"), Con("f32")
+INTS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+FLOATS = ("f16", "f32", "f64")
+
+
+def list_of(elem: Ty) -> Con:
+    return Con("list", (elem,))
+
+
+def substitute(ty, env: dict):
+    """`ty` with variables replaced: `env` maps names to types, Sizes or effects (one name space for the three)."""
+    match ty:
+        case Var(name):
+            return env.get(name, ty)
+        case Con(_, ()) | Pure():
+            return ty
+        case Con(name, args):
+            return Con(name, tuple(substitute(a, env) for a in args))
+        case Tup(items):
+            return Tup(tuple(substitute(t, env) for t in items))
+        case Arr(elem, size):
+            return Arr(substitute(elem, env), substitute(size, env))
+        case Fn(arg, eff, result):
+            return Fn(substitute(arg, env), substitute(eff, env), substitute(result, env))
+        case Ctl(answer):
+            return Ctl(substitute(answer, env))
+        case Size(const, terms):
+            total = {(): const}
+            for names, coefficient in terms:
+                product = {(): coefficient}
+                for name in names:
+                    factor = env.get(name)
+                    factor = as_terms(factor) if isinstance(factor, Size) else {(name,): 1}
+                    product = multiply(product, factor)
+                for key, value in product.items():
+                    total[key] = total.get(key, 0) + value
+            return from_terms(total)
+    raise TypeError(ty)
+
+
+def as_terms(size: Size) -> dict[tuple[str, ...], int]:
+    return {(): size.const, **dict(size.terms)}
+
+
+def from_terms(terms: dict[tuple[str, ...], int]) -> Size:
+    rest = tuple(sorted((k, v) for k, v in terms.items() if k and v))
+    return Size(terms.get((), 0), rest)
+
+
+def multiply(a: dict, b: dict) -> dict:
+    out: dict = {}
+    for ka, va in a.items():
+        for kb, vb in b.items():
+            key = tuple(sorted(ka + kb))
+            out[key] = out.get(key, 0) + va * vb
+    return out

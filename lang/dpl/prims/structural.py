@@ -1,0 +1,87 @@
+"""Rows whose meaning each engine implements by name: arrays, strings, references, derivatives, the outside world.
+
+`'a[?]` in a result is a size known only when the program runs.  Rows marked "varied" take any number of indices; the
+type shown is that for one.
+"""
+
+from __future__ import annotations
+
+from dpl.prims.table import Row
+
+
+def row(name: str, type_: str, doc: str, **more) -> Row:
+    return Row(name, type_, doc, **more)
+
+
+def hidden(name: str, type_: str, doc: str, **more) -> Row:
+    return Row(name, type_, doc, public=False, **more)
+
+
+ARRAYS = (
+    row("length", "'a[n] -> int", "how many elements, over the outermost dimension"),
+    row("range", "int -> int[?]", "0 to n - 1", pure=False),
+    row("zeros", "int -> 's[?] where 's : real, 's : scalar", "n zeros", pure=False),
+    row("ones", "int -> 's[?] where 's : real, 's : scalar", "n ones", pure=False),
+    row("fill", "int -> 'a -> 'a[?]", "n times the same", pure=False),
+    hidden("index", "'a[n] -> int -> 'a", "element at an index; out of bounds is an error (varied)", pure=False),
+    hidden("update", "'a[n] -> 'a -> int -> 'a[n]", "a copy (in place when nobody sees it) with one element changed (varied)", pure=False),
+    hidden("slice", "'a[n] -> int -> int -> 'a[?]", "elements lo to hi - 1 of the outermost dimension", pure=False),
+    hidden("append", "'a -> 'b -> 'c where append 'a 'b 'c", "concatenation of two strings, lists or arrays", op="++"),
+    row("reshape", "'a[n] -> 'b", "the same elements in other dimensions, given by the result's type (varied: in core, the dimensions follow as ints, -1 for one to be computed)", pure=False),
+    row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
+    row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
+    row("sum", "'a[n] -> 'a where 'a : num", "sum over the outermost dimension, left to right; 0 for none"),
+    row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
+    hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c", "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
+)  # fmt: skip
+
+STRINGS = (
+    hidden("string_length", "string -> int", "number of code points"),
+    hidden("string_codes", "string -> int[?]", "its code points"),
+    hidden("string_of_codes", "int[n] -> string", "from code points; an invalid one is an error", pure=False),
+    hidden("string_to_int", "string -> int * bool", "the number, and whether it is one"),
+    hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
+    row("show", "'a -> string", "as print prints it, unabridged"),
+    hidden("format", "string -> 'a -> string", "as show, after a format such as .4f or 8.3e or 5d; bare strings may be padded: 10", pure=False),
+)  # fmt: skip
+
+EFFECTS = (
+    row("print", "'a -> unit", "any value and a newline, to standard output; long arrays and lists abridged", pure=False),
+    row("print_string", "string -> unit", "to standard output, without a newline", pure=False),
+    row("error", "string -> 'a", "stop with a message", pure=False),
+    row("assert", "bool -> unit", "stop unless it holds", pure=False),
+    row("ref", "'a -> 'a ref where 'a : data", "a new reference", pure=False),
+    hidden("deref", "'a ref -> 'a", "the content", op="!", pure=False),
+    hidden("assign", "'a ref -> 'a -> unit", "change the content", op=":=", pure=False),
+    hidden("read_text", "string -> string", "a file's text (UTF-8)", pure=False),
+    hidden("write_text", "string -> string -> unit", "path, text", pure=False),
+    hidden("read_bytes", "string -> u8[?]", "a file's bytes", pure=False),
+    hidden("write_bytes", "string -> u8[n] -> unit", "path, bytes", pure=False),
+    hidden("arg_count", "unit -> int", "how many arguments the program was given", pure=False),
+    hidden("arg", "int -> string", "one of them", pure=False),
+    hidden("time", "unit -> float", "seconds since 1970", pure=False),
+    hidden("env", "string -> string * bool", "an environment variable, and whether it is set", pure=False),
+    hidden("exit", "int -> 'a", "stop with an exit code, output flushed", pure=False),
+    hidden("progress", "string -> unit", "one line on standard error that the next overwrites, when that is a terminal", pure=False),
+)  # fmt: skip
+
+BITCASTS = (
+    hidden("f64_of_bits", "u64 -> f64", "the float with these bits"),
+    hidden("bits_of_f64", "f64 -> u64", "the bits of a float"),
+    hidden("f32_of_bits", "u32 -> f32", "the float with these bits"),
+    hidden("bits_of_f32", "f32 -> u32", "the bits of a float"),
+)
+
+DERIVATIVES = (
+    row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff", "forward mode: value and directional derivative", pure=False),
+    row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff", "reverse mode: value and pullback", pure=False),
+    row("stop_grad", "'a -> 'a", "identity, with derivative zero"),
+    row("checkpoint", "('a -> 'b) -> 'a -> 'b", "the function; when reversed, recomputed inside instead of stored", pure=False),
+    row("with_vjp", "('a -> 'b) -> ('a -> 'b * ('b -> 'a)) -> 'a -> 'b where 'a : diff, 'b : diff", "a function with its own reverse rule", pure=False),
+    row("with_jvp", "('a -> 'b) -> ('a -> 'a -> 'b * 'b) -> 'a -> 'b where 'a : diff, 'b : diff", "a function with its own forward rule", pure=False),
+    hidden("tree_map", "(float -> float) -> 'a -> 'a where 'a : diff", "over every float inside (f32 and f16 by conversion)", pure=False),
+    hidden("tree_map2", "(float -> float -> float) -> 'a -> 'a -> 'a where 'a : diff", "over the floats at the same places of two values of one shape; other leaves from the first", pure=False),
+    hidden("tree_leaves", "'a -> float[?] where 'a : diff", "every float inside, in order"),
+)  # fmt: skip
+
+ROWS = (*ARRAYS, *STRINGS, *EFFECTS, *BITCASTS, *DERIVATIVES)

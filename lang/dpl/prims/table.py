@@ -1,0 +1,108 @@
+"""The table of primitives: one row each.  Both engines read it; it imports nothing of ours.
+
+A row says what a primitive is called, its type in DPL's own syntax (with a `where` clause for what syntax cannot say),
+what it means, how to evaluate it on plain scalars, its derivative, and its lowering for LLVM.
+
+**Types.**  `'a : num` any number or array of numbers, `real` floats or arrays of floats, `scalar` no array, `integer`,
+`data` has equality and order (no functions, no references), `diff` can be differentiated (the same).  `lift 'a 'b 'c`: 'c is the shape of the
+operand of higher rank, the other is lifted; `pow`, `matmul`, `append`, `convert 'a f64 'b` are the rules of those
+operations.
+
+**Derivatives.**  `linear` has one entry for each argument: None (derivative zero), or a rule `(t, args, y) -> value`
+written with Python's operators on `Val`s, linear in `t`.  The contribution of one argument's tangent to the result's
+tangent, and of the result's cotangent to that argument's, are the same expression, as scalar linear maps are their own
+transposes.  Rules use other primitives, so they can be differentiated again.
+
+**Evaluation.**  `eval` takes Python ints, floats, bools; wrapping integers and rounding floats to the row's result
+type is the caller's business.  Rows without `eval` are structural: each engine implements them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    type: str
+    doc: str
+    eval: Callable | None = None
+    linear: tuple[Callable | None, ...] | None = None
+    llvm: str = ""
+    op: str = ""  # the operator it is the meaning of
+    public: bool = True  # in scope everywhere; otherwise only as `Prim.name`, in the standard library
+    pure: bool = True  # no effect, not even an error
+    samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests take slopes; empty: none
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def arity(self) -> int:
+        return arity(self.type)
+
+    @property
+    def elementwise(self) -> bool:
+        return self.eval is not None
+
+
+def arity(type_: str) -> int:
+    """How many arguments a row's type takes: its arrows outside parentheses."""
+    depth = count = 0
+    text = type_.split(" where ")[0]
+    for i, c in enumerate(text):
+        depth += (c in "([") - (c in ")]")
+        count += depth == 0 and text.startswith("->", i)
+    return count
+
+
+class Val:
+    """A value of some engine, dressed so that rules can be written with operators.
+
+    The engine gives `apply(name, *raw) -> raw` (the meaning of a primitive in its world), `literal(number, like) -> raw`
+    (a number of another value's scalar type; it lifts to that value's shape) and `integer(value) -> raw`."""
+
+    __slots__ = ("world", "raw")
+
+    def __init__(self, world, raw) -> None:
+        self.world = world
+        self.raw = raw
+
+    def of(self, other) -> Val:
+        return other if isinstance(other, Val) else Val(self.world, self.world.literal(other, self.raw))
+
+    def call(self, name: str, *others) -> Val:
+        return Val(self.world, self.world.apply(name, self.raw, *(self.of(o).raw for o in others)))
+
+    def __add__(self, o): return self.call("add", o)
+    def __radd__(self, o): return self.of(o).call("add", self)
+    def __sub__(self, o): return self.call("sub", o)
+    def __rsub__(self, o): return self.of(o).call("sub", self)
+    def __mul__(self, o): return self.call("mul", o)
+    def __rmul__(self, o): return self.of(o).call("mul", self)
+    def __truediv__(self, o): return self.call("div", o)
+    def __rtruediv__(self, o): return self.of(o).call("div", self)
+    def __neg__(self): return self.call("neg")
+    def __lt__(self, o): return self.call("lt", o)
+    def __le__(self, o): return self.call("le", o)
+    def __gt__(self, o): return self.call("gt", o)
+    def __ge__(self, o): return self.call("ge", o)
+    def same(self, o): return self.call("eq", o)
+    def both(self, o): return self.call("and", o)
+    def either(self, o): return self.call("or", o)
+    def where(self, cond: Val) -> Val:
+        """self where `cond` holds, exactly 0 elsewhere."""
+        return Val(self.world, self.world.apply("select", cond.raw, self.raw, self.of(0.0).raw))
+
+    def unless(self, cond: Val) -> Val:
+        """Exactly 0 where `cond` holds, self elsewhere."""
+        return Val(self.world, self.world.apply("select", cond.raw, self.of(0.0).raw, self.raw))
+
+    def integer(self, value: int) -> Val:
+        """A scalar `int`."""
+        return Val(self.world, self.world.integer(value))
+
+
+def contribution(world, rule: Callable, t, args: tuple, y):
+    """Apply a derivative rule in an engine's world."""
+    return rule(Val(world, t), tuple(Val(world, a) for a in args), Val(world, y)).raw

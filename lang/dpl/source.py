@@ -1,0 +1,78 @@
+"""Where things stand in a text: sources and spans.  Ground of everything; imports nothing of ours."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Source:
+    """One text that was read: `name` as shown to the user, `text` its contents.
+
+    A source that lies on disk is pickled by its path alone and read again when its text is first wanted,
+    so that cached definitions stay small.
+    """
+
+    __slots__ = ("name", "path", "_text", "_lines")
+
+    def __init__(self, name: str, text: str | None = None, path: Path | None = None) -> None:
+        self.name = name
+        self.path = path
+        self._text = text
+        self._lines: list[int] | None = None
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            try:
+                self._text = self.path.read_text(encoding="utf-8") if self.path else ""
+            except (OSError, UnicodeDecodeError):  # gone since it was cached: messages lose their excerpt, not more
+                self._text = ""
+        return self._text
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The 1-based line and column (in code points) of an offset."""
+        if self._lines is None:
+            self._lines = [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a 1-based line, without its newline."""
+        lines = self.text.split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def __reduce__(self) -> tuple:
+        return Source, (self.name, None if self.path else self._text, self.path)
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a source: offsets in code points, the end exclusive."""
+
+    source: Source
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """From the start of this span to the end of another."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    @property
+    def line(self) -> int:
+        return self.source.position(self.start)[0]
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+
+NOWHERE = Span(Source("<builtin>", ""), 0, 0)
