@@ -1,0 +1,115 @@
+"""flat types -> registers and memory: what values look like to the machine.
+
+A value is a list of LLVM scalars, its *leaves*:
+
+    Num            [v]                              bool is i1 in registers, i8 in memory
+    Arr of rank k  [owner, data, d0 ... d(k-1)]     row-major elements at `data`
+    Str            [owner, data, bytes]             UTF-8, no NUL at the end
+    Data, Ref      [cell]
+    Tup            the leaves of its items          unit has none
+
+LLVM aggregates occur only as the results of functions that give several leaves.
+
+A heap block begins with a header of 16 bytes, {i64 owners, i64 spare}:
+
+    array, string  spare = bytes of room after the header; `owner` points to the header, `data` anywhere inside, so that
+                   rows, slices and reshapes are views; elements are structs of their leaves, naturally aligned
+    constructor    spare = tag; then the payload's leaves as a struct
+    reference      then the content's leaves as a struct
+
+An owner that is null owns nothing: constants of the program, which are never freed.  A null array has all leaves zero
+(an *empty* one has `data` not null); a null Data is a null pointer.  A constructor without payload is the odd pointer
+2 * tag + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from dpl.diagnostics import Bug
+from dplc.flat import term as f
+
+HEADER = 16
+
+SCALARS = {"bool": "i1", "f16": "half", "f32": "float", "f64": "double"} | {
+    f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (8, 16, 32, 64)
+}
+SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
+
+
+def leaves(ty: f.Type) -> tuple[str, ...]:
+    """The LLVM types of a value's leaves, in registers."""
+    match ty:
+        case f.Num(name):
+            return (SCALARS[name],)
+        case f.Str():
+            return ("ptr", "ptr", "i64")
+        case f.Arr(_, rank):
+            return ("ptr", "ptr", *("i64",) * rank)
+        case f.Data() | f.Ref():
+            return ("ptr",)
+        case f.Tup(items):
+            return tuple(leaf for item in items for leaf in leaves(item))
+    raise Bug(f"no layout for {ty}")
+
+
+def memory_type(leaf: str) -> str:
+    return "i8" if leaf == "i1" else leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Leaves in memory: byte offsets in their order, and the size of the whole, a multiple of its alignment."""
+
+    leaves: tuple[str, ...]
+    offsets: tuple[int, ...]
+    size: int
+    align: int
+
+
+def struct(ty: f.Type) -> Struct:
+    """How a value lies in memory, as the element of an array or behind a header."""
+    offsets, end, align = [], 0, 1
+    for leaf in leaves(ty):
+        size = SIZES[memory_type(leaf)]
+        end = -(-end // size) * size
+        offsets.append(end)
+        end += size
+        align = max(align, size)
+    return Struct(leaves(ty), tuple(offsets), -(-end // align) * align, align)
+
+
+def counted(ty: f.Type) -> bool:
+    """Whether a value holds pointers to counted blocks."""
+    match ty:
+        case f.Tup(items):
+            return any(counted(item) for item in items)
+        case f.Num():
+            return False
+    return True
+
+
+def has_nullary(decl: f.DataDecl) -> bool:
+    return any(payload is None for payload in decl.payloads)
+
+
+class Failure(IntEnum):
+    """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
+    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program."""
+
+    NONE = 0
+    EXIT = 1  # a: the status
+    MESSAGE = 2  # text: of `error` and the like; its code stands with the site
+    INDEX = 3  # a: index, b: length
+    SLICE = 4  # a: lo, b: hi
+    NEGATIVE = 5  # a: the size asked for
+    SHAPE = 6  # a, b: two lengths that should agree
+    CHECK = 7  # a: actual, b: expected; what they are of stands with the site
+    DIVIDE = 8  # of integers, by zero
+    DEPTH = 9
+    MEMORY = 10  # a: bytes asked for
+    FILE = 11  # text: path and reason
+    CODE_POINT = 12  # a: what is no code point
+    FORMAT = 13  # text: a format that does not fit
+    EMPTY = 14  # a reduction of nothing
