@@ -1,0 +1,53 @@
+"""Derivatives by every road: forward, reverse, finite differences, first and second order, in both engines.
+
+A program in `gradients/` defines `f : 'a -> float` and a point `x0 : 'a`; this file appends the measurements.
+"""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROGRAMS = sorted((HERE / "gradients").glob("*.dp"))
+
+MEASURE = """
+let _v = Tree.map (fun x -> cos (3.0 * x + 0.5)) x0
+let _h = 1e-5
+let _at s = Tree.axpy s _v x0
+let _slope s = Tree.dot (grad f (_at s)) _v
+do print (snd (jvp f x0 _v))
+do print (_slope 0.0)
+do print ((f (_at _h) - f (_at (-_h))) / (2.0 * _h))
+do print (snd (jvp (fun x -> snd (jvp f x _v)) x0 _v))
+do print (Tree.dot (snd (jvp (grad f) x0 _v)) _v)
+do print (Tree.dot (grad (fun x -> snd (jvp f x _v)) x0) _v)
+do print (Tree.dot (grad (fun x -> Tree.dot (grad f x) _v) x0) _v)
+do print ((_slope _h - _slope (-_h)) / (2.0 * _h))
+"""
+
+
+def close(a: float, b: float, tolerance: float) -> bool:
+    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
+
+
+def measure(dpl, program: Path, engine: str, tmp_path: Path) -> list[float]:
+    text = program.read_text(encoding="utf-8") + MEASURE
+    file = tmp_path / program.name
+    file.write_text(text, encoding="utf-8")
+    run = dpl("run", "--engine", engine, file)
+    assert run.returncode == 0, run.stderr
+    return [float(line) for line in run.stdout.split("\n")[-9:-1]]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_every_road_to_the_derivative(dpl, program: Path, tmp_path: Path) -> None:
+    native = measure(dpl, program, "native", tmp_path)
+    interp = measure(dpl, program, "interp", tmp_path)
+    for a, b in zip(native, interp, strict=True):
+        assert close(a, b, 1e-9), (native, interp)
+    forward, reverse, slope, *second, curvature = native
+    assert close(forward, reverse, 1e-9)
+    assert close(forward, slope, 1e-5), f"finite differences say {slope}, forward {forward}"
+    for road in second:  # forward over forward, forward over reverse, reverse over forward, reverse over reverse
+        assert close(road, second[0], 1e-9), second
+        assert close(road, curvature, 1e-4), f"finite differences say {curvature}, got {second}"

@@ -1,0 +1,67 @@
+"""What all tests share: running the command as a user does, comparing output, and blessing golden transcripts."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHARED = ROOT.parent / "shared"  # more material, used when it is there
+
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|nan)(?![\w])")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="rewrite golden transcripts with what comes out now")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder of the tests' own, shared by all their processes, so that no run depends on what lies about."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "dpl-cache"
+
+
+@pytest.fixture
+def dpl(cache: Path):
+    """`dpl(*args)` runs the command in a process of its own."""
+
+    def run(*args: str | Path, stdin: str = "", timeout: float = 120, cwd: Path = ROOT, **env: str):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
+            "DPL_CACHE": str(cache),
+            "PYTHONIOENCODING": "utf-8",
+            **env,
+        }
+        command = [sys.executable, "-m", "dplc.cli", *map(str, args)]
+        return subprocess.run(
+            command, input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment
+        )
+
+    return run
+
+
+def assert_same_output(got: str, want: str, rel: float = 1e-9) -> None:
+    """Equal texts, except that numbers may differ by a little."""
+    assert NUMBER.sub("#", got) == NUMBER.sub("#", want), f"got:\n{got}\nwant:\n{want}"
+    for a, b in zip(map(float, NUMBER.findall(got)), map(float, NUMBER.findall(want)), strict=True):
+        assert a == b or a != a and b != b or abs(a - b) <= rel * max(abs(a), abs(b), 1.0), f"{a} for {b} in\n{got}"
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest):
+    """`golden(path, text)` compares with the transcript at `path`, or writes it under --bless."""
+
+    def compare(path: Path, text: str) -> None:
+        if request.config.getoption("--bless"):
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no transcript {path}; write it with  pytest --bless"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
