@@ -1,0 +1,40 @@
+"""The command `dpl`: what is typed, to what is done.
+
+Nothing heavy is imported before it is known to be needed: a program that was compiled before runs without the parser,
+the checker and click.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+VERSION = "0.1.0"
+
+
+def main() -> None:
+    """The console script."""
+    from dplc.tools.process import guarded
+
+    sys.exit(guarded(lambda: dispatch(sys.argv[1:])))
+
+
+def dispatch(args: list[str]) -> int:
+    if args and args[0] == "run":
+        from dplc.tools.run import run_from_cache
+
+        code = run_from_cache(args[1:])
+        if code is not None:
+            return code
+    from dplc.tools.commands import cli
+
+    return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("DPL_PROFILE"):  # for the developers of DPL: where does the compiler's own time go?
+        import cProfile
+
+        cProfile.run("main()", os.environ["DPL_PROFILE"])
+    else:
+        main()

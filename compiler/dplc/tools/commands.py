@@ -1,0 +1,133 @@
+"""The verbs of the command, with click.  Each verb's work is in a file of its own."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from dplc.cli import VERSION
+
+
+class Verbs(click.Group):
+    """`dpl model.dp` means `dpl run model.dp`; an unknown verb names the nearest."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        word = args[0]
+        if word not in self.commands:
+            if word.endswith(".dp") or word == "-" or Path(word).exists():
+                return super().resolve_command(ctx, ["run", *args])
+            near = difflib.get_close_matches(word, self.commands, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; the verbs are {', '.join(sorted(self.commands))}"
+            raise click.UsageError(f"there is no verb `{word}`{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        import platform
+        from importlib.metadata import version
+
+        parts = f"llvmlite {version('llvmlite')}, numpy {version('numpy')}, python {platform.python_version()}"
+        click.echo(f"dpl {VERSION} ({parts})")
+        ctx.exit()
+
+
+@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
+              help="Versions of dpl and of what it builds on.")  # fmt: skip
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """DPL: a small ML-like language in which differentiation is first class."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]), default="native", show_default=True,
+                      help="Native code, or the interpreter.")  # fmt: skip
+
+
+@cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@ENGINE
+@click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
+@click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
+@click.option("--check", "verify", is_flag=True, help="Verify the program after every stage of the compiler.")
+@click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
+@click.argument("file", required=False)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
+    """Run a program; `-` is standard input.  ARGS are the program's own."""
+    from dplc.tools.run import run_program
+
+    if (file is None) == (expression is None):
+        if file is None:
+            raise click.UsageError("which FILE?")
+        args, file = (file, *args), None
+    return run_program(file, expression, list(args), **options)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--types", is_flag=True, help="Print the type of every definition.")
+def check(files: tuple[str, ...], types: bool) -> int:
+    """Parse and type-check programs; all errors, not the first only."""
+    from dplc.tools.check import check_files
+
+    return check_files(list(files), types)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
+@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
+def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
+    """Format programs in place (folders: every .dp inside); `-` formats standard input to standard output."""
+    from dplc.tools.fmt import format_paths
+
+    return format_paths(list(paths) or ["."], only_check, diff)
+
+
+@cli.command()
+@click.argument("stage")
+@click.argument("file")
+@click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
+def dump(stage: str, file: str, name: str | None) -> int:
+    """Show the program as it is after STAGE of the compiler (`dpl dump help x` lists the stages)."""
+    from dplc.tools.dump import dump_stage
+
+    return dump_stage(stage, file, name)
+
+
+@cli.group()
+def cache() -> None:
+    """The folder of compiled programs (named by DPL_CACHE)."""
+
+
+@cache.command("dir")
+def cache_dir() -> int:
+    """Print where it is."""
+    from dpl.resources import cache_dir
+
+    click.echo(cache_dir())
+    return 0
+
+
+@cache.command("size")
+def cache_size() -> int:
+    """Print how large it is, in bytes."""
+    from dpl.resources import cache_dir
+
+    click.echo(sum(f.stat().st_size for f in cache_dir().rglob("*") if f.is_file()))
+    return 0
+
+
+@cache.command("clean")
+def cache_clean() -> int:
+    """Empty it."""
+    import shutil
+
+    from dpl.resources import cache_dir
+
+    shutil.rmtree(cache_dir(), ignore_errors=True)
+    return 0

@@ -1,0 +1,117 @@
+"""Running as a process that behaves: exit codes, diagnostics on standard error, a large stack, Ctrl-C.
+
+Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+
+from dpl.diagnostics import Diagnostic, DplError
+
+STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """`work` on a large stack, its failures told and turned into an exit code."""
+    outcome: list[int] = []
+
+    def body() -> None:
+        outcome.append(protected(work))
+
+    threading.stack_size(STACK)
+    sys.setrecursionlimit(10**6)
+    thread = threading.Thread(target=body, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        leave(130, "interrupted")
+    return outcome[0] if outcome else 70
+
+
+def leave(code: int, message: str = "") -> None:
+    """End the process now, whatever other threads do, with output flushed."""
+    try:
+        sys.stdout.flush()
+        if message:
+            print(f"\n{message}", file=sys.stderr)
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def protected(work: Callable[[], int]) -> int:
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except DplError as failure:
+        flush()
+        report(failure.diagnostics)
+        return 1
+    except BrokenPipeError:  # the reader has gone: nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except SystemExit as stop:
+        flush()
+        return stop.code if isinstance(stop.code, int) else 1
+    except MemoryError:
+        flush()
+        report([Diagnostic("R0802", "out of memory")])
+        return 1
+    except Exception as failure:
+        flush()
+        return usage(failure) or internal(failure)
+
+
+def flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        pass
+
+
+def usage(failure: Exception) -> int | None:
+    """click's complaints about the command line: exit code 2."""
+    click = sys.modules.get("click")
+    if click is None:
+        return None
+    if isinstance(failure, click.exceptions.Exit):
+        return failure.exit_code or None
+    if isinstance(failure, click.Abort):
+        return 130
+    if isinstance(failure, click.ClickException):
+        failure.show()
+        return failure.exit_code
+    return None
+
+
+def internal(failure: Exception) -> int:
+    """A bug of ours: say so, keep the details in a file, and tell how to report it."""
+    details = "".join(traceback.format_exception(failure))
+    with tempfile.NamedTemporaryFile("w", prefix="dpl-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(f"dpl {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{details}")
+    first = str(failure).split("\n")[0][:200]
+    print(f"internal error: {type(failure).__name__}: {first}", file=sys.stderr)
+    print("This is a bug in DPL, not in your program.  Please report it, with the program and the details in", file=sys.stderr)
+    print(f"  {file.name}", file=sys.stderr)
+    if os.environ.get("DPL_TRACEBACK"):
+        print(details, file=sys.stderr)
+    return 70
+
+
+def report(diagnostics: list[Diagnostic]) -> None:
+    """Diagnostics to standard error; in colour on a terminal, unless NO_COLOR says otherwise."""
+    from dpl.render import render
+
+    terminal = sys.stderr.isatty()
+    width = os.get_terminal_size(2).columns if terminal else 100
+    color = bool(os.environ.get("FORCE_COLOR")) or terminal and not os.environ.get("NO_COLOR")
+    print("\n\n".join(render(d, width=width, color=color) for d in diagnostics), file=sys.stderr)

@@ -1,0 +1,142 @@
+"""What can go wrong, seen from outside: one clear message, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT
+
+BOTH = pytest.mark.parametrize("engine", ["interp", "native"])
+
+
+def check(run, code: int, *words: str) -> None:
+    assert run.returncode == code, (run.returncode, run.stdout, run.stderr)
+    assert "Traceback" not in run.stderr and "internal error" not in run.stderr
+    for word in words:
+        assert word in run.stderr, run.stderr
+
+
+def run_text(dpl, tmp_path, text: str, *options: str, **more):
+    file = tmp_path / "bad.dp"
+    file.write_text(text, encoding="utf-8")
+    return dpl("run", *options, file, **more)
+
+
+def test_missing_file(dpl) -> None:
+    check(dpl("run", "nowhere.dp"), 1, "nowhere.dp")
+
+
+def test_directory(dpl, tmp_path) -> None:
+    check(dpl("run", tmp_path), 1, "director")
+
+
+def test_binary_file(dpl, tmp_path) -> None:
+    file = tmp_path / "x.dp"
+    file.write_bytes(bytes(range(256)))
+    check(dpl("run", file), 1, "UTF-8")
+
+
+@BOTH
+def test_empty_file(dpl, tmp_path, engine) -> None:
+    run = run_text(dpl, tmp_path, "", "--engine", engine)
+    check(run, 0)
+    assert run.stdout == run.stderr == ""
+
+
+def test_syntax_error(dpl, tmp_path) -> None:
+    check(run_text(dpl, tmp_path, "let x = (1 +\nlet y = 2\n"), 1, "error[E01", "bad.dp:", "^")
+
+
+def test_type_error(dpl, tmp_path) -> None:
+    check(run_text(dpl, tmp_path, 'let x = 1 + "a"\n'), 1, "error[E02", "bad.dp:1:", "^")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("let xs = [1, 2, 3]\nlet rec last i = xs[i + 2]\ndo print (last 3)\n", ("index 5", "length 3", "bad.dp:2:")),
+        ("let xs = [1, 2, 3]\ndo print xs[-1]\n", ("index -1", "length 3")),
+        ("let f a b = a / b\ndo print (f 1 0)\n", ("division by zero", "bad.dp:1:")),
+        ("let f a b = a % b\ndo print (f 1 0)\n", ("division by zero", "bad.dp:1:")),
+        ('do error "no luck"\n', ("no luck", "bad.dp:1:")),
+        ("do assert (1 > 2)\n", ("assert", "bad.dp:1:")),
+        ("let xs = filter (fun x -> x > 5.0) [1.0, 2.0]\ndo print (maximum xs)\n", ("maximum",)),
+        ("let rec f x = 1 + f (x + 1)\ndo print (f 0)\n", ("too deep",)),
+        ("let ys = [1.0, 2.0]\nlet xs = filter (fun x -> x > 0.0) [1.0, 2.0, 3.0]\ndo print (xs + ys)\n", ("3", "2", "bad.dp:3:")),
+        ('do print (Data.read_text "no such file")\n', ("no such file",)),
+        ("do print [for i < 0 - 2 -> i]\n", ("-2",)),
+    ],
+)
+def test_run_time_errors(dpl, tmp_path, engine, text, words) -> None:
+    start = time.time()
+    run = run_text(dpl, tmp_path, 'do print "before"\n' + text.replace("bad.dp:", ""), "--engine", engine, DPL_STACK="256")
+    shifted = [w.replace("bad.dp:2:", "bad.dp:3:").replace("bad.dp:1:", "bad.dp:2:") if "bad.dp:3:" not in w else "bad.dp:4:" for w in words]
+    check(run, 1, "error[R0", *shifted)
+    assert run.stdout == "before\n"
+    assert time.time() - start < 60
+
+
+@BOTH
+def test_exit_code(dpl, tmp_path, engine) -> None:
+    run = run_text(dpl, tmp_path, 'do print "a"\ndo Sys.exit 7\ndo print "b"\n', "--engine", engine)
+    assert (run.returncode, run.stdout, run.stderr) == (7, "a\n", "")
+
+
+@BOTH
+def test_interrupt(tmp_path, cache, engine) -> None:
+    file = tmp_path / "forever.dp"
+    file.write_text('do print "started"\nlet rec f x = f (x + 1)\ndo print (f 0)\n', encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lang'}:{ROOT / 'compiler'}", "DPL_CACHE": str(cache)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dplc.cli", "run", "--engine", engine, str(file)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == "started\n"
+    assert "interrupted" in err and "Traceback" not in err
+
+
+def test_unknown_verb(dpl) -> None:
+    check(dpl("chek", "x.dp"), 2, "check")
+
+
+def test_unknown_option(dpl) -> None:
+    check(dpl("run", "--fast", "x.dp"), 2, "--fast")
+
+
+def test_no_file(dpl) -> None:
+    check(dpl("run"), 2, "FILE")
+
+
+def test_standard_input(dpl) -> None:
+    run = dpl("run", "-", stdin="do print 1\n")
+    assert (run.returncode, run.stdout) == (0, "1\n")
+
+
+def test_corrupt_cache(dpl, tmp_path) -> None:
+    file = tmp_path / "hello.dp"
+    file.write_text('do print "hello"\n', encoding="utf-8")
+    folder = tmp_path / "cache"
+    for _ in range(2):
+        assert dpl("run", file, DPL_CACHE=str(folder)).stdout == "hello\n"
+        for entry in folder.rglob("*"):
+            if entry.is_file():
+                entry.write_bytes(b"not what it was")
+
+
+def test_cache_folder_unusable(dpl, tmp_path) -> None:
+    file = tmp_path / "hello.dp"
+    file.write_text('do print "hello"\n', encoding="utf-8")
+    blocker = tmp_path / "blocker"
+    blocker.write_text("a file, not a folder")
+    run = dpl("run", file, DPL_CACHE=str(blocker / "cache"))
+    assert (run.returncode, run.stdout) == (0, "hello\n"), run.stderr
