@@ -52,7 +52,31 @@ def _powi(x, n: int):
         if n >= 0:
             return pow(x, n) if n < 64 or x in (-1, 0, 1) else pow(x, n, 1 << 64)
         return {1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)  # the quotient 1 / x ** -n, truncated
+    match n:  # multiplied out, as native code does
+        case -1:
+            return _fdiv(1.0, x)
+        case 0:
+            return 1.0
+        case 1:
+            return x
+        case 2:
+            return x * x
+        case 3:
+            return (x * x) * x
+        case 4:
+            return (x * x) * (x * x)
     return _pow(x, float(n))
+
+
+def _hypot(x: float, y: float) -> float:
+    """Scaled by a power of two where squares would leave the range; the same steps in native code."""
+    x, y = abs(x), abs(y)
+    if INF in (x, y):
+        return INF
+    top = x if x >= y else y
+    scale = 2.0**-600 if top > 1e150 else 2.0**600 if top < 1e-150 else 1.0
+    x, y = x * scale, y * scale
+    return math.sqrt(x * x + y * y) / scale
 
 
 def _total(f, nan_at=()):
@@ -145,6 +169,13 @@ def _lgamma(x: float) -> float:
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
+def _factorial(n: int) -> float:
+    product = 1.0
+    for i in range(2, n + 1):
+        product *= i
+    return product
+
+
 def _polygamma(n: int, x: float) -> float:
     """psi^(n)(x) by recurrence to x >= 20 + n and the asymptotic series (Abramowitz & Stegun 6.4.11); reflection is
     replaced by the recurrence, so negative x far from 0 is slow but right.  Poles give NaN."""
@@ -152,7 +183,7 @@ def _polygamma(n: int, x: float) -> float:
         return NAN
     shift = 0.0
     sign = -1.0 if n % 2 == 0 else 1.0
-    factorial = math.gamma(n + 1.0)
+    factorial = _factorial(n)
     while x < 20.0 + n:
         shift += sign * factorial / x ** (n + 1)
         x += 1.0
@@ -161,9 +192,9 @@ def _polygamma(n: int, x: float) -> float:
         for k, b in enumerate(BERNOULLI, 1):
             total -= b / (2 * k * x ** (2 * k))
         return total + shift
-    total = math.gamma(float(n)) / x**n + factorial / (2.0 * x ** (n + 1))
+    total = _factorial(n - 1) / x**n + factorial / (2.0 * x ** (n + 1))
     for k, b in enumerate(BERNOULLI, 1):
-        total += b * math.gamma(2.0 * k + n) / (math.gamma(2.0 * k + 1.0) * x ** (2 * k + n))
+        total += b * _factorial(2 * k + n - 1) / (_factorial(2 * k) * x ** (2 * k + n))
     return sign * total + shift
 
 
@@ -313,7 +344,7 @@ ELEMENTARY = (
           lambda t, a, y: (t * a[1] / (a[0] * a[0] + a[1] * a[1])).unless((a[0] * a[0] + a[1] * a[1]).same(0.0)),
           lambda t, a, y: (-t * a[0] / (a[0] * a[0] + a[1] * a[1])).unless((a[0] * a[0] + a[1] * a[1]).same(0.0)),
           "atan2", (1.0, 2.0), (-1.0, -1.0)),
-    real2("hypot", "sqrt (x * x + y * y), without overflow", math.hypot,
+    real2("hypot", "sqrt (x * x + y * y), without overflow", _hypot,
           lambda t, a, y: (t * (a[0] / y)).unless(y.same(0.0)),
           lambda t, a, y: (t * (a[1] / y)).unless(y.same(0.0)), "hypot", (3.0, 4.0), (-1.0, 0.5)),
     real2("xlogy", "x * log y, and 0 where x is 0", _xlogy, lambda t, a, y: t * log(a[1]),
