@@ -224,7 +224,22 @@ class Build:
     span: Span = NOWHERE
 
 
-Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Elementwise operations fused into one loop (`passes/fuse.py`): `params`, scalars, run over the elements of
+    `inputs`, which are lifted to the highest rank among them; `body` holds scalar operations only.
+
+    Binds a value for each result of the body: `ranks[i]` is the rank that the array of these results is summed down to
+    over its leading dimensions (0: a scalar), or that of the inputs if it is kept whole.  Owns the inputs."""
+
+    params: tuple[Var, ...]
+    inputs: tuple[Atom, ...]
+    body: Block
+    ranks: tuple[int, ...]
+    span: Span = NOWHERE
+
+
+Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build | Map
 
 
 @dataclass(frozen=True, slots=True)
