@@ -185,16 +185,16 @@ def _polygamma(n: int, x: float) -> float:
     sign = -1.0 if n % 2 == 0 else 1.0
     factorial = _factorial(n)
     while x < 20.0 + n:
-        shift += sign * factorial / x ** (n + 1)
+        shift += _fdiv(sign * factorial, _pow(x, n + 1.0))
         x += 1.0
     if n == 0:
         total = math.log(x) - 0.5 / x
         for k, b in enumerate(BERNOULLI, 1):
-            total -= b / (2 * k * x ** (2 * k))
+            total -= b / (2 * k * _pow(x, 2.0 * k))
         return total + shift
-    total = _factorial(n - 1) / x**n + factorial / (2.0 * x ** (n + 1))
+    total = _factorial(n - 1) / _pow(x, float(n)) + factorial / (2.0 * _pow(x, n + 1.0))
     for k, b in enumerate(BERNOULLI, 1):
-        total += b * _factorial(2 * k + n - 1) / (_factorial(2 * k) * x ** (2 * k + n))
+        total += b * _factorial(2 * k + n - 1) / (_factorial(2 * k) * _pow(x, 2.0 * k + n))
     return sign * total + shift
 
 
