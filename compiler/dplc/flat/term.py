@@ -278,16 +278,29 @@ class Fn:
     span: Span = NOWHERE
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A function's own derivative.  The function has parameters (captured ..., x) and gives one value.
+
+    vjp: `fn(captured ..., x) -> (y, k)`, and `pullback(k, dy) -> (dx)` applies what it gave.
+    jvp: `fn(captured ..., x, dx) -> (y, dy)`.
+    Tangents have the types of what they are tangents of; the captured are the same as the function's."""
+
+    kind: Literal["vjp", "jvp"]
+    fn: str
+    pullback: str = ""
+
+
 @dataclass(slots=True)
 class Program:
     """`main` takes nothing, gives nothing.  `checkpoints` names functions whose reverse recomputes instead of storing;
-    `rules` gives functions their own derivative: name -> (kind "vjp" or "jvp", name of the rule's function)."""
+    `rules` gives functions their own derivative."""
 
     fns: dict[str, Fn] = field(default_factory=dict)
     datas: dict[str, DataDecl] = field(default_factory=dict)
     residuals: dict[str, Type] = field(default_factory=dict)
     checkpoints: set[str] = field(default_factory=set)
-    rules: dict[str, tuple[str, str]] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict)
     main: str = "main"
 
 
