@@ -1,0 +1,72 @@
+"""Times the character network in DPL, NumPy and C, side by side on the same text.
+
+    python benchmarks/run.py [TEXT-FILE] [ITERATIONS] [--repeat N]
+
+Each program runs as a process of its own, start-up included, one thread; they take turns, so that a busy machine is
+unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": os.pathsep.join((str(ROOT / "lang"), str(ROOT / "compiler"))),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def commands(folder: Path, text: str, iterations: int) -> dict[str, list[str]]:
+    """What to run, by name."""
+    arguments = [text, str(iterations)]
+    program = str(ROOT / "examples" / "char_rnn.dp")
+    found = {
+        "DPL": [sys.executable, "-m", "dplc.cli", "run", program, *arguments],
+        "NumPy": [sys.executable, str(HERE / "char_rnn_numpy.py"), *arguments],
+    }
+    compiler = shutil.which("cc")
+    if compiler:
+        binary = str(folder / "char_rnn")
+        flags = ["-O3", "-march=native", "-ffast-math"]
+        subprocess.run([compiler, *flags, str(HERE / "char_rnn.c"), "-lm", "-o", binary], check=True)
+        found["C"] = [binary, *arguments]
+    return found
+
+
+def seconds(command: list[str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("text", nargs="?", default=str(ROOT / "examples" / "data" / "shakespeare.txt"))
+    parser.add_argument("iterations", nargs="?", type=int, default=2000)
+    parser.add_argument("--repeat", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        contestants = commands(Path(folder), options.text, options.iterations)
+        times: dict[str, list[float]] = {name: [] for name in contestants}
+        for _ in range(options.repeat):
+            for name, command in contestants.items():
+                times[name].append(seconds(command))
+    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    best = min(medians.values())
+    for name, median in sorted(medians.items(), key=lambda item: item[1]):
+        print(f"{name:6} {median:8.3f} s {median / best:8.1f} x")
+
+
+if __name__ == "__main__":
+    main()
