@@ -1,0 +1,141 @@
+"""flat -> value: a plain evaluator, the oracle of the tests of the passes.
+
+Numbers are Python's, tuples are tuples, null is None; see `Array` and `Cell` for the rest.  What the program prints is
+collected in `Machine.output`; a run-time error is a `Failure`.  Operations are in `interp_ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.flat.interp_ops import Array, Cell, Failure, Outside, apply_op, scalar_row, stack
+
+Env = dict[str, object]
+
+__all__ = ["Array", "Cell", "Failure", "Machine", "run"]
+
+
+def run(program: f.Program) -> str:
+    """What `main` prints."""
+    machine = Machine(program)
+    machine.call(program.main)
+    return "".join(machine.outside.output)
+
+
+@dataclass(slots=True)
+class Machine:
+    program: f.Program
+    outside: Outside = field(default_factory=Outside)
+    steps: int = 0  # bindings evaluated, to measure costs
+
+    def call(self, name: str, *args: object) -> tuple:
+        while True:
+            fn = self.program.fns[name]
+            env: Env = {p.name: a for p, a in zip(fn.params, args, strict=True)}
+            tail = self.tail_call(fn)
+            if tail is None:
+                return self.block(fn.body, env)
+            self.binds(fn.body.binds[:-1], env)
+            name, args = tail.fn, tuple(value(a, env) for a in tail.args)
+
+    def tail_call(self, fn: f.Fn) -> f.Call | None:
+        """The call a function ends in, if it does so at its top level."""
+        match fn.body.binds:
+            case (*_, f.Bind(vars_, f.Call() as call)) if vars_ == fn.body.results:
+                return call
+        return None
+
+    def block(self, block: f.Block, env: Env) -> tuple:
+        self.binds(block.binds, env)
+        return tuple(value(a, env) for a in block.results)
+
+    def binds(self, binds: tuple[f.Bind, ...], env: Env) -> None:
+        for bind in binds:
+            self.steps += 1
+            results = self.rhs(bind, env)
+            for var, result in zip(bind.vars, results, strict=True):
+                env[var.name] = result
+
+    def rhs(self, bind: f.Bind, env: Env) -> tuple:
+        match bind.rhs:
+            case f.Op(_, args):
+                return apply_op(self.outside, bind.rhs, [value(a, env) for a in args], bind.vars)
+            case f.Call(fn, args):
+                return self.call(fn, *(value(a, env) for a in args))
+            case f.Ad(mode, fn):
+                raise Bug(f"flat: {mode} of {fn} is still to be taken")
+            case f.TupMake(items):
+                return (tuple(value(a, env) for a in items),)
+            case f.TupGet(tup, index):
+                return (value(tup, env)[index],)
+            case f.ConMake(_, tag, arg):
+                return (Cell(tag, None if arg is None else value(arg, env)),)
+            case f.If(cond, then, else_):
+                return self.block(then if value(cond, env) else else_, env)
+            case f.Switch():
+                return self.switch(bind.rhs, env)
+            case f.For(index, count, state, inits, body, collect):
+                return self.loop(value(count, env), index, None, state, inits, body, collect, env)
+            case f.While(state, inits, cond, body, collect):
+                return self.loop(None, None, cond, state, inits, body, collect, env)
+            case f.Build(index, count, body):
+                return self.build(index, value(count, env), body, bind.vars, env)
+            case f.Map():
+                return self.map(bind.rhs, env)
+
+    def switch(self, switch: f.Switch, env: Env) -> tuple:
+        scrutinee = value(switch.scrutinee, env)
+        tag = scrutinee.tag if isinstance(scrutinee, Cell) else scrutinee
+        for case in switch.cases:
+            if case.tag == tag:
+                if case.payload is not None:
+                    env[case.payload.name] = scrutinee.payload
+                return self.block(case.body, env)
+        if switch.default is None:
+            raise Bug(f"flat: no case for {tag}")
+        return self.block(switch.default, env)
+
+    def loop(self, count, index, cond, state, inits, body, collect: int, env: Env) -> tuple:
+        values = tuple(value(a, env) for a in inits)
+        kept: list[object] = []
+        step = 0
+        while True:
+            env.update(zip((s.name for s in state), values, strict=True))
+            if step >= count if cond is None else not self.block(cond, env)[0]:
+                return (*values, Array((len(kept),), kept)) if collect else values
+            if index is not None:
+                env[index.name] = step
+            results = self.block(body, env)
+            values = results[: len(results) - collect]
+            if collect:
+                kept.append(results[len(results) - collect :])
+            step += 1
+
+    def build(self, index: f.Var, count: int, body: f.Block, vars_: tuple[f.Var, ...], env: Env) -> tuple:
+        if count < 0:
+            raise Failure("R0702", f"negative count {count}")
+        rows = [self.block(body, env | {index.name: i}) for i in range(count)]
+        return tuple(stack([row[k] for row in rows], var.ty) for k, var in enumerate(vars_))
+
+    def map(self, map_: f.Map, env: Env) -> tuple:
+        def body(*scalars: object) -> tuple:
+            return self.block(map_.body, env | {p.name: s for p, s in zip(map_.params, scalars, strict=True)})
+
+        return fused(body, [value(a, env) for a in map_.inputs], map_.ranks)
+
+
+def fused(body: Callable[..., tuple], inputs: list, ranks: tuple[int, ...]) -> tuple:
+    whole = scalar_row(body, inputs)
+    results = []
+    for k, rank in enumerate(ranks):
+        part = Array(whole.shape, [row[k] for row in whole.items])
+        results.append(part.sum_to(rank))
+    return tuple(results)
+
+
+def value(atom: f.Atom, env: Env):
+    return env[atom.name] if isinstance(atom, f.Var) else atom.value

@@ -1,0 +1,239 @@
+"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops.py` say."""
+
+from __future__ import annotations
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.flat.show import bind_lines, show_type
+from dplc.flat.types import elem_of, of_rank, rank_of, result_types
+
+INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
+
+
+def verify(program: f.Program) -> f.Program:
+    for decl in program.datas.values():
+        for payload in decl.payloads:
+            _Fn(program, decl.name).type(payload if payload is not None else f.UNIT)
+    for name, fn in program.fns.items():
+        if name != fn.name:
+            raise Bug(f"flat: {fn.name} is filed under {name}")
+        _Fn(program, name).function(fn)
+    for name in program.checkpoints:
+        if name not in program.fns:
+            raise Bug(f"flat: checkpoint {name} is no function")
+    for name, rule in program.rules.items():
+        for used in (name, rule.fn, *([rule.pullback] if rule.pullback else [])):
+            if used not in program.fns:
+                raise Bug(f"flat: the rule of {name} names {used}, which is no function")
+    return program
+
+
+class _Fn:
+    """Checks one function: `seen` holds every name bound so far, `scope` the visible ones."""
+
+    def __init__(self, program: f.Program, name: str) -> None:
+        self.program = program
+        self.name = name
+        self.seen: set[str] = set()
+        self.scope: dict[str, f.Type] = {}
+        self.bind_: f.Bind | None = None
+
+    def wrong(self, what: str) -> Bug:
+        at = "\n  " + next(bind_lines(self.bind_)) if self.bind_ else ""
+        return Bug(f"flat: in {self.name}: {what}{at}")
+
+    def expect(self, ok: bool, what: str) -> None:
+        if not ok:
+            raise self.wrong(what)
+
+    # -- names and types ---------------------------------------------------------------------------------------
+
+    def function(self, fn: f.Fn) -> None:
+        self.declare(*fn.params)
+        self.block(fn.body, fn.results)
+
+    def declare(self, *vars_: f.Var) -> None:
+        for var in vars_:
+            self.expect(var.name not in self.seen, f"{var.name} is bound twice")
+            self.type(var.ty)
+            self.seen.add(var.name)
+            self.scope[var.name] = var.ty
+
+    def type(self, ty: f.Type) -> None:
+        match ty:
+            case f.Tup(items):
+                for item in items:
+                    self.type(item)
+            case f.Arr(elem, rank):
+                self.expect(rank >= 1 and not isinstance(elem, f.Arr), f"no array type: {ty}")
+                self.type(elem)
+            case f.Ref(elem):
+                self.type(elem)
+            case f.Data(name):
+                self.expect(name in self.program.datas, f"no data type {name}")
+
+    def atom(self, atom: f.Atom) -> f.Type:
+        match atom:
+            case f.Var(name, ty):
+                self.expect(name in self.scope, f"{name} is not in scope")
+                self.expect(self.scope[name] == ty, f"{name} has type {show_type(self.scope[name])}, not {show_type(ty)}")
+            case f.Const(value, ty):
+                self.expect(_fits(value, ty), f"{value!r} is no constant of type {show_type(ty)}")
+        return atom.ty
+
+    def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
+        self.expect(actual == expected, f"{what} has type {show_type(actual)}, not {show_type(expected)}")
+
+    def all_same(self, actual: tuple[f.Type, ...], expected: tuple[f.Type, ...], what: str) -> None:
+        self.expect(len(actual) == len(expected), f"{what}: {len(actual)} for {len(expected)}")
+        for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+            self.same(a, e, f"{what} {i}")
+
+    # -- blocks and right-hand sides ---------------------------------------------------------------------------
+
+    def block(self, block: f.Block, results: tuple[f.Type, ...] | None, *params: f.Var) -> tuple[f.Type, ...]:
+        outer = self.scope
+        self.scope = dict(outer)
+        self.declare(*params)
+        for bind in block.binds:
+            self.bind_ = bind
+            self.all_same(tuple(v.ty for v in bind.vars), self.rhs(bind), "binding")
+            self.bind_ = bind
+            self.declare(*bind.vars)
+        types = tuple(self.atom(a) for a in block.results)
+        if results is not None:
+            self.all_same(types, results, "result")
+        self.scope = outer
+        return types
+
+    def rhs(self, bind: f.Bind) -> tuple[f.Type, ...]:
+        bound = tuple(v.ty for v in bind.vars)
+        match bind.rhs:
+            case f.Op():
+                return self.op(bind.rhs, bound)
+            case f.Call(fn, args):
+                self.expect(fn in self.program.fns, f"no function {fn}")
+                callee = self.program.fns[fn]
+                self.all_same(tuple(map(self.atom, args)), tuple(p.ty for p in callee.params), "argument")
+                return callee.results
+            case f.Ad():
+                return self.ad(bind.rhs, bound)
+            case f.TupMake(items):
+                return (f.Tup(tuple(map(self.atom, items))),)
+            case f.TupGet(tup, index):
+                ty = self.atom(tup)
+                self.expect(isinstance(ty, f.Tup) and index < len(ty.items), f"no component {index}")
+                return (ty.items[index],)
+            case f.ConMake(data, tag, arg):
+                payload = self.payload(data, tag)
+                self.expect((arg is None) == (payload is None), "a payload too many or missing")
+                if arg is not None:
+                    self.same(self.atom(arg), payload, "payload")
+                return (f.Data(data),)
+            case f.If(cond, then, else_):
+                self.same(self.atom(cond), f.BOOL, "condition")
+                self.block(then, bound)
+                self.block(else_, bound)
+            case f.Switch():
+                self.switch(bind.rhs, bound)
+            case f.For(index, count, state, inits, body, collect):
+                self.same(self.atom(count), f.I64, "count")
+                return self.loop(state, inits, body, collect, index)
+            case f.While(state, inits, cond, body, collect):
+                self.block(cond, (f.BOOL,), *state)
+                for s in state:
+                    self.seen.discard(s.name)
+                return self.loop(state, inits, body, collect)
+            case f.Build(index, count, body):
+                self.same(self.atom(count), f.I64, "count")
+                self.same(index.ty, f.I64, "index")
+                return tuple(of_rank(t, 1) for t in self.block(body, None, index))
+            case f.Map(params, inputs, body, ranks):
+                for param, given in zip(params, map(self.atom, inputs), strict=True):
+                    self.same(param.ty, elem_of(given), "parameter")
+                elems = self.block(body, None, *params)
+                return tuple(of_rank(t, rank) for t, rank in zip(elems, ranks, strict=True))
+        return bound
+
+    def loop(self, state, inits, body: f.Block, collect: int, *index: f.Var) -> tuple[f.Type, ...]:
+        for i in index:
+            self.same(i.ty, f.I64, "index")
+        types = tuple(s.ty for s in state)
+        self.all_same(tuple(map(self.atom, inits)), types, "initial state")
+        results = self.block(body, None, *index, *state)
+        self.all_same(results[: len(results) - collect], types, "next state")
+        kept = results[len(results) - collect :]
+        return (*types, f.Arr(f.Tup(kept), 1)) if collect else types
+
+    def switch(self, switch: f.Switch, bound: tuple[f.Type, ...]) -> None:
+        ty = self.atom(switch.scrutinee)
+        for case in switch.cases:
+            if case.payload is None:
+                self.block(case.body, bound)
+                continue
+            self.expect(isinstance(ty, f.Data), "a payload of what is no data")
+            payload = self.payload(ty.name, case.tag)
+            self.expect(payload is not None, f"constructor {case.tag} has no payload")
+            self.same(case.payload.ty, payload, "payload")
+            self.block(case.body, bound, case.payload)
+        if switch.default is not None:
+            self.block(switch.default, bound)
+
+    def payload(self, data: str, tag: int) -> f.Type | None:
+        self.expect(data in self.program.datas, f"no data type {data}")
+        payloads = self.program.datas[data].payloads
+        self.expect(0 <= tag < len(payloads), f"{data} has no constructor {tag}")
+        return payloads[tag]
+
+    def ad(self, ad: f.Ad, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        self.expect(ad.fn in self.program.fns, f"no function {ad.fn}")
+        fn = self.program.fns[ad.fn]
+        types = tuple(map(self.atom, ad.args))
+        params, (result,) = tuple(p.ty for p in fn.params), fn.results
+        match ad.mode:
+            case "jvp":
+                self.all_same(types, (*params, params[-1]), "argument")
+                return (result, result)
+            case "vjp":
+                self.all_same(types, params, "argument")
+                return (result, f.Res(ad.site))
+            case "pullback":
+                self.all_same(types, (f.Res(ad.site), result), "argument")
+                return (params[-1],)
+
+    def op(self, op: f.Op, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        types = tuple(map(self.atom, op.args))
+        self.operands(op, types)
+        try:
+            results = result_types(op.op, types, dict(op.attrs))
+        except (Bug, KeyError, IndexError) as problem:
+            raise self.wrong(str(problem)) from problem
+        return bound if results is None else results
+
+    def operands(self, op: f.Op, types: tuple[f.Type, ...]) -> None:
+        """What the type of the result alone does not show."""
+        match op.op:
+            case "update":
+                self.same(types[1], of_rank(elem_of(types[0]), rank_of(types[0]) - len(types) + 2), "element")
+            case "concat" | "acc_add" | "dot" | "matmul":
+                self.same(types[1], types[0], "second operand")
+            case "acc_index":
+                k = op.attr("rank")
+                self.same(types[1], of_rank(elem_of(types[0]), k - (len(types) - 2 - k)), "element")
+            case "add" | "sub" | "mul" | "div" | "max" | "min" | "pow":
+                self.same(elem_of(types[1]), elem_of(types[0]), "the elements of the second operand")
+
+
+def _fits(value: object, ty: f.Type) -> bool:
+    match ty:
+        case f.Num("bool"):
+            return isinstance(value, bool)
+        case f.Num(name):
+            return type(value) is (int if name in INTEGERS else float)
+        case f.Str():
+            return isinstance(value, str)
+        case f.Tup(items):
+            return value == () and not items
+        case _:
+            return value is None
