@@ -1,0 +1,14 @@
+"""The middle of the compiler: one pass, one file."""
+
+from __future__ import annotations
+
+from dpl.source import Span
+
+
+class NeedsInterpreter(Exception):
+    """The program uses what native code does not know yet; the driver runs the interpreter instead."""
+
+    def __init__(self, reason: str, span: Span | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span

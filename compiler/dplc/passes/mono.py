@@ -1,0 +1,334 @@
+"""core -> core, one copy per type.
+
+    let twice f x = f (f x)                      twice@1 : (i64 -> i64) -> i64 -> i64
+    do print (twice succ 1, twice half 1.0)      twice@2 : (f64 -> f64) -> f64 -> f64
+
+From the items of the program every reachable (definition, types) is copied once, with its types put in; a local
+definition that was generalised becomes one Let for each of its uses' types.  Sizes and effects are erased: an array's
+size is always `ANY`, an arrow's effect always pure.  A variable that nothing determined becomes unit.  Literals are
+converted to their types, scalar constants are put where they are used, and `Extern` becomes functions around
+`Prim("extern", (symbol, argument ...))`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug, DplError
+from dplc.passes import NeedsInterpreter
+
+ANY = t.Size()
+MOST_INSTANCES = 20_000
+
+
+@dataclass(slots=True)
+class Mono:
+    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which they
+    run, are values (with a name) and effects (without)."""
+
+    functions: dict[str, c.Lam] = field(default_factory=dict)
+    calls: dict[str, dict[str, None]] = field(default_factory=dict)
+    items: list[tuple[str, c.Term]] = field(default_factory=list)
+    datas: dict[str, c.Data] = field(default_factory=dict)
+
+
+def monomorphise(program: c.Program, expect: int | None = None) -> Mono:
+    """`expect` asks for the effects of the items and then the expectation of this number (among the Expects)."""
+    return Copier(program).run(expect)
+
+
+@dataclass(slots=True)
+class Local:
+    """A generalised local definition, and the instances asked for so far: types -> suffix of their names."""
+
+    params: tuple[t.Var, ...]
+    span: object
+    instances: dict[tuple[t.Ty, ...], str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Scope:
+    """What type variables stand for, and the generalised local definitions in sight."""
+
+    types: dict[str, t.Ty]
+    locals: dict[str, Local] = field(default_factory=dict)
+    memo: dict[int, t.Ty] = field(default_factory=dict)
+
+
+def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
+    return [i for p, i in zip(params, inst, strict=True) if p.sort == "type"]
+
+
+class Copier:
+    def __init__(self, program: c.Program) -> None:
+        self.program = program
+        self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
+        self.out = Mono(datas={"list": c.LIST, **program.datas})
+        self.instances: dict[tuple[str, tuple[t.Ty, ...]], str] = {}
+        self.constants: dict[str, c.Lit] = {}
+        self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
+        self.interned: dict[t.Ty, t.Ty] = {}
+        self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
+
+    def run(self, expect: int | None) -> Mono:
+        copied: list[c.Def | tuple[str, c.Term]] = []
+        expects = 0
+        for item in self.program.items:
+            match item:
+                case c.Def(name, params, ty, body):
+                    copied.append(item)
+                    if not isinstance(body, c.Lam) and (isinstance(ty, t.Var) or not any(p.sort == "type" for p in params)):
+                        self.instance(item, tuple(t.UNIT for p in params if p.sort == "type"))
+                case c.Do(body):
+                    copied.append(("", self.term(body, Scope({}))))
+                case c.Expect(_, _, body):
+                    if expects == expect:
+                        copied.append(("expect", self.term(body, Scope({}))))
+                    expects += 1
+        for item in copied:
+            self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
+        return self.out
+
+    # ---- instances --------------------------------------------------------------------------------------------------
+
+    def instance(self, definition: c.Def, types: tuple[t.Ty, ...]) -> str:
+        """The name of a definition's copy at these types, made if need be (depth first, so that the values of the
+        library come out in an order in which they can be evaluated)."""
+        key = (definition.name, types)
+        if (name := self.instances.get(key)) is not None:
+            return name
+        count = len(self.instances)
+        if count > MOST_INSTANCES:
+            raise DplError.at("E0218", f"`{definition.name}` is needed at too many types", definition.body.span,
+                              helps=("a function that calls itself at ever larger types has no finite translation",))
+        name = self.instances[key] = f"{definition.name}@{count}" if types else definition.name
+        names = (p.name for p in definition.params if p.sort == "type")
+        scope = Scope(dict(zip(names, types, strict=True)))
+        if isinstance(definition.body, c.Lam):
+            self.current.append(self.out.calls.setdefault(name, {}))
+            self.out.functions[name] = self.term(definition.body, scope)
+            self.current.pop()
+        else:
+            self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
+            body = self.term(definition.body, scope)
+            self.current.pop()
+            if isinstance(body, c.Lit):
+                self.constants[name] = body
+            elif definition.name in self.defs:
+                self.values.setdefault(definition.name, []).append((name, body))
+            else:
+                self.out.items.append((name, body))
+        return name
+
+    def definition(self, name: str) -> c.Def | None:
+        found = self.defs.get(name)
+        if found is None and name in self.program.library:
+            found = self.program.library[name]
+        return found
+
+    def variable(self, e: c.Var, scope: Scope) -> c.Term:
+        ty = self.ty(e.ty, scope)
+        if (local := scope.locals.get(e.name)) is not None:
+            key = tuple(self.ty(i, scope) for i in type_arguments(local.params, e.inst))
+            return c.Var(e.span, ty, e.name + local.instances.setdefault(key, f"@{len(local.instances)}"))
+        definition = self.definition(e.name)
+        if definition is None:
+            return c.Var(e.span, ty, e.name)
+        name = self.instance(definition, tuple(self.ty(i, scope) for i in type_arguments(definition.params, e.inst)))
+        if (constant := self.constants.get(name)) is not None:
+            return replace(constant, span=e.span)
+        if self.current:
+            self.current[-1][name] = None
+        return c.Var(e.span, ty, name)
+
+    # ---- types ------------------------------------------------------------------------------------------------------
+
+    def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        found = scope.memo.get(id(ty))
+        if found is None:
+            found = scope.memo[id(ty)] = self.erase(ty, scope)
+        return found
+
+    def erase(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        match ty:
+            case t.Var(name):
+                return scope.types.get(name, t.UNIT)
+            case t.Con(name, args):
+                new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
+            case t.Tup(items):
+                new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Arr(elem, _):
+                new = t.Arr(self.ty(elem, scope), ANY)
+            case t.Fn(arg, _, result):
+                new = t.Fn(self.ty(arg, scope), t.PURE, self.ty(result, scope))
+            case _:
+                raise Bug(f"not a type: {ty}")
+        return self.interned.setdefault(new, new)
+
+    # ---- terms ------------------------------------------------------------------------------------------------------
+
+    def term(self, e: c.Term, scope: Scope) -> c.Term:
+        go = self.term
+        match e:
+            case c.Var():
+                return self.variable(e, scope)
+            case c.Lit(span, ty, value):
+                return literal(span, self.ty(ty, scope), value)
+            case c.Let() | c.LetRec():
+                return self.lets(e, scope)
+            case c.Prim(span, ty, op, args):
+                return c.Prim(span, self.ty(ty, scope), op, tuple([go(a, scope) for a in args]))
+            case c.App(span, ty, fn, arg):
+                return c.App(span, self.ty(ty, scope), go(fn, scope), go(arg, scope))
+            case c.Lam(span, ty, param, body, name):
+                if isinstance(body, c.Lam) and not body.name:  # `let f a b = e`: the inner function goes by the same name
+                    body = replace(body, name=name)
+                return c.Lam(span, self.ty(ty, scope), param, go(body, scope), name)
+            case c.Tuple(span, ty, items):
+                return c.Tuple(span, self.ty(ty, scope), tuple([go(i, scope) for i in items]))
+            case c.Con(span, ty, name, tag, arg):
+                return c.Con(span, self.ty(ty, scope), name, tag, None if arg is None else go(arg, scope))
+            case c.Field(span, ty, record, index):
+                return c.Field(span, self.ty(ty, scope), go(record, scope), index)
+            case c.ArrayLit(span, ty, items):
+                return c.ArrayLit(span, self.ty(ty, scope), tuple([go(i, scope) for i in items]))
+            case c.If(span, ty, cond, then, else_):
+                return c.If(span, self.ty(ty, scope), go(cond, scope), go(then, scope), go(else_, scope))
+            case c.Match(span, ty, scrutinee, arms):
+                return c.Match(span, self.ty(ty, scope), go(scrutinee, scope), tuple([self.arm(a, scope) for a in arms]))
+            case c.For(span, ty, state, init, index, count, body):
+                return c.For(span, self.ty(ty, scope), state, go(init, scope), index, go(count, scope), go(body, scope))
+            case c.While(span, ty, state, init, cond, body):
+                return c.While(span, self.ty(ty, scope), state, go(init, scope), go(cond, scope), go(body, scope))
+            case c.Build(span, ty, index, count, body):
+                return c.Build(span, self.ty(ty, scope), index, go(count, scope), go(body, scope))
+            case c.Check(span, ty, name, body, pairs):
+                done = tuple([(go(a, scope), go(b, scope), what) for a, b, what in pairs])
+                return c.Check(span, self.ty(ty, scope), name, go(body, scope), done)
+            case c.Extern(span, ty, symbol):
+                return external(span, self.ty(ty, scope), symbol)
+            case c.Shift(span) | c.Reset(span):
+                raise NeedsInterpreter("`shift` and `reset`", span)
+        raise Bug(f"not a term: {e}")
+
+    def arm(self, arm: c.Arm, scope: Scope) -> c.Arm:
+        guard = None if arm.guard is None else self.term(arm.guard, scope)
+        return c.Arm(arm.span, self.pattern(arm.pattern, scope), guard, self.term(arm.body, scope))
+
+    def pattern(self, p: c.Pattern, scope: Scope) -> c.Pattern:
+        ty = self.ty(p.ty, scope)
+        match p:
+            case c.PWild():
+                return c.PWild(ty)
+            case c.PVar(_, name):
+                return c.PVar(ty, name)
+            case c.PLit(_, value):
+                return c.PLit(ty, convert(ty, value))
+            case c.PTuple(_, items):
+                return c.PTuple(ty, tuple(self.pattern(i, scope) for i in items))
+            case c.PCon(_, name, tag, arg):
+                return c.PCon(ty, name, tag, None if arg is None else self.pattern(arg, scope))
+            case c.PArray(_, items):
+                return c.PArray(ty, tuple(self.pattern(i, scope) for i in items))
+            case c.PAs(_, inner, name):
+                return c.PAs(ty, self.pattern(inner, scope), name)
+            case c.POr(_, left, right):
+                return c.POr(ty, self.pattern(left, scope), self.pattern(right, scope))
+
+    def lets(self, e: c.Term, scope: Scope) -> c.Term:
+        """A chain of definitions, however long: a generalised one is copied after what follows it, when all the types
+        at which it is used are known."""
+        chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
+        while isinstance(e, c.Let | c.LetRec):
+            if any(p.sort == "type" for p in e.params):
+                local = Local(e.params, e.span)
+                for name in bound(e):
+                    scope.locals[name] = local
+                chain.append((e, local))
+            else:
+                chain.append((e, [self.term(rhs, scope) for rhs in definitions(e)]))
+            e = e.body
+        body = self.term(e, scope)
+        for let, done in reversed(chain):
+            if isinstance(done, Local):
+                body = self.copies(let, done, scope, body)
+            else:
+                body = rebuilt(let, done, "", body)
+        return body
+
+    def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
+        made = []
+        names = [p.name for p in let.params if p.sort == "type"]
+        while len(made) < len(local.instances):
+            types = list(local.instances)[len(made)]
+            if len(made) > MOST_INSTANCES // 20:
+                raise DplError.at("E0218", f"`{bound(let)[0]}` is needed at too many types", let.span)
+            inner = Scope(scope.types | dict(zip(names, types, strict=True)), dict(scope.locals))
+            made.append((local.instances[types], [self.term(rhs, inner) for rhs in definitions(let)]))
+        for suffix, rhs in made:
+            body = rebuilt(let, rhs, suffix, body)
+        return body
+
+
+def bound(let: c.Let | c.LetRec) -> list[str]:
+    return [let.name] if isinstance(let, c.Let) else [name for name, _ in let.bindings]
+
+
+def definitions(let: c.Let | c.LetRec) -> list[c.Term]:
+    return [let.rhs] if isinstance(let, c.Let) else [rhs for _, rhs in let.bindings]
+
+
+def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term) -> c.Term:
+    if isinstance(let, c.Let):
+        return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
+    names = [name + suffix for name in bound(let)]
+    return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
+
+
+def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
+    """Those arguments of a type constructor that are types."""
+    declared = datas.get(name)
+    return list(args) if declared is None or not args else type_arguments(declared.params, args)
+
+
+def external(span, ty: t.Ty, symbol: str) -> c.Term:
+    params: list[c.Term] = []
+    result = ty
+    while isinstance(result, t.Fn):
+        params.append(c.Var(span, result.arg, f"x{len(params)}"))
+        result = result.result
+    body: c.Term = c.Prim(span, result, "extern", (c.Lit(span, t.STRING, symbol), *params))
+    for param in reversed(params):
+        body = c.Lam(span, t.Fn(param.ty, t.PURE, body.ty), param.name, body, symbol)
+    return body
+
+
+# ---- literals -------------------------------------------------------------------------------------------------------
+
+
+def literal(span, ty: t.Ty, value: c.Value) -> c.Lit:
+    if not isinstance(ty, t.Con):  # a number that nothing determined
+        ty = t.F64 if isinstance(value, float) else t.I64
+    return c.Lit(span, ty, convert(ty, value))
+
+
+def convert(ty: t.Ty, value: c.Value) -> c.Value:
+    """A literal as a value of its type: `1` at f64 is 1.0, `0.1` at f32 the nearest f32."""
+    name = ty.name if isinstance(ty, t.Con) else ""
+    if name in t.INTS:
+        bits = int(name[1:])
+        whole = int(value) & (1 << bits) - 1
+        return whole - (1 << bits) if name[0] == "i" and whole >> bits - 1 else whole
+    if name == "f64":
+        return float(value)
+    if name in t.FLOATS:
+        code = "<f" if name == "f32" else "<e"
+        try:
+            return struct.unpack(code, struct.pack(code, float(value)))[0]
+        except OverflowError:
+            return float("inf") if float(value) > 0 else float("-inf")
+    return value

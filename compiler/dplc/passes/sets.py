@@ -1,0 +1,357 @@
+"""Types with lambda sets: which functions an arrow may be.
+
+After `mono`, a type's arrows carry in the place of their effect the set of functions that may come there:
+
+    (i64 -> i64) * f64 list      (i64 -{fun@3 [f64]}-> i64) * f64 list
+
+meaning: this function is lambda 3, which captured an f64.  Sets are found by unification: where two arrows meet, their
+sets become one.  A data type whose declaration mentions arrows takes sets as further arguments, one for each of them
+(recursive uses within a group of declarations share theirs).  Types without arrows stay as they were, untouched.
+
+A `Set` is a variable while inferring.  A `Ground` set is solved for good: there is one object for each such set, so
+that ground types can be compared and used as keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug
+from dpl.source import NOWHERE, Span
+from dplc.passes.mono import ANY, type_arguments_of
+
+
+@dataclass(slots=True, eq=False)
+class Lambda:
+    """A function's text: what it captures, its parameter and body.  `peers` are the names of functions that its body
+    may use and that are made of the same captures (its own name and those of its group)."""
+
+    id: int
+    label: str
+    span: Span
+    param: str
+    body: c.Term
+    captures: dict[str, t.Ty]
+    arg: t.Ty = t.UNIT
+    result: t.Ty = t.UNIT
+    peers: dict[str, tuple[Lambda, t.Ty]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Pullback:
+    """What a vjp gives besides the value; captures the residual, so its only capture stands for the function's type."""
+
+    id: int
+
+
+Member = Lambda | Pullback
+
+
+@dataclass(slots=True, eq=False)
+class Set:
+    """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been united with another has a `link`.
+    One that is `shared` belongs to a global value: it is the same for all uses of a function that mentions it."""
+
+    members: dict[Member, Collection[t.Ty]] = field(default_factory=dict)
+    link: Set | None = None
+    shared: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Ground:
+    """`boxed`: represented as a Data, as there are several members, or captures contain the set again."""
+
+    id: int
+    boxed: bool
+    members: dict[Member, tuple[t.Ty, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """In a declaration: the data type's set argument of this number."""
+
+    index: int
+
+
+def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
+    effect: Any = functions  # after mono there are no effects; the place is used for the set
+    return t.Fn(arg, effect, result)
+
+
+def root(functions: Any) -> Set:
+    while functions.link is not None:
+        functions = functions.link
+    return functions
+
+
+def is_set(part: object) -> bool:
+    return isinstance(part, Set | Ground | Slot)
+
+
+def rebuild(ty: t.Ty, on_type, on_set) -> t.Ty:
+    """`ty` with its immediate parts replaced."""
+    match ty:
+        case t.Fn(arg, functions, result):
+            return arrow(on_type(arg), on_set(functions), on_type(result))
+        case t.Con(_, ()):
+            return ty
+        case t.Con(name, args):
+            return t.Con(name, tuple([on_set(a) if is_set(a) else on_type(a) for a in args]))
+        case t.Tup(items):
+            return t.Tup(tuple([on_type(i) for i in items]))
+        case t.Arr(elem, size):
+            return t.Arr(on_type(elem), size)
+    raise Bug(f"not a monotype: {ty}")
+
+
+def sets_in(ty: t.Ty) -> Iterator[Any]:
+    """The sets that a type mentions, without those that their members mention."""
+    todo: list[Any] = [ty]
+    while todo:
+        match todo.pop():
+            case t.Fn(arg, functions, result):
+                yield functions
+                todo += (result, arg)
+            case t.Con(_, args):
+                for a in args:
+                    if is_set(a):
+                        yield a
+                    else:
+                        todo.append(a)
+            case t.Tup(items):
+                todo += reversed(items)
+            case t.Arr(elem):
+                todo.append(elem)
+
+
+class Unifier:
+    """Unites sets; remembers nothing else."""
+
+    def types(self, a: t.Ty, b: t.Ty) -> None:
+        if a is b:
+            return
+        match a, b:
+            case t.Fn(a1, s1, r1), t.Fn(a2, s2, r2):
+                self.sets(s1, s2)
+                self.types(a1, a2)
+                self.types(r1, r2)
+            case t.Con(_, args1), t.Con(_, args2):
+                for x, y in zip(args1, args2, strict=True):
+                    if is_set(x):
+                        self.sets(x, y)
+                    else:
+                        self.types(x, y)
+            case t.Tup(items1), t.Tup(items2):
+                for x, y in zip(items1, items2, strict=True):
+                    self.types(x, y)
+            case t.Arr(elem1), t.Arr(elem2):
+                self.types(elem1, elem2)
+            case _:
+                raise Bug(f"these types cannot meet: {a} and {b}")
+
+    def sets(self, a: Any, b: Any) -> None:
+        a, b = root(a), root(b)
+        if a is b:
+            return
+        if len(a.members) < len(b.members):
+            a, b = b, a
+        b.link = a
+        a.shared = a.shared or b.shared
+        for member, captures in b.members.items():
+            known = a.members.setdefault(member, captures)
+            if known is not captures:
+                for x, y in zip(known, captures, strict=True):
+                    self.types(x, y)
+
+
+# ---- data types -----------------------------------------------------------------------------------------------------
+
+
+class Datas:
+    """What data types hold, their arrows' sets among it."""
+
+    def __init__(self, datas: dict[str, c.Data]) -> None:
+        self.datas = datas
+        self.groups: dict[str, tuple[str, ...]] = {}  # name -> its strongly connected component
+        self.arities: dict[str, int] = {"ref": 0}
+        self.decorated: dict[str, tuple[t.Ty | None, ...]] = {}
+        self.having: dict[t.Ty, bool] = {}
+        self.payloads: dict[tuple[t.Ty, int], t.Ty | None] = {}
+
+    def group(self, name: str) -> tuple[str, ...]:
+        if name not in self.groups:
+            for component in components([name], self.mentioned):
+                self.groups.update(dict.fromkeys(component, tuple(component)))
+        return self.groups[name]
+
+    def mentioned(self, name: str) -> list[str]:
+        """The declared types that a declaration mentions."""
+        found: dict[str, None] = {}
+        todo: list[Any] = [ty for _, ty in self.datas[name].cases if ty is not None]
+        while todo:
+            match todo.pop():
+                case t.Con(other, args):
+                    if other in self.datas:
+                        found[other] = None
+                    todo += args
+                case t.Tup(items):
+                    todo += items
+                case t.Arr(elem):
+                    todo.append(elem)
+                case t.Fn(arg, _, result):
+                    todo += (arg, result)
+        return list(found)
+
+    def recursive(self, name: str) -> bool:
+        group = self.group(name)
+        return len(group) > 1 or name in self.mentioned(name)
+
+    def unboxed(self, name: str) -> bool:
+        """Represented by its payload alone."""
+        return len(self.datas[name].cases) == 1 and not self.recursive(name)
+
+    def arity(self, name: str) -> int:
+        """How many sets a data type takes."""
+        if name not in self.arities:
+            if name not in self.datas:
+                return 0
+            self.decorate(self.group(name))
+        return self.arities[name]
+
+    def decorate(self, group: tuple[str, ...]) -> None:
+        """Number the arrows of a group of declarations: Slots in the places of sets."""
+        own = [Slot(i) for i in range(self.count(group))]
+        slots = iter(own)
+
+        def walk(ty: t.Ty) -> t.Ty:
+            match ty:
+                case t.Fn(arg, _, result):
+                    here = next(slots)
+                    return arrow(walk(arg), here, walk(result))
+                case t.Con(name, args):
+                    types = tuple(walk(a) for a in type_arguments_of(self.datas, name, args))
+                    if name in group:
+                        return t.Con(name, (*types, *own))  # type: ignore[arg-type]
+                    return t.Con(name, (*types, *[next(slots) for _ in range(self.arity(name))]))  # type: ignore[arg-type]
+                case t.Var():
+                    return ty
+                case _:
+                    return rebuild(ty, walk, lambda s: s)
+
+        for name in group:
+            self.arities[name] = len(own)
+        for name in group:
+            self.decorated[name] = tuple(None if ty is None else walk(ty) for _, ty in self.datas[name].cases)
+
+    def count(self, group: tuple[str, ...]) -> int:
+        total = 0
+        todo: list[Any] = [ty for name in group for _, ty in self.datas[name].cases if ty is not None]
+        while todo:
+            match todo.pop():
+                case t.Fn(arg, _, result):
+                    total += 1
+                    todo += (arg, result)
+                case t.Con(name, args):
+                    total += 0 if name in group else self.arity(name)
+                    todo += args
+                case t.Tup(items):
+                    todo += items
+                case t.Arr(elem):
+                    todo.append(elem)
+        return total
+
+    def has_sets(self, ty: t.Ty) -> bool:
+        """Does a monotype mention an arrow?"""
+        found = self.having.get(ty)
+        if found is None:
+            match ty:
+                case t.Fn():
+                    found = True
+                case t.Con(name, args):
+                    found = self.arity(name) > 0 or any(self.has_sets(a) for a in args)  # type: ignore[arg-type]
+                case t.Tup(items):
+                    found = any(self.has_sets(i) for i in items)
+                case t.Arr(elem):
+                    found = self.has_sets(elem)
+                case _:
+                    found = False
+            self.having[ty] = found
+        return found
+
+    def fresh(self, ty: t.Ty, shared: bool = False) -> t.Ty:
+        """A monotype with new sets in it."""
+        if not self.has_sets(ty):
+            return ty
+        match ty:
+            case t.Fn(arg, _, result):
+                return arrow(self.fresh(arg, shared), Set(shared=shared), self.fresh(result, shared))
+            case t.Con(name, args):
+                sets = [Set(shared=shared) for _ in range(self.arity(name))]
+                return t.Con(name, (*[self.fresh(a, shared) for a in args], *sets))  # type: ignore[arg-type]
+            case _:
+                return rebuild(ty, lambda part: self.fresh(part, shared), lambda s: s)
+
+    def payload(self, ty: t.Ty, tag: int) -> t.Ty | None:
+        """The type of a constructor's argument."""
+        key = (ty, tag)
+        if key not in self.payloads:
+            self.payloads[key] = self.instantiate(ty, tag)
+        return self.payloads[key]
+
+    def instantiate(self, ty: t.Ty, tag: int) -> t.Ty | None:
+        if not isinstance(ty, t.Con):
+            raise Bug(f"not a data type: {ty}")
+        self.arity(ty.name)
+        declared = self.datas[ty.name]
+        names = [p.name for p in declared.params if p.sort == "type"]
+        sets = ty.args[len(names) :]
+        types = dict(zip(names, ty.args, strict=False))
+
+        def put(part: t.Ty) -> t.Ty:
+            match part:
+                case t.Var(name):
+                    return types[name]  # type: ignore[return-value]
+                case t.Con(name, args) if name in self.datas:
+                    types_only = [put(a) for a in type_arguments_of(self.datas, name, args) if not is_set(a)]
+                    return t.Con(name, (*types_only, *[sets[a.index] for a in args if is_set(a)]))
+                case t.Arr(elem):
+                    return t.Arr(put(elem), ANY)
+                case _:
+                    return rebuild(part, put, lambda s: sets[s.index])
+
+        argument = self.decorated[ty.name][tag]
+        return None if argument is None else put(argument)
+
+
+def components(roots, successors) -> list[list]:
+    """Tarjan: strongly connected components reachable from `roots`, those mentioned by others first."""
+    index: dict[Any, int] = {}
+    low: dict[Any, int] = {}
+    stack: list[Any] = []
+    on_stack: set[Any] = set()
+    found: list[list] = []
+
+    def visit(node) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in successors(node):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            found.append(stack[at:])
+            on_stack.difference_update(stack[at:])
+            del stack[at:]
+
+    for node in roots:
+        if node not in index:
+            visit(node)
+    return found
