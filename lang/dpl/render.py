@@ -1,0 +1,270 @@
+"""diagnostic -> the picture of it that people read.
+
+    error[E0201]: expected int, found string
+     --> a.dp:2:13
+      |
+    1 | let n : int = 3
+      |         --- because of this annotation
+    2 | let m = n + "three"
+      |             ^^^^^^^ this is a string
+      |
+      = help: ...
+
+Plain characters only; columns are those of a terminal: a tab goes to the next multiple of 4, wide characters take two.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dpl.diagnostics import Diagnostic
+from dpl.source import NOWHERE, Source, Span
+
+_TAB = 4
+_LONGEST_PATH = 12
+_RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1m", "\033[0m"
+
+
+def short(diagnostic: Diagnostic) -> str:
+    """One line: `file:line:col: error[E0301]: title`."""
+    place = f"{diagnostic.span}: " if _is_somewhere(diagnostic.span) else ""
+    return f"{place}{diagnostic.severity}[{diagnostic.code}]: {diagnostic.title}"
+
+
+def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str:
+    """The whole picture, without a newline at its end."""
+    paint = _Paint(color, _YELLOW if diagnostic.severity == "warning" else _RED)
+    head = paint.alarm(f"{diagnostic.severity}[{diagnostic.code}]") + paint.bold(f": {diagnostic.title}")
+    marks = list(_marks(diagnostic))
+    margin = len(str(max((m.line for m in marks), default=0)))
+    bar = paint.frame(" " * margin + " |")
+    lines = [head]
+    if _is_somewhere(diagnostic.span):
+        lines.append(f"{' ' * margin}{paint.frame('-->')} {diagnostic.span}")
+        lines += _excerpts(diagnostic, marks, margin, width, paint)
+    notes = [*(("help", h.split("\n")) for h in diagnostic.helps), *_path(diagnostic.path)]
+    if marks and notes:
+        lines.append(bar)
+    for kind, texts in notes:
+        start = f"= {kind}: "
+        lines.append(f"{' ' * margin} {paint.frame('=')} {paint.bold(kind)}: {texts[0]}")
+        lines += [" " * (margin + 1 + len(start)) + text for text in texts[1:]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    on: bool
+    alarm_color: str
+
+    def __call__(self, color: str, text: str) -> str:
+        return f"{color}{text}{_RESET}" if self.on and text else text
+
+    def alarm(self, text: str) -> str:
+        return self(self.alarm_color, text)
+
+    def bold(self, text: str) -> str:
+        return self(_BOLD, text)
+
+    def frame(self, text: str) -> str:
+        return self(_BLUE, text)
+
+
+# ---- what to mark -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Characters `first` to `last` (exclusive, 0-based) of one line, and what to say there."""
+
+    source: Source
+    line: int
+    first: int
+    last: int
+    text: str
+    primary: bool
+
+
+def _is_somewhere(span: Span | None) -> bool:
+    return span is not None and span.source is not NOWHERE.source
+
+
+def _marks(diagnostic: Diagnostic) -> Iterator[_Mark]:
+    if diagnostic.span and _is_somewhere(diagnostic.span):
+        yield from _mark(diagnostic.span, diagnostic.note, True)
+        for label in diagnostic.labels:
+            if _is_somewhere(label.span):
+                yield from _mark(label.span, label.text, False)
+
+
+def _mark(span: Span, text: str, primary: bool) -> Iterator[_Mark]:
+    """One mark; for a span over several lines one on the first of them and one on the last, which says the text."""
+    source = span.source
+    first_line, first = source.position(span.start)
+    last_line, last = source.position(max(span.end, span.start))
+    while last_line > first_line and not source.line(last_line)[: last - 1].strip():  # ends before any of that line
+        last_line -= 1
+        last = len(source.line(last_line)) + 1
+    if first_line == last_line:
+        yield _Mark(source, first_line, first - 1, max(last - 1, first), text, primary)
+        return
+    yield _Mark(source, first_line, first - 1, max(len(source.line(first_line).rstrip()), first), "", primary)
+    line = source.line(last_line)
+    yield _Mark(source, last_line, len(line) - len(line.lstrip()), last - 1, text, primary)
+
+
+# ---- excerpts -----------------------------------------------------------------------------------------------------
+
+
+def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: int, paint: _Paint) -> Iterator[str]:
+    """The lines with marks, source by source, the one of the message itself first."""
+    bar = paint.frame(" " * margin + " |")
+    sources: list[Source] = []
+    for mark in marks:
+        if mark.source not in sources:
+            sources.append(mark.source)
+    for source in sources:
+        own = [m for m in marks if m.source is source]
+        if not source.text:
+            continue
+        if source is not sources[0]:
+            yield f"{' ' * margin}{paint.frame(':::')} {source.name}:{own[0].line}:{own[0].first + 1}"
+        yield bar
+        previous = None
+        for number in sorted({m.line for m in own}):
+            if previous is not None and number == previous + 2:
+                yield f"{paint.frame(f'{number - 1:>{margin}} |')} {_Line(source.line(number - 1), [], width - margin - 3).shown}"
+            elif previous is not None and number > previous + 2:
+                yield "..."
+            here = [m for m in own if m.line == number]
+            line = _Line(source.line(number), here, width - margin - 3)
+            yield f"{paint.frame(f'{number:>{margin}} |')} {line.shown}"
+            for row in line.rows(here, paint):
+                yield f"{bar} {row}"
+            previous = number
+
+
+class _Line:
+    """A line of the text as shown: `columns[i]` is where its character i stands.  Of a line that is too long, only
+    the part around its marks is shown."""
+
+    def __init__(self, text: str, marks: list[_Mark], room: int) -> None:
+        shown: list[str] = []
+        columns = [0]
+        for char in text.rstrip("\r"):
+            picture = _picture(char, columns[-1])
+            shown.append(picture)
+            columns.append(columns[-1] + _width(picture))
+        self.columns = columns
+        self.shown = "".join(shown)
+        if columns[-1] > room:
+            self._shorten(shown, marks, room)
+
+    def _shorten(self, shown: list[str], marks: list[_Mark], room: int) -> None:
+        columns = self.columns
+        start = min((m.first for m in marks), default=0)
+        cut = 0
+        if self.column(max((m.last for m in marks), default=0)) > room - 3:
+            cut = max(0, min(start, len(shown)) - max(room // 4, 8))
+        end = cut
+        while end < len(shown) and columns[end + 1] - columns[cut] <= room - 6:
+            end += 1
+        before, after = "..." if cut else "", "..." if end < len(shown) else ""
+        self.shown = before + "".join(shown[cut:end]) + after
+        limit = columns[end] - columns[cut] + len(before) + len(after)
+        self.columns = [min(max(c - columns[cut], 0) + len(before), limit) for c in columns]
+
+    def column(self, character: int) -> int:
+        past = character - (len(self.columns) - 1)
+        return self.columns[character] if past <= 0 else self.columns[-1] + past
+
+    def rows(self, marks: list[_Mark], paint: _Paint) -> Iterator[str]:
+        """The underlines, and the texts: the last one beside its underline, the others hanging below."""
+        places = sorted(((self.column(m.first), self.column(m.last), m) for m in marks), key=lambda p: (p[0], p[1], not p[2].primary))
+        underline = [" "] * max(end for _, end, _ in places)
+        for start, end, mark in sorted(places, key=lambda p: p[2].primary):
+            for column in range(start, max(end, start + 1)):
+                underline[column : column + 1] = ["^" if mark.primary else "-"]
+        beside = max(places, key=lambda p: (p[1], p[0]))
+        hanging = [(start, mark.text, mark.primary) for start, _, mark in places if mark.text and mark is not beside[2]]
+        row = "".join(paint.alarm(c) if c == "^" else paint.frame(c) if c == "-" else c for c in underline)
+        row = row if not paint.on else _join_colors(row)
+        yield f"{row} {self._say(beside[2].text, beside[2].primary, paint)}"
+        yield from self._hang(hanging, paint)
+
+    def _hang(self, hanging: list[tuple[int, str, bool]], paint: _Paint) -> Iterator[str]:
+        if hanging:
+            yield _strokes({start for start, _, _ in hanging}, paint)
+        while hanging:
+            start, text, primary = hanging.pop()
+            left = _strokes({s for s, _, _ in hanging if s < start}, paint)
+            yield left + " " * (start - _visible(left)) + self._say(text, primary, paint)
+
+    def _say(self, text: str, primary: bool, paint: _Paint) -> str:
+        return paint.alarm(text) if primary else paint.frame(text)
+
+
+def _strokes(columns: Iterable[int], paint: _Paint) -> str:
+    row = ""
+    at = 0
+    for column in sorted(columns):
+        row += " " * (column - at) + paint.frame("|")
+        at = column + 1
+    return row
+
+
+def _join_colors(row: str) -> str:
+    """Neighbours of one colour need it said only once."""
+    for color in (_RED, _YELLOW, _BLUE):
+        row = row.replace(_RESET + color, "") if row.count(color) > 1 and _only(row, color) else row
+    return row
+
+
+def _only(row: str, color: str) -> bool:
+    return all(other == color or other not in row for other in (_RED, _YELLOW, _BLUE))
+
+
+def _visible(text: str) -> int:
+    return len(re.sub(r"\033\[[0-9;]*m", "", text))
+
+
+def _picture(char: str, column: int) -> str:
+    if char == "\t":
+        return " " * (_TAB - column % _TAB)
+    return char if char.isprintable() or unicodedata.category(char) in ("Zs", "Cf") else "\N{REPLACEMENT CHARACTER}"
+
+
+def _width(picture: str) -> int:
+    return sum(_char_width(c) for c in picture)
+
+
+def _char_width(char: str) -> int:
+    if char.isascii():
+        return 1
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+# ---- the call path ------------------------------------------------------------------------------------------------
+
+
+def _path(path: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The calls as a staircase; what follows two blanks in an entry (its place) is aligned."""
+    if not path:
+        return []
+    entries: list[tuple[str, str]] = []
+    half = _LONGEST_PATH // 2
+    left_out = len(path) - 2 * half
+    for number, entry in enumerate(path):
+        if left_out > 1 and half <= number < len(path) - half:
+            if number == half:
+                entries.append((f"... {left_out} more", ""))
+            continue
+        name, _, place = entry.partition("  ")
+        entries.append(("  " * min(len(entries), _LONGEST_PATH) + name, place.strip()))
+    column = max(_width(name) for name, _ in entries)
+    return [("path", [name + " " * (column - _width(name) + 2) + place for name, place in entries])]

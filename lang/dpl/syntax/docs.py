@@ -1,0 +1,47 @@
+"""`-- | what it does` before a declaration -> the declaration's `doc`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+
+from dpl.syntax import tree
+
+
+def attach_docs(file: tree.File) -> tree.File:
+    """The file, its documentation comments given to the declarations (and types) that they stand before."""
+    comments = file.comments
+    if not any(c.text.startswith("-- |") for c in comments):
+        return file
+    starts = [c.span.start for c in comments]
+    return replace(file, decls=tuple(_documented(d, comments, starts) for d in file.decls))
+
+
+def _documented(decl: tree.Decl, comments: tuple[tree.Comment, ...], starts: list[int]) -> tree.Decl:
+    match decl:
+        case tree.DeclLet() | tree.DeclExtern():
+            doc = _doc_before(decl.span.start, comments, starts)
+            return replace(decl, doc=doc) if doc else decl
+        case tree.DeclType(span, defs):
+            docs = [_doc_before(span.start, comments, starts)]
+            docs += [_doc_before(d.span.start, comments, starts) for d in defs[1:]]
+            return replace(decl, defs=tuple(replace(d, doc=doc) for d, doc in zip(defs, docs, strict=True)))
+        case _:
+            return decl
+
+
+def _doc_before(offset: int, comments: tuple[tree.Comment, ...], starts: list[int]) -> str:
+    """The block of comment lines right before an offset, if its first line begins with `-- |`."""
+    lines: list[str] = []
+    number = bisect_left(starts, offset) - 1
+    while number >= 0:
+        comment = comments[number]
+        between = comment.span.source.text[comment.span.end : offset]
+        if between.strip() or between.count("\n") > 1 or not comment.text.startswith("--"):
+            break
+        if comment.text.startswith("-- |"):
+            return "\n".join([comment.text[4:].strip(), *lines])
+        lines.insert(0, comment.text[2:].strip())
+        offset = comment.span.start
+        number -= 1
+    return ""

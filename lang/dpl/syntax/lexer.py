@@ -1,0 +1,279 @@
+"""text -> tokens.
+
+    f xs[1] $"{x:.2f}!"   ->   LOWER f, LOWER xs, INDEX [, INT 1, RSQB ], INTERP_OPEN, LOWER x, INTERP_CLOSE (.2f, !)
+
+Written by hand, because three things are out of a regular expression's reach: comments nest, expressions stand inside
+strings, and a bracket right after an operand indexes it.  Comments are kept aside, for the formatter and for
+documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from dpl.diagnostics import Diagnostic
+from dpl.source import Source, Span
+from dpl.syntax.tables import Tables
+from dpl.syntax.tree import Comment
+
+
+class Token(NamedTuple):
+    """`kind` is a terminal of the grammar; `value` what the token says: a name, a number's text, a string's content,
+    the (format, string) around an interpolated expression."""
+
+    kind: str
+    start: int
+    end: int
+    value: str | tuple[str, str]
+
+
+_SYMBOL = r"!$%&*+\-./<=>?@^|~"
+_LEXEME = re.compile(
+    rf"""(?P<space>[ \t\r\n]+)
+    |(?P<word>[^\W\d][\w']*)
+    |(?P<number>0[xX][0-9a-fA-F_]+(?:[iu]\d+)? | 0[bB][01_]+(?:[iu]\d+)? | 0[oO][0-7_]+(?:[iu]\d+)?
+               |\d[\d_]*(?:\.[\d_]*)?(?:[eE][+-]?\d[\d_]*)?(?:[iuf]\d+)?)
+    |(?P<bracket>[(](?!\*)|[)\]}}[{{,;])
+    |(?P<line>--[^\n]*)
+    |(?P<block>\(\*)
+    |(?P<control>-\{{\s*ctl\b)
+    |(?P<interp>\$")
+    |(?P<string>")
+    |(?P<colon>:[:=>]?)
+    |(?P<symbol>(?:(?!--|\$")[{_SYMBOL}])+)
+    |(?P<variable>'[^\W\d]\w*)
+    """,
+    re.VERBOSE,
+)
+_QUALIFIED = re.compile(r"\.([^\W\d][\w']*)")
+_COMMENT_PART = re.compile(r'\(\*|\*\)|"')
+_STRING_PART = re.compile(r'[^"\\]*')
+_INTERP_PART = re.compile(r'[^"\\{}]*')
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|\n[ \t]*|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\", "{": "{", "}": "}"}
+
+_OPERANDS = frozenset(("LOWER", "QLOWER", "RPAR", "RSQB", "RBRACE"))  # what a bracket without a space indexes
+_PREFIXES = re.compile(r"(?:!(?!=$)|~|\?).*")
+
+
+class Lexer:
+    """Reads one source.  `tokens` ends with `$END`; what is wrong is put into `problems`, and reading goes on."""
+
+    def __init__(self, source: Source, tables: Tables) -> None:
+        self.source = source
+        self.text = source.text
+        self.words = tables.words
+        self.tokens: list[Token] = []
+        self.comments: list[Comment] = []
+        self.problems: list[Diagnostic] = []
+        self.holes: list[tuple[int, int]] = []  # of the interpolated strings we are in: brackets open, start of the hole
+        self.depth = 0  # brackets open in the innermost hole
+        self.at = 0
+
+    def read(self) -> Lexer:
+        match, text, end = _LEXEME.match, self.text, len(self.text)
+        while self.at < end:
+            found = match(text, self.at)
+            if found is None:
+                self.stray_character()
+                continue
+            start, self.at = found.span()
+            kind = found.lastgroup
+            if kind != "space":
+                getattr(self, kind)(start, found.group())
+        if self.holes:
+            start = self.holes[-1][1]
+            self.problem("E0102", "this `{` of an interpolated string is never closed", start, start + 1)
+        self.put("$END", end, end, "")
+        return self
+
+    def put(self, kind: str, start: int, end: int, value: str | tuple[str, str]) -> None:
+        self.tokens.append(Token(kind, start, end, value))
+
+    def problem(self, code: str, title: str, start: int, end: int, *helps: str, note: str = "") -> None:
+        self.problems.append(Diagnostic(code, title, Span(self.source, start, end), note=note, helps=helps))
+
+    # ---- words, numbers, symbols -------------------------------------------------------------------------------
+
+    def word(self, start: int, word: str) -> None:
+        if kind := self.words.get(word):
+            self.put(kind, start, self.at, word)
+            return
+        qualified = False
+        last = word
+        while last[0].isupper() and (more := _QUALIFIED.match(self.text, self.at)):
+            qualified, last, self.at = True, more.group(1), more.end()
+        kind = "UPPER" if last[0].isupper() else "LOWER"
+        self.put("Q" + kind if qualified else kind, start, self.at, self.text[start : self.at])
+
+    def number(self, start: int, text: str) -> None:
+        rest = re.compile(r"\w*").match(self.text, self.at)
+        if rest and rest.group():
+            self.at = rest.end()
+            self.problem("E0105", f"`{self.text[start:self.at]}` is no number", start, self.at,
+                         "a name does not start with a digit; suffixes are i8 ... i64, u8 ... u64, f16, f32, f64")  # fmt: skip
+        body = text if text[:2] in ("0x", "0X") else text.lower()
+        is_float = body[:2] not in ("0x", "0X", "0b", "0o") and any(c in body for c in ".ef")
+        self.put("FLOAT" if is_float else "INT", start, self.at, text)
+
+    def bracket(self, start: int, text: str) -> None:
+        kind = self.words[text]
+        if text in "([{":
+            self.depth += 1
+            if text == "[" and self.tokens and self.tokens[-1].end == start and self.tokens[-1].kind in _OPERANDS:
+                kind = "INDEX"
+        elif text in ")]}":
+            if text == "}" and self.depth == 0 and self.holes:
+                self.after_hole(start, "")
+                return
+            self.depth -= 1
+        self.put(kind, start, self.at, text)
+
+    def control(self, start: int, text: str) -> None:
+        self.depth += 1
+        self.put("CTL", start, self.at, text)
+
+    def colon(self, start: int, text: str) -> None:
+        if self.holes and self.depth == 0 and text in (":", ":>"):
+            close = self.text.find("}", start)
+            if close > 0 and "\n" not in self.text[start:close]:
+                self.at = close + 1
+                self.after_hole(start, self.text[start + 1 : close].strip())
+                return
+        self.put(self.words[text], start, self.at, text)
+
+    def symbol(self, start: int, text: str) -> None:
+        if kind := self.words.get(text):
+            self.put(kind, start, self.at, text)
+        elif text[0] == "." and self.text[self.at - 1] == ".":
+            self.problem("E0105", f"`{text}` is no operator", start, self.at)
+        else:
+            self.put("PREFIX" if _PREFIXES.fullmatch(text) else "INFIX", start, self.at, text)
+
+    def variable(self, start: int, text: str) -> None:
+        self.put("TYVAR", start, self.at, text[1:])
+
+    def stray_character(self) -> None:
+        start, char = self.at, self.text[self.at]
+        self.at += 1
+        helps = {
+            "'": "a string is written between double quotes; a type variable like 'a",
+            "#": "a comment begins with --",
+            "`": "operators are written as they are: a + b; a function comes before its arguments",
+            "“": 'strings are written between straight quotes: "..."', "”": 'strings are written between straight quotes: "..."',
+            "−": "the minus sign is -", "→": "an arrow is written ->", "λ": "a function is written fun x -> e",
+            "×": "a product is written *", "≤": "less or equal is written <=", "≥": "greater or equal is written >=",
+            "≠": "unequal is written <>", "∇": "a gradient is written grad f",
+        }  # fmt: skip
+        shown = char if char.isprintable() else f"U+{ord(char):04X}"
+        help_ = (helps[char],) if char in helps else ()
+        self.problem("E0105", f"the character `{shown}` has no meaning here", start, self.at, *help_)
+
+    # ---- comments ----------------------------------------------------------------------------------------------
+
+    def line(self, start: int, text: str) -> None:
+        self.comments.append(Comment(Span(self.source, start, self.at), text.rstrip()))
+
+    def block(self, start: int, _: str) -> None:
+        openers = [start]
+        while openers:
+            found = _COMMENT_PART.search(self.text, self.at)
+            if found is None:
+                self.problem("E0102", "this comment is never closed", openers[-1], openers[-1] + 2, "end it with *)")
+                self.at = len(self.text)
+                return
+            self.at = found.end()
+            match found.group():
+                case "(*":
+                    openers.append(found.start())
+                case "*)":
+                    openers.pop()
+                case _:
+                    self.skip_string(found.start())
+        self.comments.append(Comment(Span(self.source, start, self.at), self.text[start : self.at]))
+
+    def skip_string(self, start: int) -> None:
+        """Past a string in a comment; a lone quote there is no string."""
+        found = re.compile(r'"(?:[^"\\\n]|\\.)*"').match(self.text, start)
+        self.at = found.end() if found else start + 1
+
+    # ---- strings -----------------------------------------------------------------------------------------------
+
+    def string(self, start: int, _: str) -> None:
+        parts: list[str] = []
+        while True:
+            found = _STRING_PART.match(self.text, self.at)
+            parts.append(found.group())  # type: ignore[union-attr]
+            self.at = found.end()  # type: ignore[union-attr]
+            match self.text[self.at : self.at + 1]:
+                case '"':
+                    self.at += 1
+                    self.put("STRING", start, self.at, "".join(parts))
+                    return
+                case "\\":
+                    parts.append(self.escape())
+                case _:
+                    self.unclosed_string(start)
+                    return
+
+    def interp(self, start: int, _: str) -> None:
+        self.interp_text(start, None)
+
+    def after_hole(self, start: int, form: str) -> None:
+        self.depth, _ = self.holes.pop()
+        self.interp_text(start, form)
+
+    def interp_text(self, start: int, form: str | None) -> None:
+        """The text from here to the next hole or the end; `form` is the format of the hole before it, if there was one."""
+        first = form is None
+        parts: list[str] = []
+        while True:
+            found = _INTERP_PART.match(self.text, self.at)
+            parts.append(found.group())  # type: ignore[union-attr]
+            self.at = found.end()  # type: ignore[union-attr]
+            char = self.text[self.at : self.at + 1]
+            if char == "\\":
+                parts.append(self.escape())
+            elif char and char in "{}" and self.text[self.at + 1 : self.at + 2] == char:
+                parts.append(char)
+                self.at += 2
+            elif char == "}":
+                parts.append(char)
+                self.at += 1
+            elif char == "{":
+                self.holes.append((self.depth, self.at))
+                self.depth = 0
+                self.at += 1
+                self.put("INTERP_OPEN" if first else "INTERP_MIDDLE", start, self.at, (form or "", "".join(parts)))
+                return
+            elif char == '"':
+                self.at += 1
+                self.put("INTERP" if first else "INTERP_CLOSE", start, self.at, (form or "", "".join(parts)))
+                return
+            else:
+                self.unclosed_string(start)
+                return
+
+    def escape(self) -> str:
+        start = self.at
+        found = _ESCAPE.match(self.text, start)
+        if found is None:
+            self.at += 1
+            return ""
+        self.at = found.end()
+        code, char = found.groups()
+        if code and int(code, 16) <= 0x10FFFF and not 0xD800 <= int(code, 16) <= 0xDFFF:
+            return chr(int(code, 16))
+        if char is None and code is None:
+            return ""  # the line goes on below
+        if char not in _ESCAPES:
+            self.problem("E0105", f"`{found.group()}` is no escape", start, self.at, r'the escapes are \n \t \r \" \\ \u{1F600}')
+        return _ESCAPES.get(char, "")
+
+    def unclosed_string(self, start: int) -> None:
+        self.at = len(self.text)
+        width = 2 if self.text[start] == "$" else 1
+        self.problem("E0102", "this string is never closed", start, start + width, 'end it with "')
+        self.holes.clear()
+

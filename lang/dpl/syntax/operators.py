@@ -1,0 +1,113 @@
+"""a chain of operands and operators -> a tree, by precedence.
+
+    - x ** 2 + f y * z   ->   (-(x ** 2)) + ((f y) * z)
+
+A user's operator has the precedence of its first character, as in OCaml.  The work is done with two stacks rather
+than by recursion, as chains may be long.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpl.diagnostics import Diagnostic
+from dpl.source import Source, Span
+from dpl.syntax import tree
+from dpl.syntax.lexer import Token
+
+
+class Level(NamedTuple):
+    rank: int
+    right: bool = False
+
+
+PIPE, ASSIGN, OR, AND = Level(0), Level(1, True), Level(2, True), Level(3, True)
+COMPARE, CONS, APPEND = Level(4), Level(5, True), Level(6, True)
+ADD, MULTIPLY, UNARY, POWER = Level(7), Level(8), Level(9, True), Level(10, True)
+
+_NAMED = {"|>": PIPE, ":=": ASSIGN, "||": OR, "&&": AND, "::": CONS, "++": APPEND}
+_FIRST = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "@": MULTIPLY, "^": APPEND}
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def level(operator: str) -> Level:
+    """The precedence of an infix operator; `.+` binds as `+` does."""
+    if operator in _NAMED:
+        return _NAMED[operator]
+    shape = operator.lstrip(".") or operator
+    return POWER if shape.startswith("**") else _FIRST.get(shape[0], COMPARE)
+
+
+def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Expr:
+    """`chain`: operands (nodes), infix operators and signs (tokens; a sign stands where an operand is due)."""
+    operands: list[tree.Expr] = []
+    waiting: list[tuple[Token, Level]] = []  # operators whose right operand is not complete
+
+    def apply_while(condition) -> None:
+        while waiting and condition(waiting[-1][1]):
+            token, rank = waiting.pop()
+            right = operands.pop()
+            if rank is UNARY:
+                operands.append(_sign(source, token, right))
+            else:
+                operands.append(_infix(source, token, operands.pop(), right))
+
+    operand_due = True
+    compared: Token | None = None  # a comparison that is still open to be chained
+    for item in chain:
+        if not isinstance(item, Token):
+            operands.append(item)
+            operand_due = False
+        elif operand_due:
+            waiting.append((item, UNARY))
+        else:
+            mine = level(str(item.value))
+            apply_while(lambda other, mine=mine: other > mine if mine.right else other.rank >= mine.rank)
+            if mine.rank < COMPARE.rank:
+                compared = None
+            elif item.value in _COMPARISONS:
+                if compared:
+                    problems.append(_chained(source, compared, item))
+                compared = item
+            waiting.append((item, mine))
+            operand_due = True
+    apply_while(lambda _: True)
+    return operands[0]
+
+
+def _sign(source: Source, token: Token, operand: tree.Expr) -> tree.Expr:
+    span = Span(source, token.start, operand.span.end)
+    match token.value, operand:
+        case "not", _:
+            name = tree.Var(Span(source, token.start, token.end), "not")
+            return tree.App(span, name, operand)
+        case _, tree.Lit(_, bool() | str()):
+            return tree.Unary(span, "-", operand)
+        case _, tree.Lit(_, value, suffix, text) if not text.startswith("-"):
+            return tree.Lit(span, -value, suffix, "-" + text)
+        case _:
+            return tree.Unary(span, "-", operand)
+
+
+def _infix(source: Source, token: Token, left: tree.Expr, right: tree.Expr) -> tree.Expr:
+    span = Span(source, left.span.start, right.span.end)
+    match token.value:
+        case "|>":
+            return tree.Pipe(span, left, right)
+        case ":=":
+            return tree.Assign(span, left, right)
+        case "&&" | "||":
+            return tree.Logic(span, token.value, left, right)
+        case "::":
+            return tree.Cons(span, left, right)
+        case operator:
+            return tree.Binary(span, str(operator), left, right, Span(source, token.start, token.end))
+
+
+def _chained(source: Source, first: Token, second: Token) -> Diagnostic:
+    return Diagnostic(
+        "E0106",
+        f"comparisons do not chain: `{second.value}` after `{first.value}`",
+        Span(source, second.start, second.end),
+        helps=("compare twice:  a < b && b < c",),
+    )

@@ -1,0 +1,123 @@
+"""grammar -> LALR tables.
+
+Lark reads `grammar/dpl.lark` and constructs the tables; they are then kept in the cache in a plain form, so that a
+warm start neither constructs anything nor imports Lark.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dpl import resources
+
+_FORMAT = 1  # of the cached tables
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A production.  `take` says how the values of its symbols become the arguments of its action: for each argument
+    the position of a symbol, or None where an optional part is missing; `splice` which of them are lists to be
+    inlined.  `action` is the method of the builder, or empty: then the value is the only argument (or, for a rule
+    that is itself to be inlined, the list of them)."""
+
+    origin: str
+    size: int
+    action: str
+    take: tuple[int | None, ...]
+    splice: tuple[bool, ...]
+    inlined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """`states[s]` maps a terminal to the state to shift to (>= 0) or to ~r, r the rule to reduce by; and a nonterminal
+    to the next state.  `words` maps a keyword or symbol to its terminal."""
+
+    states: list[dict[str, int]]
+    rules: list[Rule]
+    starts: dict[str, int]
+    ends: dict[str, int]
+    words: dict[str, str]
+
+
+STARTS = ("file", "expression", "type_alone")
+
+
+@cache
+def tables() -> Tables:
+    """The tables of the language, from the cache if they are there."""
+    text = (resources.grammar() / "dpl.lark").read_text(encoding="utf-8")
+    key = hashlib.sha256(f"{_FORMAT} {sys.version_info[:2]} {text}".encode()).hexdigest()[:16]
+    path = resources.cache_dir() / f"grammar-{key}.pickle"
+    try:
+        found = _thaw(pickle.loads(path.read_bytes()))
+    except Exception:  # missing, unreadable or damaged in any way: they are made anew
+        found = construct(text)
+        resources.write_cache(path, pickle.dumps(_freeze(found)))
+    return found
+
+
+def _freeze(made: Tables) -> tuple:
+    rules = [(r.origin, r.size, r.action, r.take, r.splice, r.inlined) for r in made.rules]
+    return made.states, rules, made.starts, made.ends, made.words
+
+
+def _thaw(data: tuple) -> Tables:
+    states, rules, starts, ends, words = data
+    return Tables(states, [Rule(*r) for r in rules], starts, ends, words)
+
+
+def construct(grammar: str) -> Tables:
+    """Have Lark construct the tables."""
+    from lark import Lark
+    from lark.lexer import Lexer, PatternStr
+    from lark.parsers.lalr_analysis import Shift
+
+    class NoLexer(Lexer):
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, *_: Any):
+            return iter(())
+
+    parser: Any = Lark(grammar, parser="lalr", lexer=NoLexer, start=list(STARTS), maybe_placeholders=True)
+    table = parser.parse_interactive("", start=STARTS[0]).parser_state.parse_conf.parse_table
+    numbers: dict[Any, int] = {}
+    rules: list[Rule] = []
+    states: list[dict[str, int]] = [{} for _ in table.states]
+    for state, actions in table.states.items():
+        for symbol, (action, argument) in actions.items():
+            if action is Shift:
+                states[state][symbol] = argument
+                continue
+            if argument not in numbers:
+                numbers[argument] = len(rules)
+                rules.append(_rule(argument))
+            states[state][symbol] = ~numbers[argument]
+    words = {t.pattern.value: t.name for t in parser.terminals if isinstance(t.pattern, PatternStr)}
+    return Tables(states, rules, dict(table.start_states), dict(table.end_states), words)
+
+
+def _rule(rule: Any) -> Rule:
+    name, options = rule.origin.name, rule.options
+    bits = "".join("1" if empty else "0" for empty in options.empty_indices or ()) or "0" * len(rule.expansion)
+    missing = [len(run) for run in bits.split("0")]
+    take: list[int | None] = []
+    splice: list[bool] = []
+    for i, symbol in enumerate(rule.expansion):
+        take += [None] * missing[i]
+        splice += [False] * missing[i]
+        if options.keep_all_tokens or not (symbol.is_term and symbol.filter_out):
+            take.append(i)
+            splice.append(symbol.name.startswith("_") and not symbol.is_term)
+    take += [None] * missing[-1]
+    splice += [False] * missing[-1]
+    inlined = name.startswith("_")
+    alone = options.expand1 and len(take) == 1 and not rule.alias
+    action = "" if inlined or alone else rule.alias or str(name)
+    return Rule(str(name), len(rule.expansion), action, tuple(take), tuple(splice), inlined)
