@@ -17,7 +17,8 @@ typedef struct { double *wxh, *whh, *why, *bh, *by; int count; } Params;
 static int V; /* the size of the alphabet, after reading */
 
 static Params lay_out(double *memory) {
-    Params p = { memory };
+    Params p;
+    p.wxh = memory;
     p.whh = p.wxh + V * H;
     p.why = p.whh + H * H;
     p.bh = p.why + V * H;

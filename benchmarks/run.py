@@ -3,7 +3,8 @@
     python benchmarks/run.py [TEXT-FILE] [ITERATIONS] [--repeat N]
 
 Each program runs as a process of its own, start-up included, one thread; they take turns, so that a busy machine is
-unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.
+unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.  Without a file, the text is the
+ASCII part of the project's own library, as in the example.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ def commands(folder: Path, text: str, iterations: int) -> dict[str, list[str]]:
     return found
 
 
+def own_text(folder: Path) -> str:
+    """A file with the library's text."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "stdlib").glob("*.dp")))
+    target = folder / "text.txt"
+    target.write_bytes(text.encode("ascii", "ignore"))
+    return str(target)
+
+
 def seconds(command: list[str]) -> float:
     begin = time.perf_counter()
     subprocess.run(command, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
@@ -52,12 +61,12 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("text", nargs="?", default=str(ROOT / "examples" / "data" / "shakespeare.txt"))
+    parser.add_argument("text", nargs="?")
     parser.add_argument("iterations", nargs="?", type=int, default=2000)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        contestants = commands(Path(folder), options.text, options.iterations)
+        contestants = commands(Path(folder), options.text or own_text(Path(folder)), options.iterations)
         times: dict[str, list[float]] = {name: [] for name in contestants}
         for _ in range(options.repeat):
             for name, command in contestants.items():
