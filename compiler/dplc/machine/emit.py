@@ -1,0 +1,119 @@
+"""flat (with dup and drop) -> LLVM text.
+
+    fn f(x: f64, n: i64) -> (f64)                 define internal fastcc double @"f"(double %x, i64 %n) {
+      y = mul x x                          =>       %1 = fmul double %x, %x
+      return y                                      ret double %1 }
+
+This file is the frame: functions, constants, the entry.  `emit_function` writes bodies, `emit_ops` and its neighbours
+single operations, `emit_map` fused loops; what they call is found in the runtime library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dplc.flat import term as f
+from dplc.machine import runtime
+from dplc.machine.emit_function import FunctionEmitter, symbol
+from dplc.machine.emitter import NEVER, escape
+from dplc.machine.failures import Sites
+from dplc.machine.memory import Droppers
+from dplc.machine.recursion import groups
+
+ENTRY = "dpl_entry"
+STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
+
+
+@dataclass(slots=True)
+class Unit:
+    """What the functions of one program share."""
+
+    program: f.Program
+    sites: Sites
+    droppers: Droppers
+    group: dict[str, int]  # functions that call each other share a number
+    tailcc: set[int]  # groups whose calls in tail position take no stack
+    globals: list[str] = field(default_factory=list)
+    helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
+    externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
+    _strings: dict[bytes, str] = field(default_factory=dict)
+
+    def string(self, text: str) -> tuple[str, int]:
+        """The address and length of a constant string."""
+        data = text.encode("utf-8", "surrogatepass")
+        if data not in self._strings:
+            self._strings[data] = self.constant(f"[{len(data)} x i8]", f'c"{escape(data)}"', 1) if data else '@"empty"'
+        return self._strings[data], len(data)
+
+    def constant(self, llvm_type: str, value: str, align: int = 64) -> str:
+        """A constant in memory: its address."""
+        name = f'@"constant {len(self.globals)}"'
+        self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
+        return name
+
+    def parallel(self) -> str:
+        """Marks a loop's back edge: accesses marked ACCESS in different steps do not meet."""
+        number = len(self.globals) + 10
+        self.globals.append(f"!{number} = distinct !{{!{number}, !2}}\n")
+        return f", !llvm.loop !{number}"
+
+    def convention(self, name: str) -> str:
+        """The calling convention of a function: `tailcc` where calls in tail position must take no stack."""
+        return "tailcc" if self.group[name] in self.tailcc else "fastcc"
+
+
+def emit_program(program: f.Program, head: str = "") -> tuple[str, Sites]:
+    """The whole module (`head`: target triple and data layout) and the places that may fail."""
+    group, looping = groups(program)
+    unit = Unit(program, Sites(), Droppers(program), group, looping)
+    unit.sites.number(f.NOWHERE)  # number 0
+    functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
+    parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
+    text = "".join((*parts, *unit.externs.values()))
+    return "".join((head, PRELUDE, text, runtime.library(text + PRELUDE))), unit.sites
+
+
+PRELUDE = f"""
+!0 = !{{!"branch_weights", i32 1000000, i32 1}}
+!1 = distinct !{{}}
+!2 = !{{!"llvm.loop.parallel_accesses", !1}}
+@"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
+{NEVER} = internal constant [2 x i64] zeroinitializer
+@"stack limit" = internal global i64 0
+declare ptr @llvm.frameaddress.p0(i32)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
+declare i32 @_setjmp(ptr) returns_twice
+
+"""
+
+
+def entry(main: str) -> str:
+    """What the driver calls, on a thread whose stack has `stack` bytes: 0, or the code of the failure."""
+    return f"""
+define i64 @{ENTRY}(i64 %argc, ptr %argv, i32 %tty, i64 %stack, ptr %record) noinline {{
+entry:
+  %here = call ptr @llvm.frameaddress.p0(i32 0)
+  %top = ptrtoint ptr %here to i64
+  %bottom = sub i64 %top, %stack
+  %limit = add i64 %bottom, {STACK_MARGIN}
+  store i64 %limit, ptr @"stack limit"
+  call void @rt.start(i64 %argc, ptr %argv, i32 %tty)
+  %again = call i32 @_setjmp(ptr @rt.jump) returns_twice
+  %first = icmp eq i32 %again, 0
+  br i1 %first, label %run, label %failed
+run:
+  call fastcc void {main}()
+  call void @rt.flush()
+  ret i64 0
+failed:
+  %code = load i64, ptr @rt.failure
+  call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr @rt.failure, i64 48, i1 false)
+  ret i64 %code
+}}
+define void @dpl_flush() {{
+  call void @rt.flush()
+  ret void
+}}
+"""

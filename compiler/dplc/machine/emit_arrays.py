@@ -1,0 +1,263 @@
+"""The operations on arrays, but for elementwise ones -> LLVM text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.machine import arrays
+from dplc.machine.arrays import Array
+from dplc.machine.emitter import zeros
+from dplc.machine.layout import SCALARS, Failure, leaves
+from dplc.machine.writer import Values
+
+if TYPE_CHECKING:
+    from dplc.machine.emit_function import FunctionEmitter
+
+
+def operand(e: FunctionEmitter, atom: f.Atom) -> Array:
+    return arrays.array_of(atom.ty, e.value(atom))
+
+
+def scalars(e: FunctionEmitter, atoms: tuple[f.Atom, ...]) -> list[str]:
+    return [e.one(atom) for atom in atoms]
+
+
+def dim(e: FunctionEmitter, op: f.Op) -> Values:
+    return [operand(e, op.args[0]).dims[op.attr("k", 0)]]
+
+
+def index(e: FunctionEmitter, op: f.Op) -> Values:
+    a, indices = operand(e, op.args[0]), scalars(e, op.args[1:])
+    _check_indices(e, op, a, indices)
+    if len(indices) < len(a.dims):
+        row = arrays.sub_array(e, a, indices)
+        e.dup(row.type, row.values)
+        return row.values
+    element = e.get(a.elem, arrays.address(e, a, indices))
+    e.dup(a.elem, element)
+    return element
+
+
+def _check_indices(e: FunctionEmitter, op: f.Op, a: Array, indices: list[str]) -> None:
+    if not op.attr("unchecked"):
+        for i, length in zip(indices, a.dims, strict=False):
+            arrays.check_index(e, i, length, e.site(op.span))
+
+
+def update(e: FunctionEmitter, op: f.Op) -> Values:
+    a, value, indices = operand(e, op.args[0]), op.args[1], scalars(e, op.args[2:])
+    _check_indices(e, op, a, indices)
+    a = arrays.writable(e, a)
+    if len(indices) == len(a.dims):
+        place = arrays.address(e, a, indices)
+        old = e.get(a.elem, place)
+        e.put(a.elem, e.value(value), place)
+        e.drop(a.elem, old)
+        return a.values
+    row, new = arrays.sub_array(e, a, indices), operand(e, value)
+    arrays.check_shape(e, row.dims, new.dims, e.site(op.span))
+    count = e.w.product(row.dims)
+    arrays.drop_elements(e, a.elem, row.data, count)
+    arrays.copy_elements(e, a.elem, row.data, new.data, count)
+    e.drop(new.type, new.values)
+    return a.values
+
+
+def slice_(e: FunctionEmitter, op: f.Op) -> Values:
+    a, (lo, hi) = operand(e, op.args[0]), scalars(e, op.args[1:])
+    w = e.w
+    if not op.attr("unchecked"):
+        ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned: a negative one is too large
+        inside = w.let(f"icmp ule i64 {hi}, {a.dims[0]}")
+        e.require(w.let(f"and i1 {ordered}, {inside}"), Failure.SLICE, e.site(op.span), lo, hi)
+    view = arrays.sub_array(e, a, [lo])
+    e.dup(a.type, a.values)
+    return [view.owner, view.data, w.let(f"sub i64 {hi}, {lo}"), *a.dims[1:]]
+
+
+def concat(e: FunctionEmitter, op: f.Op) -> Values:
+    """An empty operand has no say about the inner lengths."""
+    a, b = (operand(e, atom) for atom in op.args)
+    w, site = e.w, e.site(op.span)
+    inner = list(a.dims[1:])
+    if inner:
+        none = [w.let(f"icmp eq i64 {x.dims[0]}, 0") for x in (a, b)]
+        either = w.let(f"or i1 {none[0]}, {none[1]}")
+        for k, (p, q) in enumerate(zip(a.dims[1:], b.dims[1:], strict=True)):
+            same = w.let(f"icmp eq i64 {p}, {q}")
+            e.require(w.let(f"or i1 {either}, {same}"), Failure.SHAPE, site, p, q)
+            inner[k] = w.let(f"select i1 {none[0]}, i64 {q}, i64 {p}")
+    fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
+    counts = [w.product(x.dims) for x in (a, b)]
+    arrays.copy_elements(e, a.elem, fresh.data, a.data, counts[0])
+    arrays.copy_elements(e, a.elem, w.at(fresh.data, w.mul(counts[0], str(a.size))), b.data, counts[1])
+    return fresh.values
+
+
+def reshape(e: FunctionEmitter, op: f.Op) -> Values:
+    a, dims = operand(e, op.args[0]), scalars(e, op.args[1:])
+    if not op.attr("unchecked"):
+        for n in dims:
+            arrays.check_count(e, n, e.site(op.span))
+        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], e.site(op.span))
+    return [a.owner, a.data, *dims]
+
+
+def transpose(e: FunctionEmitter, op: f.Op) -> Values:
+    a = operand(e, op.args[0])
+    rows, columns, *rest = a.dims
+    fresh = arrays.new_array(e, a.elem, [columns, rows, *rest])
+    where = f"ptr {fresh.data}, ptr {a.data}, i64 {rows}, i64 {columns}"
+    if not rest and a.size in (1, 2, 4, 8):
+        e.w.do(f"call void @rt.transpose.{a.size}({where})")
+    else:
+        e.w.do(f"call void @rt.transpose.n({where}, i64 {e.w.mul(e.w.product(rest), str(a.size))})")
+    arrays.dup_elements(e, a.elem, fresh.data, e.w.product(fresh.dims))
+    return fresh.values
+
+
+def fill(e: FunctionEmitter, op: f.Op) -> Values:
+    count, x = e.one(op.args[0]), op.args[1]
+    values, site = e.value(x), e.site(op.span)
+    if isinstance(x.ty, f.Arr):
+        row = arrays.array_of(x.ty, values)
+        fresh = arrays.new_outer(e, row.elem, count, row.dims, site)
+        inner = e.w.product(row.dims)
+        step = e.w.mul(inner, str(row.size))
+        e.w.count_to(count, lambda i, _: [
+            arrays.copy_elements(e, row.elem, e.w.at(fresh.data, e.w.mul(i, step)), row.data, inner), []][1])  # fmt: skip
+    else:
+        fresh = arrays.new_outer(e, x.ty, count, (), site)
+
+        def put(place: str) -> None:
+            e.dup(x.ty, values)
+            e.put(x.ty, values, place)
+
+        arrays.each(e, fresh.data, fresh.size, count, put)
+    e.drop(x.ty, values)
+    return fresh.values
+
+
+def iota(e: FunctionEmitter, op: f.Op) -> Values:
+    count = e.one(op.args[0])
+    fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
+    e.w.count_to(count, lambda i, _: [e.put(f.I64, [i], e.w.at(fresh.data, e.w.mul(i, "8"))), []][1])
+    return fresh.values
+
+
+def array(e: FunctionEmitter, op: f.Op) -> Values:
+    first = op.args[0].ty
+    if isinstance(first, f.Num) and all(isinstance(x, f.Const) for x in op.args):
+        return _constant_array(e, first, op.args)
+    if not isinstance(first, f.Arr):
+        fresh = arrays.new_array(e, first, [str(len(op.args))])
+        for i, x in enumerate(op.args):
+            e.dup(first, e.value(x))
+            e.put(first, e.value(x), e.w.at(fresh.data, i * fresh.size))
+        return fresh.values
+    rows = [operand(e, x) for x in op.args]
+    for row in rows[1:]:
+        arrays.check_shape(e, rows[0].dims, row.dims, e.site(op.span))
+    fresh = arrays.new_array(e, rows[0].elem, [str(len(rows)), *rows[0].dims])
+    count = e.w.product(rows[0].dims)
+    step = e.w.mul(count, str(fresh.size))
+    for i, row in enumerate(rows):
+        place = e.w.at(fresh.data, e.w.mul(str(i), step)) if i else fresh.data
+        arrays.copy_elements(e, row.elem, place, row.data, count)
+    return fresh.values
+
+
+def _constant_array(e: FunctionEmitter, elem: f.Num, items: tuple[f.Atom, ...]) -> Values:
+    leaf = "i8" if elem.name == "bool" else SCALARS[elem.name]
+    texts = [str(int(bool(x.value))) if elem.name == "bool" else e.one(x) for x in items]
+    data = e.unit.constant(f"[{len(texts)} x {leaf}]", "[" + ", ".join(f"{leaf} {x}" for x in texts) + "]")
+    return ["null", data, str(len(texts))]
+
+
+# ---- sums and products
+
+
+def sum_(e: FunctionEmitter, op: f.Op) -> Values:
+    return _sum_down(e, operand(e, op.args[0]), op.args[0].ty.rank - 1)
+
+
+def sum_to(e: FunctionEmitter, op: f.Op) -> Values:
+    """Null gives null, or zero."""
+    ty, rank = op.args[0].ty, op.attr("rank", 0)
+    if not isinstance(ty, f.Arr) or ty.rank == rank:
+        e.dup(ty, e.value(op.args[0]))
+        return e.value(op.args[0])
+    a = operand(e, op.args[0])
+    result = f.Arr(a.elem, rank) if rank else a.elem
+    none = e.w.let(f"icmp eq ptr {a.data}, null")
+    return e.w.choose(none, leaves(result), lambda: zeros(result), lambda: _sum_down(e, a, rank))
+
+
+def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
+    """The sum over the leading dimensions, until `rank` are left."""
+    w, cut = e.w, len(a.dims) - rank
+    if rank == 0:
+        leaf = SCALARS[a.elem.name]
+        return [w.let(f"call {leaf} @rt.sum.{a.elem.name}(ptr {a.data}, i64 {w.product(a.dims)})")]
+    outer, inner = w.product(a.dims[:cut]), w.product(a.dims[cut:])
+    total = arrays.zero_array(e, a.elem, a.dims[cut:])
+    step = w.mul(inner, str(a.size))
+    w.count_to(outer, lambda i, _: [arrays.add_into(e, a.elem, total.data, w.at(a.data, w.mul(i, step)), inner), []][1])
+    return total.values
+
+
+def dot(e: FunctionEmitter, op: f.Op) -> Values:
+    a, b = (operand(e, atom) for atom in op.args)
+    arrays.check_shape(e, a.dims, b.dims, e.site(op.span))
+    name = a.elem.name
+    return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
+
+
+def matmul(e: FunctionEmitter, op: f.Op) -> Values:
+    return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_array, "false")
+
+
+def matmul_acc(e: FunctionEmitter, op: f.Op) -> Values:
+    c, a, b = (operand(e, atom) for atom in op.args)
+    pointers = ("ptr", "ptr", "i64", "i64")
+
+    def into(_: FunctionEmitter, elem: f.Type, dims: list[str]) -> Array:
+        def present() -> Values:
+            arrays.check_shape(e, c.dims, dims, e.site(op.span))
+            return arrays.writable(e, c).values
+
+        def absent() -> Values:
+            return arrays.zero_array(e, elem, dims).values
+
+        none = e.w.let(f"icmp eq ptr {c.data}, null")
+        return arrays.array_of(op.args[0].ty, e.w.choose(none, pointers, absent, present))
+
+    return _multiply(e, op, a, b, into, "true")
+
+
+def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumulate: str) -> Values:
+    ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
+    m, k = reversed(a.dims) if ta else a.dims
+    also_k, n = reversed(b.dims) if tb else b.dims
+    arrays.check_shape(e, [k], [also_k], e.site(op.span))
+    c = target(e, a.elem, [m, n])
+    flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
+    e.w.do(
+        f"call void @rt.matmul.{a.elem.name}(ptr {c.data}, ptr {a.data}, ptr {b.data}, "
+        f"i64 {m}, i64 {n}, i64 {k}, {flags}, i1 {accumulate})"
+    )
+    return c.values
+
+
+def same_shape(e: FunctionEmitter, op: f.Op) -> Values:
+    a, b = (operand(e, atom) for atom in op.args)
+    arrays.check_shape(e, a.dims, b.dims, e.site(op.span))
+    return []
+
+
+OPS = {
+    "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
+    "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
+    "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+}  # fmt: skip

@@ -1,0 +1,271 @@
+"""A function's body -> LLVM text: bindings in order, and control as basic blocks.
+
+A variable is the list of its leaves' operands.  A block is written either *for its values* or *to return them*: in the
+second way the arms of an `If` at the end return themselves, and a call at the end is a tail call.
+
+Results of up to three integers and two floats come back in registers; more are stored through a pointer, the first
+parameter, so that tail calls are possible whatever a function returns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Bug
+from dplc.flat import term as f
+from dplc.machine import emit_loops, emit_map, emit_ops
+from dplc.machine.emitter import Emitter, escape, number, zeros
+from dplc.machine.layout import HEADER, Failure, has_nullary, leaves, struct
+from dplc.machine.writer import Values, function, result_type, typed
+
+if TYPE_CHECKING:
+    from dplc.machine.emit import Unit
+
+
+class FunctionEmitter(Emitter):
+    """One function under construction: `w` takes its text, `env` knows its variables."""
+
+    def __init__(self, unit: Unit, fn: f.Fn) -> None:
+        super().__init__(unit)
+        self.fn = fn
+        self.env: dict[str, Values] = {}
+        self.result = f.Tup(fn.results)
+        self.deep = False  # calls its own group, and not only in tail position
+
+    def text(self) -> str:
+        params = ["ptr %out"] if indirect(self.result) else []
+        for i, var in enumerate(self.fn.params):
+            names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
+            self.env[var.name] = names
+            params += typed(leaves(var.ty), names)
+        self.finish(self.fn.body)
+        convention = self.unit.convention(self.fn.name)
+        head = f"{convention} {returned(self.result)} {symbol(self.fn.name)}({', '.join(params)})"
+        return function(head, self.w, end="", start=self._check_depth() if self.deep else None)
+
+    def _check_depth(self) -> list[str]:
+        """At the entry: is there stack left?"""
+        site = self.unit.sites.number(self.fn.span)
+        return [
+            "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
+            '  %limit = load ptr, ptr @"stack limit"',
+            "  %room = icmp ugt ptr %here, %limit",
+            "  br i1 %room, label %start, label %deep, !prof !0",
+            "deep:",
+            f"  call void @rt.fail(i64 {int(Failure.DEPTH)}, i64 {site}, i64 0, i64 0, ptr null, i64 0)",
+            "  unreachable",
+        ]
+
+    # ---- atoms
+
+    def value(self, atom: f.Atom) -> Values:
+        """The leaves of an atom."""
+        match atom:
+            case f.Var(name):
+                return self.env[name]
+            case f.Const(None, ty):
+                return zeros(ty)
+            case f.Const(value, f.Str()):
+                address, length = self.unit.string(value)
+                return ["null", address, str(length)]
+            case f.Const(value, f.Num(name)):
+                return [number(value, name)]
+            case f.Const(value, f.Tup(items)):
+                return [leaf for v, ty in zip(value, items, strict=True) for leaf in self.value(f.Const(v, ty))]
+        raise Bug(f"no constant {atom}")
+
+    def one(self, atom: f.Atom) -> str:
+        (leaf,) = self.value(atom)
+        return leaf
+
+    def values(self, atoms: tuple[f.Atom, ...]) -> Values:
+        return [leaf for atom in atoms for leaf in self.value(atom)]
+
+    def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
+        at = 0
+        for var in variables:
+            n = len(leaves(var.ty))
+            self.env[var.name] = values[at : at + n]
+            at += n
+        if at != len(values):
+            raise Bug(f"{len(values)} leaves for {variables}")
+
+    # ---- blocks
+
+    def block(self, block: f.Block) -> Values:
+        """For its values."""
+        for bind in block.binds:
+            self.define(bind.vars, self.rhs(bind))
+        return self.values(block.results)
+
+    def finish(self, block: f.Block) -> None:
+        """To return its values."""
+        last = block.binds[-1] if block.binds and block.binds[-1].vars == block.results else None
+        for bind in block.binds[: -1 if last else None]:
+            self.define(bind.vars, self.rhs(bind))
+        match last and last.rhs:
+            case f.If(cond, then, else_):
+                yes, no = self.w.block("then"), self.w.block("else")
+                self.w.branch(self.one(cond), yes, no)
+                for label, arm in ((yes, then), (no, else_)):
+                    self.w.start(label)
+                    self.finish(arm)
+            case f.Switch() as switch:
+                for label, case, arm in self._arms(switch):
+                    self._enter(label, switch, case)
+                    self.finish(arm)
+            case f.Call(name, args):
+                self._tail_call(name, args)
+            case None:
+                self._return(self.values(block.results))
+            case _:
+                self.define(last.vars, self.rhs(last))
+                self._return(self.values(block.results))
+
+    def _return(self, values: Values) -> None:
+        w, types = self.w, leaves(self.result)
+        if indirect(self.result):
+            self.put(self.result, values, "%out")
+            w.do("ret void")
+        else:
+            w.give(types, values)
+
+    # ---- right-hand sides
+
+    def rhs(self, bind: f.Bind) -> Values:
+        match bind.rhs:
+            case f.Op() as op:
+                return emit_ops.op(self, op, bind.vars)
+            case f.Call(name, args):
+                return self._call(name, args)
+            case f.TupMake(items):
+                return self.values(items)
+            case f.TupGet(tup, index):
+                return self._project(tup, index)
+            case f.ConMake(data, tag, arg):
+                return [self._construct(self.unit.program.datas[data], tag, arg)]
+            case f.If(cond, then, else_):
+                types = leaves(f.Tup(tuple(var.ty for var in bind.vars)))
+                return self.w.choose(self.one(cond), types, lambda: self.block(then), lambda: self.block(else_))
+            case f.Switch() as switch:
+                return self._switch(switch, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
+            case f.For() | f.While() | f.Build():
+                return emit_loops.loop(self, bind.rhs, bind.vars)
+            case f.Map() as fused:
+                return emit_map.fused(self, fused, bind.vars)
+        raise Bug(f"cannot emit {bind.rhs}")
+
+    def _project(self, tup: f.Atom, index: int) -> Values:
+        items = tup.ty.items
+        start = len(leaves(f.Tup(items[:index])))
+        return self.value(tup)[start : start + len(leaves(items[index]))]
+
+    # ---- calls
+
+    def _arguments(self, name: str, args: tuple[f.Atom, ...]) -> list[str]:
+        """Typed; the types are the callee's."""
+        return [arg for atom, p in zip(args, self.unit.program.fns[name].params, strict=True)
+                for arg in typed(leaves(p.ty), self.value(atom))]  # fmt: skip
+
+    def _call(self, name: str, args: tuple[f.Atom, ...]) -> Values:
+        result = f.Tup(self.unit.program.fns[name].results)
+        self.deep |= self.unit.group[name] == self.unit.group[self.fn.name]
+        arguments, convention = self._arguments(name, args), self.unit.convention(name)
+        if not indirect(result):
+            return self.w.call(leaves(result), symbol(name), arguments, convention)
+        out = self.w.slot(f"[{struct(result).size} x i8]")
+        self.w.call((), symbol(name), [f"ptr {out}", *arguments], convention)
+        return self.get(result, out)
+
+    def _tail_call(self, name: str, args: tuple[f.Atom, ...]) -> None:
+        result = f.Tup(self.unit.program.fns[name].results)
+        if leaves(result) != leaves(self.result):
+            raise Bug(f"{self.fn.name} cannot return what {name} does")
+        arguments = self._arguments(name, args)
+        if indirect(result):
+            arguments.insert(0, "ptr %out")
+        text = f"tail call {self.unit.convention(name)} {returned(result)} {symbol(name)}({', '.join(arguments)})"
+        if indirect(result) or not leaves(result):
+            self.w.do(text)
+            self.w.do("ret void")
+        else:
+            self.w.do(f"ret {returned(result)} {self.w.let(text)}")
+
+    # ---- data
+
+    def _construct(self, decl: f.DataDecl, tag: int, arg: f.Atom | None) -> str:
+        payload = decl.payloads[tag]
+        if payload is None or arg is None:
+            return f"inttoptr (i64 {2 * tag + 1} to ptr)"
+        cell = self.w.let(f"call ptr @rt.cell(i64 {struct(payload).size})")
+        self.w.store("i64", str(tag), self.w.at(cell, 8))
+        self.put(payload, self.value(arg), self.w.at(cell, HEADER))
+        return cell
+
+    def _switch(self, switch: f.Switch, types: tuple[str, ...]) -> Values:
+        join = self.w.block("join")
+        edges = []
+        for label, case, arm in self._arms(switch):
+            self._enter(label, switch, case)
+            edges.append((self.block(arm), self.w.label))
+            self.w.jump(join)
+        self.w.start(join)
+        return self.w.phis(types, edges)
+
+    def _arms(self, switch: f.Switch) -> list[tuple[str, f.Case | None, f.Block]]:
+        """Jumps to one of the arms: their labels, cases and blocks (no case: the default)."""
+        w = self.w
+        arms = [(w.block(f"case{case.tag}."), case, case.body) for case in switch.cases]
+        if switch.default is not None:
+            arms.append((w.block("default"), None, switch.default))
+        if len(arms) == 1:
+            w.jump(arms[0][0])
+            return arms
+        match switch.scrutinee.ty:
+            case f.Data(name):
+                tag, ty = self._tag(self.unit.program.datas[name], self.one(switch.scrutinee)), "i64"
+            case ty:
+                tag, ty = self.one(switch.scrutinee), leaves(ty)[0]
+        other = arms[-1][0]  # the default; without one, the last case is what is left
+        listed = [(case.tag, label) for label, case, _ in arms[:-1] if case]
+        if len(listed) == 1:
+            w.branch(w.let(f"icmp eq {ty} {tag}, {listed[0][0]}"), listed[0][1], other)
+        else:
+            table = " ".join(f"{ty} {t}, label %{label}" for t, label in listed)
+            w.do(f"switch {ty} {tag}, label %{other} [ {table} ]")
+        return arms
+
+    def _enter(self, label: str, switch: f.Switch, case: f.Case | None) -> None:
+        """The start of an arm: its payload, a view into the cell."""
+        self.w.start(label)
+        if case is None or case.payload is None:
+            return
+        self.define((case.payload,), self.get(case.payload.ty, self.w.at(self.one(switch.scrutinee), HEADER)))
+
+    def _tag(self, decl: f.DataDecl, cell: str) -> str:
+        w = self.w
+        if not has_nullary(decl):
+            return w.load("i64", w.at(cell, 8))
+        boxed = [tag for tag, payload in enumerate(decl.payloads) if payload is not None]
+        immediate = w.let(f"lshr i64 {w.let(f'ptrtoint ptr {cell} to i64')}, 1")
+        if not boxed:
+            return immediate
+        small = w.let(f"icmp ult i64 {immediate}, {len(decl.payloads)}")
+        if len(boxed) == 1:
+            return w.let(f"select i1 {small}, i64 {immediate}, i64 {boxed[0]}")
+        return w.choose(small, ("i64",), lambda: [immediate], lambda: [w.load("i64", w.at(cell, 8))])[0]
+
+
+def indirect(result: f.Type) -> bool:
+    """Whether results are stored through a pointer."""
+    floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
+    return floats > 2 or len(leaves(result)) - floats > 3
+
+
+def returned(result: f.Type) -> str:
+    return "void" if indirect(result) else result_type(leaves(result))
+
+
+def symbol(name: str) -> str:
+    """A function's name in LLVM."""
+    return f'@"dpl {escape(name.encode())}"'

@@ -1,0 +1,159 @@
+"""Operations on scalars, strings, references and the world -> LLVM text; arrays go to `emit_arrays` and `emit_map`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Bug
+from dplc.flat import term as f
+from dplc.machine import arrays, emit_arrays, emit_map, emit_zeros, maths
+from dplc.machine.emitter import Emitter, zeros
+from dplc.machine.layout import HEADER, Failure, leaves, struct
+from dplc.machine.scalars import is_scalar_op, scalar
+from dplc.machine.writer import Values
+
+if TYPE_CHECKING:
+    from dplc.machine.emit_function import FunctionEmitter
+
+LIBRARY = frozenset(
+    "str_append str_length str_codes str_of_codes str_cmp str_to_int str_to_float buf_str buf_quoted buf_take write"
+    " progress read_text write_text read_bytes write_bytes arg_count arg time env".split()
+)
+SITED = frozenset("str_of_codes read_text write_text read_bytes write_bytes arg".split())  # told where they are called
+
+
+def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """The leaves of the variables that an operation binds."""
+    name = op.op
+    if is_scalar_op(name):
+        if any(isinstance(atom.ty, f.Arr) for atom in op.args):
+            return emit_map.single(e, op, variables)
+        return [scalar(e, op, [e.one(atom) for atom in op.args])]
+    if name in HANDLERS:
+        return HANDLERS[name](e, op)
+    if name in LIBRARY:
+        return _library(e, f"@rt.{name}", op, variables, sited=name in SITED)
+    if name == "buf_num":
+        return _library(e, f"@rt.buf_num.{op.args[0].ty.name}", op, variables)
+    if name == "buf_format":
+        kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
+        return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
+    if name in ("fail", "exit"):
+        return _stop(e, op, variables)
+    if name == "extern":
+        return _extern(e, op, variables)
+    raise Bug(f"no operation {name}")
+
+
+def _library(e: FunctionEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
+    args = [f"{t} {v}" for atom in op.args for t, v in zip(leaves(atom.ty), e.value(atom), strict=True)]
+    if sited:
+        args.insert(0, f"i64 {e.site(op.span)}")
+    return e.w.call([leaf for var in variables for leaf in leaves(var.ty)], callee, args)
+
+
+def _stop(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """Nothing after it is reached; what follows is written all the same."""
+    if op.op == "exit":
+        e.fail(Failure.EXIT, 0, e.one(op.args[0]))
+    else:
+        _, text, size = e.value(op.args[0])
+        e.fail(Failure.MESSAGE, e.site(op.span, op.attr("code", "")), text=text, size=size)
+    e.w.do("unreachable")
+    e.w.start(e.w.block("never"))
+    return [leaf for var in variables for leaf in zeros(var.ty)]
+
+
+def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A C function; LLVM's name for it begins with \\01, to be another than the runtime's for the same."""
+    symbol = f'@"\\01{op.attr("symbol")}"'
+    results = [leaf for var in variables for leaf in leaves(var.ty)]
+    types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
+    result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
+    e.unit.externs[symbol] = f"declare {result} {symbol}({', '.join(types)})\n"
+    values = e.values(op.args)
+    args = ", ".join(f"{t} {v}" for t, v in zip(types, values, strict=True))
+    if not results:
+        e.w.do(f"call void {symbol}({args})")
+        return []
+    return [e.w.let(f"call {result} {symbol}({args})")]
+
+
+def _extension(ty: f.Type) -> str:
+    """How C passes small integers."""
+    if not isinstance(ty, f.Num) or ty.name[0] == "f" or ty.name.endswith("64"):
+        return ""
+    return " signext" if ty.name[0] == "i" else " zeroext"
+
+
+# ---- references, checks, owners
+
+
+def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
+    content = op.args[0]
+    cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
+    e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
+    return [cell]
+
+
+def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
+    content = op.args[0].ty.elem
+    values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
+    e.dup(content, values)
+    return values
+
+
+def ref_set(e: FunctionEmitter, op: f.Op) -> Values:
+    content, place = op.args[0].ty.elem, e.w.at(e.one(op.args[0]), HEADER)
+    old = e.get(content, place)
+    e.put(content, e.value(op.args[1]), place)
+    e.drop(content, old)
+    return []
+
+
+def check_equal(e: FunctionEmitter, op: f.Op) -> Values:
+    actual, expected = (e.one(atom) for atom in op.args)
+    site = e.site(op.span, op.attr("what", ""))
+    e.require(e.w.let(f"icmp eq i64 {actual}, {expected}"), Failure.CHECK, site, actual, expected)
+    return []
+
+
+def same(e: FunctionEmitter, op: f.Op) -> Values:
+    return e.value(op.args[0])
+
+
+def dup(e: FunctionEmitter, op: f.Op) -> Values:
+    e.dup(op.args[0].ty, e.value(op.args[0]))
+    return []
+
+
+def drop(e: FunctionEmitter, op: f.Op) -> Values:
+    e.drop(op.args[0].ty, e.value(op.args[0]))
+    return []
+
+
+def take(e: FunctionEmitter, op: f.Op) -> Values:
+    """The payload becomes ours: the cell goes if it was ours alone, else the payload has one owner more."""
+    cell, payload = e.one(op.args[0]), e.unit.program.datas[op.attr("data")].payloads[op.attr("tag")]
+    if payload is None:
+        return []
+    count = e.w.let(f"load i64, ptr {cell}")
+
+    def free() -> Values:
+        e.w.do(f"call void @rt.cell.free(ptr {cell}, i64 {struct(payload).size})")
+        return []
+
+    def share() -> Values:
+        e.w.do(f"store i64 {e.w.let(f'sub i64 {count}, 1')}, ptr {cell}")
+        e.dup(payload, e.get(payload, e.w.at(cell, HEADER)))
+        return []
+
+    e.w.choose(e.w.let(f"icmp eq i64 {count}, 1"), (), free, share)
+    return []
+
+
+HANDLERS = emit_arrays.OPS | emit_zeros.OPS | {
+    "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
+    "dup": dup, "drop": drop, "take": take,
+}  # fmt: skip

@@ -1,0 +1,113 @@
+"""Accumulating cotangents, where null is zero of any shape -> LLVM text.
+
+    b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.machine import arrays
+from dplc.machine.arrays import Array
+from dplc.machine.emit_arrays import operand, scalars
+from dplc.machine.emitter import Emitter
+from dplc.machine.layout import SCALARS, leaves
+from dplc.machine.writer import Values
+
+if TYPE_CHECKING:
+    from dplc.machine.emit_function import FunctionEmitter
+
+
+def is_null(e: FunctionEmitter, op: f.Op) -> Values:
+    values = e.value(op.args[0])
+    pointer = values[1] if isinstance(op.args[0].ty, f.Arr) else values[0]
+    return [e.w.let(f"icmp eq ptr {pointer}, null")]
+
+
+def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
+    a, b = op.args
+    if isinstance(a.ty, f.Num):
+        return [e.w.let(f"fadd {SCALARS[a.ty.name]} {e.one(a)}, {e.one(b)}")]
+    types, site = leaves(a.ty), e.site(op.span)
+    name = f"acc_add {a.ty.elem.name} {a.ty.rank}"
+    args = [*e.value(a), *e.value(b), str(site)]
+
+    def body(inner: Emitter, values: Values) -> Values:
+        both = values[: len(types)], values[len(types) : -1]
+        return _add(inner, *(arrays.array_of(a.ty, v) for v in both), values[-1])
+
+    return e.outlined(name, (*types, *types, "i64"), args, types, body)
+
+
+def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
+    """Into whichever is ours alone."""
+    w, types = e.w, leaves(a.type)
+
+    def into(x: Array, y: Array) -> Values:
+        arrays.add_into(e, x.elem, x.data, y.data, w.product(x.dims))
+        e.drop(y.type, y.values)
+        return x.values
+
+    def sum_() -> Values:
+        arrays.check_shape(e, a.dims, b.dims, site)
+        return w.choose(
+            e.unique(a.owner),
+            types,
+            lambda: into(a, b),
+            lambda: w.choose(e.unique(b.owner), types, lambda: into(b, a), lambda: into(arrays.writable(e, a), b)),
+        )
+
+    def right() -> Values:
+        return w.choose(w.let(f"icmp eq ptr {b.data}, null"), types, lambda: a.values, sum_)
+
+    return w.choose(w.let(f"icmp eq ptr {a.data}, null"), types, lambda: b.values, right)
+
+
+def acc_zeros(e: FunctionEmitter, op: f.Op) -> Values:
+    return _present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
+
+
+def _present(e: Emitter, a: Array, dims: list[str]) -> Array:
+    """`a`, or zeros if it is null."""
+    none = e.w.let(f"icmp eq ptr {a.data}, null")
+    values = e.w.choose(
+        none, leaves(a.type), lambda: arrays.zero_array(e, a.elem, dims).values, lambda: a.values
+    )
+    return arrays.array_of(a.type, values)
+
+
+def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
+    """Indices were checked on the way forward."""
+    rank, addend = op.attr("rank"), op.args[1]
+    a, dims, indices = operand(e, op.args[0]), scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
+    if isinstance(addend.ty, f.Arr):
+        return _add_part(e, a, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
+    a = arrays.writable(e, _present(e, a, dims))
+    leaf, place = SCALARS[a.elem.name], arrays.address(e, a, indices)
+    e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place)}, {e.one(addend)}"), place)
+    return a.values
+
+
+def acc_slice(e: FunctionEmitter, op: f.Op) -> Values:
+    rank = op.attr("rank")
+    a, part = operand(e, op.args[0]), operand(e, op.args[1])
+    dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
+    return _add_part(e, a, part, dims, lambda full: arrays.address(e, full, [lo]))
+
+
+def _add_part(e: FunctionEmitter, a: Array, part: Array, dims: list[str], address) -> Values:
+    """`part`, perhaps null, added to the place in `a`, perhaps null."""
+
+    def add() -> Values:
+        full = arrays.writable(e, _present(e, a, dims))
+        arrays.add_into(e, a.elem, address(full), part.data, e.w.product(part.dims))
+        return full.values
+
+    nothing = e.w.let(f"icmp eq ptr {part.data}, null")
+    return e.w.choose(nothing, leaves(a.type), lambda: a.values, add)
+
+
+OPS = {
+    "is_null": is_null, "acc_add": acc_add, "acc_zeros": acc_zeros, "acc_index": acc_index, "acc_slice": acc_slice,
+}  # fmt: skip

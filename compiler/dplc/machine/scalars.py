@@ -1,0 +1,41 @@
+"""One scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.prims import TABLE
+from dplc.flat import term as f
+from dplc.machine import maths
+from dplc.machine.emitter import Emitter
+from dplc.machine.layout import SCALARS
+
+CONVERSIONS = ("cast", "bitcast")
+SCALAR_ROWS = frozenset(name for name, row in TABLE.items() if row.elementwise)
+
+
+def is_scalar_op(name: str) -> bool:
+    """Whether the operation works on numbers, and elementwise on arrays."""
+    return name in SCALAR_ROWS or name in CONVERSIONS
+
+
+def scalar_type(ty: f.Type) -> str:
+    return ty.elem.name if isinstance(ty, f.Arr) else ty.name
+
+
+def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:
+    """The result of an operation whose operands (elements of them, if they are arrays) are these."""
+    types = [scalar_type(atom.ty) for atom in op.args]
+    match op.op:
+        case "cast":
+            lines, result = maths.cast(types[0], op.attr("to"), operands[0], e.w.fresh)
+        case "bitcast":
+            source, target = SCALARS[types[0]], SCALARS[op.attr("to")]
+            if source == target:
+                return operands[0]
+            return e.w.let(f"bitcast {source} {operands[0]} to {target}")
+        case row:
+            of = types[1] if row in ("select", "polygamma") else types[0]
+            lines, result = maths.scalar(row, of, list(operands), e.w.fresh, e.site(op.span))
+    e.w.extend(lines)
+    return result

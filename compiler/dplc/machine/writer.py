@@ -1,0 +1,216 @@
+"""Writing LLVM text: one function's lines, its basic blocks, and the shapes of control that emission needs.
+
+Values are operand texts (`%12`, `7`, `null`); a list of them with their types makes a flat value.  Control is written in
+SSA at once: a join makes phis for its values, a loop for its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Values = list[str]
+
+
+class Writer:
+    """The body of one function under construction."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+        self.label = "start"  # of the block being written
+        self.slots: list[str] = []  # allocas, all in the entry block
+
+    # ---- lines
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"%{self.count}_"
+
+    def do(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def let(self, text: str) -> str:
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def extend(self, lines: Sequence[str]) -> None:
+        self.lines.extend("  " + line.strip() for line in lines)
+
+    def slot(self, llvm_type: str) -> str:
+        """Memory in the frame."""
+        name = self.fresh()
+        self.slots.append(f"  {name} = alloca {llvm_type}, align 16")
+        return name
+
+    # ---- blocks
+
+    def block(self, hint: str) -> str:
+        """A new label; `start` opens it."""
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def start(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        self.do(f"br label %{label}")
+
+    def branch(self, cond: str, yes: str, no: str, hint: str = "") -> None:
+        self.do(f"br i1 {cond}, label %{yes}, label %{no}{hint}")
+
+    def phi(self, llvm_type: str, edges: Sequence[tuple[str, str]]) -> str:
+        """`edges` are (value, label it comes from)."""
+        return self.let(f"phi {llvm_type} " + ", ".join(f"[ {v}, %{label} ]" for v, label in edges))
+
+    def phis(self, types: Sequence[str], edges: Sequence[tuple[Values, str]]) -> Values:
+        """One phi for each leaf, at the start of a join; a join of one edge needs none."""
+        if len(edges) == 1:
+            return list(edges[0][0])
+        return [self.phi(t, [(values[i], label) for values, label in edges]) for i, t in enumerate(types)]
+
+    # ---- shapes of control
+
+    def choose(self, cond: str, types: Sequence[str], yes: Callable[[], Values], no: Callable[[], Values]) -> Values:
+        """if cond then yes () else no ()"""
+        then, other, join = self.block("then"), self.block("else"), self.block("join")
+        self.branch(cond, then, other)
+        edges = []
+        for label, arm in ((then, yes), (other, no)):
+            self.start(label)
+            edges.append((arm(), self.label))
+            self.jump(join)
+        self.start(join)
+        return self.phis(types, edges)
+
+    def when(self, cond: str, then: Callable[[], object]) -> None:
+        """if cond then then ()"""
+        self.choose(cond, (), lambda: [then(), []][1], lambda: [])
+
+    def unless_cold(self, cond: str, otherwise: Callable[[], None]) -> None:
+        """Goes on where `cond` holds; `otherwise` never returns."""
+        good, bad = self.block("ok"), self.block("bad")
+        self.branch(cond, good, bad, ", !prof !0")
+        self.start(bad)
+        otherwise()
+        self.do("unreachable")
+        self.start(good)
+
+    def loop(
+        self,
+        types: Sequence[str],
+        inits: Values,
+        cond: Callable[[Values], str],
+        body: Callable[[Values], Values],
+        mark: str = "",
+    ) -> Values:
+        """state = inits; while cond state { state = body state }; the last state.  `mark` is loop metadata."""
+        head, inside, done = self.block("head"), self.block("body"), self.block("done")
+        before = self.label
+        self.jump(head)
+        self.start(head)
+        state = [self.fresh() for _ in types]
+        here = len(self.lines)
+        self.lines.extend("" for _ in types)  # the phis, once the back edge is known
+        self.branch(cond(state), inside, done)
+        self.start(inside)
+        after = body(state)
+        for i, t in enumerate(types):
+            self.lines[here + i] = f"  {state[i]} = phi {t} [ {inits[i]}, %{before} ], [ {after[i]}, %{self.label} ]"
+        self.do(f"br label %{head}{mark}")
+        self.start(done)
+        return state
+
+    def count_to(
+        self,
+        n: str,
+        body: Callable[[str, Values], Values],
+        types: Sequence[str] = (),
+        inits: Sequence[str] = (),
+        mark: str = "",
+    ) -> Values:
+        """for i < n, with a state; no steps if n is not positive."""
+
+        def step(state: Values) -> Values:
+            after = body(state[0], state[1:])
+            return [self.let(f"add nuw nsw i64 {state[0]}, 1"), *after]
+
+        def below(state: Values) -> str:
+            return self.let(f"icmp slt i64 {state[0]}, {n}")
+
+        return self.loop(("i64", *types), ["0", *inits], below, step, mark)[1:]
+
+    # ---- arithmetic on lengths
+
+    def add(self, a: str, b: str) -> str:
+        return b if a == "0" else a if b == "0" else self.let(f"add i64 {a}, {b}")
+
+    def mul(self, a: str, b: str) -> str:
+        if a == "1" or b == "1":
+            return b if a == "1" else a
+        return self.let(f"mul i64 {a}, {b}")
+
+    def product(self, lengths: Sequence[str]) -> str:
+        total = "1"
+        for n in lengths:
+            total = self.mul(total, n)
+        return total
+
+    # ---- memory
+
+    def at(self, base: str, offset: str | int) -> str:
+        """The address so many bytes after another."""
+        return base if str(offset) == "0" else self.let(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def load(self, leaf: str, address: str, mark: str = "") -> str:
+        """A leaf from memory, where a boolean is a byte."""
+        if leaf == "i1":
+            return self.let(f"trunc i8 {self.let(f'load i8, ptr {address}{mark}')} to i1")
+        return self.let(f"load {leaf}, ptr {address}{mark}")
+
+    def store(self, leaf: str, value: str, address: str, mark: str = "") -> None:
+        if leaf == "i1":
+            leaf, value = "i8", self.let(f"zext i1 {value} to i8")
+        self.do(f"store {leaf} {value}, ptr {address}{mark}")
+
+    def copy(self, to: str, source: str, size: str) -> None:
+        self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+    # ---- calls
+
+    def give(self, types: Sequence[str], values: Values) -> None:
+        """Returns; several values as a struct."""
+        if len(types) < 2:
+            self.do(f"ret {types[0]} {values[0]}" if types else "ret void")
+            return
+        whole, ty = "poison", result_type(types)
+        for i, (t, value) in enumerate(zip(types, values, strict=True)):
+            whole = self.let(f"insertvalue {ty} {whole}, {t} {value}, {i}")
+        self.do(f"ret {ty} {whole}")
+
+    def call(self, results: Sequence[str], callee: str, args: Sequence[str], convention: str = "") -> Values:
+        """A call; `args` with their types.  Several results come as a struct."""
+        text = f"call {convention}{' ' if convention else ''}{result_type(results)} {callee}({', '.join(args)})"
+        if not results:
+            self.do(text)
+            return []
+        value = self.let(text)
+        if len(results) == 1:
+            return [value]
+        return [self.let(f"extractvalue {result_type(results)} {value}, {i}") for i in range(len(results))]
+
+
+def result_type(leaves: Sequence[str]) -> str:
+    return "void" if not leaves else leaves[0] if len(leaves) == 1 else "{ " + ", ".join(leaves) + " }"
+
+
+def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
+    return [f"{t} {v}" for t, v in zip(types, values, strict=True)]
+
+
+def function(head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None) -> str:
+    """The text of a function whose body was written; `start` are lines before it, which go on at the label `start`."""
+    before = "\n".join((*w.slots, *(start or ("  br label %start",))))
+    body = "\n".join(line for line in w.lines if line)
+    return f"define internal {head} nounwind {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"
