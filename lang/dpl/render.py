@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from dpl.diagnostics import Diagnostic
 from dpl.source import NOWHERE, Source, Span
@@ -45,7 +46,8 @@ def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str
     if _is_somewhere(diagnostic.span):
         lines.append(f"{' ' * margin}{paint.frame('-->')} {diagnostic.span}")
         lines += _excerpts(diagnostic, marks, margin, width, paint)
-    notes = [*(("help", h.split("\n")) for h in diagnostic.helps), *_path(diagnostic.path)]
+    said_nowhere = [] if marks or not diagnostic.note else [("note", diagnostic.note.split("\n"))]
+    notes = [*said_nowhere, *(("help", h.split("\n")) for h in diagnostic.helps), *_path(diagnostic.path)]
     if marks and notes:
         lines.append(bar)
     for kind, texts in notes:
@@ -61,7 +63,7 @@ class _Paint:
     alarm_color: str
 
     def __call__(self, color: str, text: str) -> str:
-        return f"{color}{text}{_RESET}" if self.on and text else text
+        return f"{color}{text}{_RESET}" if self.on and text and color else text
 
     def alarm(self, text: str) -> str:
         return self(self.alarm_color, text)
@@ -190,8 +192,8 @@ class _Line:
                 underline[column : column + 1] = ["^" if mark.primary else "-"]
         beside = max(places, key=lambda p: (p[1], p[0]))
         hanging = [(start, mark.text, mark.primary) for start, _, mark in places if mark.text and mark is not beside[2]]
-        row = "".join(paint.alarm(c) if c == "^" else paint.frame(c) if c == "-" else c for c in underline)
-        row = row if not paint.on else _join_colors(row)
+        color = {"^": paint.alarm_color, "-": _BLUE}
+        row = "".join(paint(color.get(c, ""), "".join(run)) for c, run in groupby(underline))
         yield f"{row} {self._say(beside[2].text, beside[2].primary, paint)}"
         yield from self._hang(hanging, paint)
 
@@ -214,17 +216,6 @@ def _strokes(columns: Iterable[int], paint: _Paint) -> str:
         row += " " * (column - at) + paint.frame("|")
         at = column + 1
     return row
-
-
-def _join_colors(row: str) -> str:
-    """Neighbours of one colour need it said only once."""
-    for color in (_RED, _YELLOW, _BLUE):
-        row = row.replace(_RESET + color, "") if row.count(color) > 1 and _only(row, color) else row
-    return row
-
-
-def _only(row: str, color: str) -> bool:
-    return all(other == color or other not in row for other in (_RED, _YELLOW, _BLUE))
 
 
 def _visible(text: str) -> int:

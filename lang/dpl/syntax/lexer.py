@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 _SYMBOL = r"!$%&*+\-./<=>?@^|~"
 _LEXEME = re.compile(
-    rf"""(?P<space>[ \t\r\n]+)
+    rf"""(?P<space>[ \t\r\n\f\ufeff]+)
     |(?P<word>[^\W\d][\w']*)
     |(?P<number>0[xX][0-9a-fA-F_]+(?:[iu]\d+)? | 0[bB][01_]+(?:[iu]\d+)? | 0[oO][0-7_]+(?:[iu]\d+)?
                |\d[\d_]*(?:\.[\d_]*)?(?:[eE][+-]?\d[\d_]*)?(?:[iuf]\d+)?)

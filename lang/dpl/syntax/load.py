@@ -1,0 +1,181 @@
+"""a file -> the modules of the program, each read, those imported first.
+
+    main.dp: import "lib/model.dp" as M; import Nn   ->   [Module Model (lib/model.dp), Module main (main.dp)]
+
+Standard modules are always in scope and are not loaded here: importing one is recorded and no more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from dpl import resources
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.source import Source, Span
+from dpl.syntax import tree
+from dpl.syntax.parse import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """`imports` maps what this module calls another (its alias) to that module's name."""
+
+    name: str
+    source: Source
+    tree: tree.File
+    imports: dict[str, str] = field(default_factory=dict)
+    is_std: bool = False
+
+
+def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]:
+    """The modules of a program in the order in which they run, `main` last.  `search`: more folders to look for
+    imported files in, after that of the importing file."""
+    source = main if isinstance(main, Source) else read(Path(main))
+    loader = _Loader(search)
+    loader.visit("main", source)
+    if loader.problems:
+        raise DplError(*loader.problems)
+    return loader.done
+
+
+@cache
+def standard_modules() -> dict[str, Path]:
+    """The files of the standard library by module name."""
+    return {module_name(path): path for path in sorted(resources.stdlib().glob("*.dp"))}
+
+
+def load_standard(name: str) -> Module:
+    """A module of the standard library."""
+    path = standard_modules()[name]
+    source = read(path, f"stdlib/{path.name}")
+    return Module(name, source, parse(source), is_std=True)
+
+
+def module_name(path: Path) -> str:
+    return path.stem[:1].upper() + path.stem[1:]
+
+
+def read(path: Path, name: str = "", where: Span | None = None) -> Source:
+    """The text of a file; `where` is the import that asks for it."""
+    name = name or str(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path)) from None
+    except (IsADirectoryError, NotADirectoryError):
+        kind = "is a directory" if path.is_dir() else "is not below a directory"
+        raise DplError.at("E0511", f"{name} {kind}, not a file", where) from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise DplError.at("E0513", f"{name} cannot be read: {reason}", where) from None
+    if b"\0" in data:
+        raise DplError.at("E0512", f"{name} is not a text", where, note="it holds zero bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        title = f"{name} is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
+        raise DplError.at("E0512", title, where, helps=("save the file in the encoding UTF-8",)) from None
+    return Source(name, text.replace("\r\n", "\n").replace("\r", "\n"), path)
+
+
+def _near(path: Path) -> tuple[str, ...]:
+    """Files beside a missing one whose names are like it."""
+    try:
+        names = [p.name for p in path.parent.iterdir() if p.suffix == ".dp"]
+    except OSError:
+        return ()
+    return tuple(f"did you mean {path.with_name(n)}?" for n in difflib.get_close_matches(path.name, names, 1))
+
+
+class _Loader:
+    """Reads modules depth first.  A file is known by its real path."""
+
+    def __init__(self, search: Sequence[Path]) -> None:
+        self.search = search
+        self.done: list[Module] = []
+        self.names: dict[str, str] = {}  # real path -> module name
+        self.taken: set[str] = {"main", *standard_modules()}
+        self.open: list[tuple[str, Source]] = []  # the modules being read, with their real paths
+        self.problems: list[Diagnostic] = []
+
+    def visit(self, name: str, source: Source) -> None:
+        try:
+            file = parse(source)
+        except DplError as error:
+            self.problems += error.diagnostics
+            return
+        self.open.append((_real(source.path), source))
+        imports: dict[str, str] = {}
+        for decl in file.decls:
+            if isinstance(decl, tree.DeclImport):
+                try:
+                    alias, target = self.follow(decl, source)
+                    imports[alias] = target
+                except DplError as error:
+                    self.problems += error.diagnostics
+        self.open.pop()
+        self.done.append(Module(name, source, file, imports))
+
+    def follow(self, decl: tree.DeclImport, importer: Source) -> tuple[str, str]:
+        """What the importing module calls the imported one, and its name."""
+        if not decl.is_path and decl.target in standard_modules():
+            return decl.alias or decl.target, decl.target
+        path = self.find(decl, importer)
+        real = _real(path)
+        alias = decl.alias or (module_name(path) if decl.is_path else decl.target)
+        self.refuse_cycle(real, decl)
+        if real not in self.names:
+            self.names[real] = name = self.fresh(module_name(path))
+            self.visit(name, read(path, _shown(path, decl, importer), decl.span))
+        return alias, self.names[real]
+
+    def find(self, decl: tree.DeclImport, importer: Source) -> Path:
+        folder = importer.path.parent if importer.path else Path()
+        target = decl.target
+        names = [target] if decl.is_path else [f"{target[:1].lower()}{target[1:]}.dp", f"{target}.dp"]
+        candidates = [f / n for f in (folder, *self.search) for n in names]
+        if not decl.is_path and not any(c.is_file() for c in candidates):
+            raise _unknown_module(decl, folder)
+        return next((c for c in candidates if c.exists()), candidates[0])
+
+    def fresh(self, name: str) -> str:
+        number, fresh = 1, name
+        while fresh in self.taken:
+            number += 1
+            fresh = f"{name}#{number}"
+        self.taken.add(fresh)
+        return fresh
+
+    def refuse_cycle(self, real: str, decl: tree.DeclImport) -> None:
+        known = [path for path, _ in self.open]
+        if real in known:
+            chain = [source.name for _, source in self.open[known.index(real) :]]
+            title = " imports ".join([*chain, chain[0]]) if len(chain) < 2 else "these files import each other: " + " -> ".join([*chain, chain[0]])
+            raise DplError.at("E0514", title, decl.span, note="this import closes the circle",
+                              helps=("move what they share into a file of its own",))  # fmt: skip
+
+
+def _real(path: Path | None) -> str:
+    return os.path.realpath(path) if path else ""
+
+
+def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
+    """A file's name for messages: as the importing file's, if it lies where that says."""
+    if importer.path and path.parent == importer.path.parent / Path(decl.target).parent:
+        return os.path.normpath(os.path.join(os.path.dirname(importer.name), os.path.relpath(path, importer.path.parent)))
+    return str(path)
+
+
+def _unknown_module(decl: tree.DeclImport, folder: Path) -> DplError:
+    beside = [module_name(p) for p in folder.glob("*.dp")] if folder.is_dir() else []
+    close = difflib.get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
+    helps = [f"did you mean {name}?" for name in close]
+    lower = decl.target[:1].lower() + decl.target[1:]
+    helps.append(f'it is neither a standard module nor a file {lower}.dp here; a file elsewhere: import "path/{lower}.dp"')
+    return DplError.at("E0515", f"there is no module {decl.target}", decl.span, helps=tuple(helps))
