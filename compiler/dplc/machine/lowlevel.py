@@ -11,7 +11,7 @@ bool; narrower types occur in signatures and in memory, and are widened when rea
 
 `p.i32[k]` is element k of an array of i32 at p, to read or to assign.  Operators on int are those of signed machine
 integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators are attributes; `@extern` declares what
-the C library defines.  `name: i64 = 0` at the top is a global, `name: space[100]` one of 100 bytes, known by its
+the C library defines, `@made` what `kernels.py` does.  `name: i64 = 0` at the top is a global, `name: space[100]` one of 100 bytes, known by its
 address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
 """
 
@@ -82,44 +82,43 @@ class Source:
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     globals: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: (type or "", definition)
     constants: dict[str, int | float] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)  # LLVM's name: name here
 
     def read(self, text: str) -> None:
         for node in ast.parse(text).body:
             match node:
                 case ast.FunctionDef():
                     self.functions[node.name] = node
+                    if not _is(node, "made"):
+                        self.symbols[called(node)] = node.name
                 case ast.Assign([ast.Name(name)], value):
                     self.constants[name] = ast.literal_eval(value)
                 case ast.AnnAssign(ast.Name(name), annotation, value):
                     self.globals[name] = _global(symbol(name), annotation, value)
+                    self.symbols[symbol(name)] = name
                 case ast.Expr(ast.Constant()):
                     pass  # the file's docstring
                 case _:
                     raise Bug(f"runtime library: line {node.lineno} is no definition")
 
-    def symbols(self) -> dict[str, str]:
-        """Symbol -> name here."""
-        names = {symbol(n): n for n in self.globals}
-        return names | {(c_symbol(n) if _is_extern(f) else symbol(n)): n for n, f in self.functions.items()}
-
     def translate(self, name: str) -> str:
         if name in self.globals:
             return self.globals[name][1]
         fn = self.functions[name]
-        return _declaration(fn) if _is_extern(fn) else Function(self, fn).text()
+        return _declaration(fn) if _is(fn, "extern") else Function(self, fn).text()
 
 
 def symbol(name: str) -> str:
     return "rt." + name.replace("__", ".")
 
 
-def c_symbol(name: str) -> str:
-    """Where the C library's name is taken here, ours has `c_` in front."""
-    return name.removeprefix("c_")
+def called(fn: ast.FunctionDef) -> str:
+    """A function's symbol.  Where the C library's name is taken here, ours has `c_` in front."""
+    return fn.name.removeprefix("c_") if _is(fn, "extern") else symbol(fn.name)
 
 
-def _is_extern(fn: ast.FunctionDef) -> bool:
-    return any(isinstance(d, ast.Name) and d.id == "extern" for d in fn.decorator_list)
+def _is(fn: ast.FunctionDef, decorator: str) -> bool:
+    return any(isinstance(d, ast.Name) and d.id == decorator for d in fn.decorator_list)
 
 
 def _global(name: str, annotation: ast.expr, value: ast.expr | None) -> tuple[str, str]:
@@ -149,7 +148,7 @@ def _literal(value: int | float | bool | None, kind: str) -> str:
 
 
 def _attributes(fn: ast.FunctionDef) -> str:
-    names = [d.id for d in fn.decorator_list if isinstance(d, ast.Name) and d.id != "extern"]
+    names = [d.id for d in fn.decorator_list if isinstance(d, ast.Name) and d.id in ATTRIBUTES]
     return " ".join(["nounwind", *(ATTRIBUTES[n] for n in names)])
 
 
@@ -174,7 +173,7 @@ def _params(fn: ast.FunctionDef) -> list[tuple[str, str]]:
 
 def _declaration(fn: ast.FunctionDef) -> str:
     types = [STORED[ty][0] for _, ty in _params(fn)] + ["..."] * (fn.args.vararg is not None)
-    return f"declare {_result_type(fn)} @{c_symbol(fn.name)}({', '.join(types)}) {_attributes(fn)}"
+    return f"declare {_result_type(fn)} @{called(fn)}({', '.join(types)}) {_attributes(fn)}"
 
 
 class Function:
@@ -514,7 +513,7 @@ class Function:
         signature = _result_type(fn)
         if fn.args.vararg is not None:
             signature += f" ({', '.join([STORED[ty][0] for _, ty in params] + ['...'])})"
-        text = f"call {signature} @{c_symbol(name) if _is_extern(fn) else symbol(name)}({', '.join(texts)})"
+        text = f"call {signature} @{called(fn)}({', '.join(texts)})"
         if not types:
             self.do(text)
             return []

@@ -1,47 +1,55 @@
 """names mentioned -> the runtime library's text of them, and of what they mention in turn.
 
-Most of the library is written in the language of `lowlevel.py`, in `rt/*.rt`; functions that come in many sizes or
-types are made to order by `maths.py` and `kernels.py`."""
+Most of the library is written in the language of `lowlevel.py`, in `rt/*.rt`; functions that come in many types or
+widths are made to order by `maths.py` and `kernels.py`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from dplc.machine import kernels, maths
+from dplc.machine.kernels import Vectors
 from dplc.machine.lowlevel import Source
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
 DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
+
+# what `*.each.rt` files are read for: TYPE, SIZE in bytes
+EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
 
 
 @cache
 def _source() -> Source:
     source = Source()
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
-        source.read(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not path.name.endswith(".each.rt"):
+            source.read(text)
+            continue
+        for ty, size in EACH[path.name.removesuffix(".each.rt")]:
+            source.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)))
     return source
 
 
-def definition(symbol: str, width: int) -> str | None:
+def definition(symbol: str, machine: Vectors) -> str | None:
     """The text of one symbol, None if it is not the library's."""
     source = _source()
-    if name := source.symbols().get(symbol):
+    if name := source.symbols.get(symbol):
         return source.translate(name)
     if match := DIVISION.fullmatch(symbol):
         return maths.division(match[1], match[2])
-    return kernels.definition(symbol, width)
+    return kernels.definition(symbol, machine)
 
 
-def library(text: str, width: int = 64) -> str:
-    """What `text` mentions, transitively; vectors have `width` bytes."""
+def library(text: str, machine: Vectors = Vectors()) -> str:
+    """What `text` mentions, transitively."""
     done: dict[str, str] = {}
     wanted = MENTIONED.findall(text)
     while wanted:
         symbol = wanted.pop()
-        if symbol not in done and (body := definition(symbol, width)) is not None:
+        if symbol not in done and (body := definition(symbol, machine)) is not None:
             done[symbol] = body
             wanted += MENTIONED.findall(body)
     return "\n".join(done.values()) + "\n"
