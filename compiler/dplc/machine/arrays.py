@@ -85,7 +85,7 @@ def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
 
 def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
     """`visit` the addresses of `count` elements of `size` bytes."""
-    e.w.count_to(count, lambda i, _: [visit(e.w.at(data, e.w.mul(i, str(size)))), []][1])
+    e.w.count_to(count, lambda i, _: [visit(e.w.at(data, e.w.scale(i, size))), []][1])
 
 
 def dup_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
@@ -127,12 +127,10 @@ def writable(e: Emitter, a: Array) -> Array:
 def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
     """to[i] += source[i], elementwise; the two are the same or apart."""
     w, leaf, plus = e.w, SCALARS[elem.name], "fadd" if f.is_float(elem) else "add"
-    size = str(struct(elem).size)
 
     def step(i: str, _: Values) -> Values:
-        offset = w.mul(i, size)
-        place = w.at(to, offset)
-        addend = w.load(leaf, w.at(source, offset), ACCESS)
+        place = w.let(f"getelementptr inbounds {leaf}, ptr {to}, i64 {i}")
+        addend = w.load(leaf, w.let(f"getelementptr inbounds {leaf}, ptr {source}, i64 {i}"), ACCESS)
         w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, place, ACCESS)}, {addend}"), place, ACCESS)
         return []
 
@@ -156,12 +154,12 @@ def element_number(e: Emitter, a: Array, indices: Sequence[str]) -> str:
 
 def sub_array(e: Emitter, a: Array, indices: Sequence[str]) -> Array:
     """A view, borrowed, of what is left after some indices known to be good."""
-    offset = e.w.mul(element_number(e, a, indices), str(a.size))
+    offset = e.w.scale(element_number(e, a, indices), a.size)
     return Array(a.elem, a.owner, e.w.at(a.data, offset), a.dims[len(indices) :])
 
 
 def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
-    return e.w.at(a.data, e.w.mul(element_number(e, a, indices), str(a.size)))
+    return e.w.at(a.data, e.w.scale(element_number(e, a, indices), a.size))
 
 
 def check_shape(e: Emitter, dims: Sequence[str], others: Sequence[str], site: int) -> None:

@@ -17,6 +17,7 @@ from dplc.machine import runtime
 from dplc.machine.emit_function import FunctionEmitter, symbol
 from dplc.machine.emitter import NEVER, escape
 from dplc.machine.failures import Sites
+from dplc.machine.kernels import Vectors
 from dplc.machine.memory import Droppers
 from dplc.machine.recursion import groups
 
@@ -62,15 +63,15 @@ class Unit:
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
 
-def emit_program(program: f.Program, head: str = "") -> tuple[str, Sites]:
-    """The whole module (`head`: target triple and data layout) and the places that may fail."""
+def emit_program(program: f.Program, head: str, vectors: Vectors) -> tuple[str, Sites]:
+    """The whole module and the places that may fail.  `head`: target triple and data layout."""
     group, looping = groups(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping)
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     text = "".join((*parts, *unit.externs.values()))
-    return "".join((head, PRELUDE, text, runtime.library(text + PRELUDE))), unit.sites
+    return "".join((head, PRELUDE, text, runtime.library(text, vectors))), unit.sites
 
 
 PRELUDE = f"""
@@ -80,10 +81,6 @@ PRELUDE = f"""
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
 @"stack limit" = internal global i64 0
-declare ptr @llvm.frameaddress.p0(i32)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
 declare i32 @_setjmp(ptr) returns_twice
 
 """

@@ -124,7 +124,7 @@ def fill(e: FunctionEmitter, op: f.Op) -> Values:
         row = arrays.array_of(x.ty, values)
         fresh = arrays.new_outer(e, row.elem, count, row.dims, site)
         inner = e.w.product(row.dims)
-        step = e.w.mul(inner, str(row.size))
+        step = e.w.scale(inner, row.size)
         e.w.count_to(count, lambda i, _: [
             arrays.copy_elements(e, row.elem, e.w.at(fresh.data, e.w.mul(i, step)), row.data, inner), []][1])  # fmt: skip
     else:
@@ -161,7 +161,7 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
         arrays.check_shape(e, rows[0].dims, row.dims, e.site(op.span))
     fresh = arrays.new_array(e, rows[0].elem, [str(len(rows)), *rows[0].dims])
     count = e.w.product(rows[0].dims)
-    step = e.w.mul(count, str(fresh.size))
+    step = e.w.scale(count, fresh.size)
     for i, row in enumerate(rows):
         place = e.w.at(fresh.data, e.w.mul(str(i), step)) if i else fresh.data
         arrays.copy_elements(e, row.elem, place, row.data, count)
@@ -202,7 +202,7 @@ def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
         return [w.let(f"call {leaf} @rt.sum.{a.elem.name}(ptr {a.data}, i64 {w.product(a.dims)})")]
     outer, inner = w.product(a.dims[:cut]), w.product(a.dims[cut:])
     total = arrays.zero_array(e, a.elem, a.dims[cut:])
-    step = w.mul(inner, str(a.size))
+    step = w.scale(inner, a.size)
     w.count_to(outer, lambda i, _: [arrays.add_into(e, a.elem, total.data, w.at(a.data, w.mul(i, step)), inner), []][1])
     return total.values
 

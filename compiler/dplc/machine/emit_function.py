@@ -9,6 +9,7 @@ parameter, so that tail calls are possible whatever a function returns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
@@ -94,15 +95,17 @@ class FunctionEmitter(Emitter):
 
     def block(self, block: f.Block) -> Values:
         """For its values."""
-        for bind in block.binds:
-            self.define(bind.vars, self.rhs(bind))
+        self.run(block.binds)
         return self.values(block.results)
+
+    def run(self, binds: Sequence[f.Bind]) -> None:
+        for bind in binds:
+            self.define(bind.vars, self.rhs(bind))
 
     def finish(self, block: f.Block) -> None:
         """To return its values."""
         last = block.binds[-1] if block.binds and block.binds[-1].vars == block.results else None
-        for bind in block.binds[: -1 if last else None]:
-            self.define(bind.vars, self.rhs(bind))
+        self.run(block.binds[: -1 if last else None])
         match last and last.rhs:
             case f.If(cond, then, else_):
                 yes, no = self.w.block("then"), self.w.block("else")

@@ -12,8 +12,9 @@ LLVM aggregates occur only as the results of functions that give several leaves.
 
 A heap block begins with a header of 16 bytes, {i64 owners, i64 spare}:
 
-    array, string  spare = bytes of room after the header; `owner` points to the header, `data` anywhere inside, so that
-                   rows, slices and reshapes are views; elements are structs of their leaves, naturally aligned
+    array, string  spare = bytes of room from `@rt.data(owner)` on (if elements hold owners: exactly their bytes);
+                   `owner` points to the header, `data` anywhere inside, so that rows, slices and reshapes are views;
+                   elements are structs of their leaves, naturally aligned
     constructor    spare = tag; then the payload's leaves as a struct
     reference      then the content's leaves as a struct
 

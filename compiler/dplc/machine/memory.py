@@ -140,7 +140,7 @@ class Droppers:
         data = w.let("call ptr @rt.data(ptr %p)")
 
         def step(i: str, _: Values) -> Values:
-            address = w.at(data, w.mul(i, str(shape.size)))
+            address = w.at(data, w.scale(i, shape.size))
             for k, part in parts(elem):
                 owner = w.load("ptr", w.at(address, shape.offsets[k]))
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")

@@ -24,7 +24,7 @@ class Writer:
 
     def fresh(self) -> str:
         self.count += 1
-        return f"%{self.count}_"
+        return f"%v{self.count}"
 
     def do(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -151,6 +151,12 @@ class Writer:
             return b if a == "1" else a
         return self.let(f"mul i64 {a}, {b}")
 
+    def scale(self, number: str, size: int) -> str:
+        """The offset of an element: within memory, so it does not wrap."""
+        if size == 1 or number == "0":
+            return number
+        return self.let(f"mul nuw nsw i64 {number}, {size}")
+
     def product(self, lengths: Sequence[str]) -> str:
         total = "1"
         for n in lengths:
@@ -161,7 +167,7 @@ class Writer:
 
     def at(self, base: str, offset: str | int) -> str:
         """The address so many bytes after another."""
-        return base if str(offset) == "0" else self.let(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return base if str(offset) == "0" else self.let(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
     def load(self, leaf: str, address: str, mark: str = "") -> str:
         """A leaf from memory, where a boolean is a byte."""

@@ -1,0 +1,66 @@
+"""flat (fused, with dup and drop) -> object code.
+
+    compile_program(program)    emit -> parse -> verify -> optimise -> object
+
+How hard LLVM tries depends on how much there is: large programs must not take long to start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from dpl.diagnostics import Bug
+from dplc.flat import term as f
+from dplc.machine import target
+from dplc.machine.emit import emit_program
+from dplc.machine.kernels import Vectors
+
+LARGE = 60_000  # lines of LLVM text from which on less is optimised
+HUGE = 250_000
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Object code, and the places in the program where it may fail (`failures.Sites`, as JSON)."""
+
+    code: bytes
+    sites: str
+
+
+def compile_program(program: f.Program) -> Compiled:
+    text, sites = emit_text(program)
+    return Compiled(assemble(text), sites.to_json())
+
+
+def emit_text(program: f.Program):
+    """The module's text, and its sites."""
+    machine = target.host()
+    head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+    return emit_program(program, head, Vectors.of(llvm.get_host_cpu_features()))
+
+
+def assemble(text: str) -> bytes:
+    """LLVM text -> object code."""
+    target.start()
+    lines = text.count("\n")
+    effort = 2 if lines < LARGE else 1 if lines < HUGE else 0
+    machine = target.host(effort)
+    module = parse(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=effort)
+    options.loop_unrolling = False
+    options.slp_vectorization = effort == 2
+    options.loop_vectorization = effort == 2
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as failure:
+        raise Bug(f"LLVM does not accept our text: {failure}") from failure
+    return module

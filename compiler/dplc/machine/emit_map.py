@@ -1,0 +1,210 @@
+"""Elementwise operations on arrays -> loops over flat data.
+
+    z = map (x, w) { t = mul x w; u = exp t; yield u }      x : f64[n, m], w : f64[m]
+
+    for i < n { for j < m { z[i*m + j] = exp (x[i*m + j] * w[j]) } }
+
+Operands of lower rank are lifted: the loops are split where one of them begins, so that every operand either runs with
+the innermost loop or stands still in it.  A result is written into an operand that is ours alone, if their elements
+have one size.  Within the innermost loop no step meets another, which is told to LLVM, so that it makes vectors of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.machine import arrays
+from dplc.machine.arrays import Array
+from dplc.machine.emitter import ACCESS
+from dplc.machine.layout import SCALARS, memory_type, struct
+from dplc.machine.scalars import scalar, scalar_type
+from dplc.machine.writer import Values
+
+if TYPE_CHECKING:
+    from dplc.machine.emit_function import FunctionEmitter
+
+STRICT = 32  # sums of fewer elements are taken in order
+
+
+def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """One operation, as a Map of its own."""
+    params = tuple(f.Var(f"{variables[0].name}.{i}", f.Num(scalar_type(x.ty))) for i, x in enumerate(op.args))
+    result = f.Var(f"{variables[0].name}.x", f.Num(scalar_type(variables[0].ty)))
+    body = f.Block((f.Bind((result,), f.Op(op.op, params, op.attrs, op.span)),), (result,))
+    return fused(e, f.Map(params, op.args, body, (variables[0].ty.rank,), op.span), variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The loops: `ranks` are those of the operands, highest first, without 0; loop number k runs over the dimensions
+    from `ranks[k]` to `ranks[k + 1]`."""
+
+    ranks: tuple[int, ...]
+    dims: tuple[str, ...]  # of the operands of highest rank
+
+    def lengths(self, e: FunctionEmitter) -> list[str]:
+        """How many steps each loop takes."""
+        top, ends = self.ranks[0], (*self.ranks[1:], 0)
+        return [e.w.product(self.dims[top - a : top - b]) for a, b in zip(self.ranks, ends, strict=True)]
+
+
+def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Values:
+    inputs = {
+        param.name: arrays.array_of(atom.ty, e.value(atom))
+        for param, atom in zip(fused.params, fused.inputs, strict=True)
+        if isinstance(atom.ty, f.Arr)
+    }
+    for param, atom in zip(fused.params, fused.inputs, strict=True):
+        if param.name not in inputs:
+            e.define((param,), e.value(atom))
+    highest = max(inputs.values(), key=lambda a: len(a.dims))
+    ranks = {len(a.dims) for a in inputs.values()} | {rank for rank in fused.ranks if rank}
+    plan = Plan(tuple(sorted(ranks, reverse=True)), highest.dims)
+    for a in inputs.values():
+        if a is not highest:
+            arrays.check_shape(e, a.dims, highest.dims[len(highest.dims) - len(a.dims) :], e.site(fused.span))
+    outputs = _outputs(e, fused, plan, inputs)
+    sums = [i for i, out in enumerate(outputs) if out is None]
+    totals = _run(e, fused, plan, inputs, outputs, sums)
+    kept = {a.owner for a in outputs if a}
+    for a in inputs.values():
+        _release(e, a, kept)
+    values: Values = []
+    for i, out in enumerate(outputs):
+        values += out.values if out else [totals[sums.index(i)]]
+    return values
+
+
+# ---- where results go
+
+
+def _outputs(e: FunctionEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Array]) -> list[Array | None]:
+    """The arrays to write: results in place if they can be, zeros to add to for sums; None for a scalar sum."""
+    whole = [i for i, rank in enumerate(fused.ranks) if rank == plan.ranks[0]]
+    free = [a for a in inputs.values() if len(a.dims) == plan.ranks[0]]
+    outputs: list[Array | None] = []
+    for i, (atom, rank) in enumerate(zip(fused.body.results, fused.ranks, strict=True)):
+        if i in whole:
+            share = free if i == whole[-1] else free[:1]
+            fitting = [a for a in share if a.size == struct(atom.ty).size]
+            free = [a for a in free if a not in fitting]
+            outputs.append(_reused(e, atom.ty, fitting, plan.dims))
+        else:
+            inner = plan.dims[len(plan.dims) - rank :]
+            outputs.append(arrays.zero_array(e, atom.ty, inner) if rank else None)
+    return outputs
+
+
+def _reused(e: FunctionEmitter, elem: f.Type, candidates: list[Array], dims: tuple[str, ...]) -> Array:
+    """The first of the candidates that is ours alone, or a new array."""
+    if not candidates:
+        return arrays.new_array(e, elem, dims)
+    first, *others = candidates
+
+    def other() -> Values:
+        return _reused(e, elem, others, dims).values[:2]
+
+    owner, data = e.w.choose(e.unique(first.owner), ("ptr", "ptr"), lambda: [first.owner, first.data], other)
+    return Array(elem, owner, data, dims)
+
+
+def _release(e: FunctionEmitter, a: Array, kept: set[str]) -> None:
+    """Drops an input, unless a result took its place."""
+    owner = a.owner
+    for out in sorted(kept):
+        owner = e.w.let(f"select i1 {e.w.let(f'icmp eq ptr {a.owner}, {out}')}, ptr null, ptr {owner}")
+    e.drop(a.type, [owner, *a.values[1:]])
+
+
+# ---- the loops
+
+
+def _run(
+    e: FunctionEmitter,
+    fused: f.Map,
+    plan: Plan,
+    inputs: dict[str, Array],
+    outputs: list[Array | None],
+    sums: list[int],
+) -> Values:
+    """Writes the outputs; the values of the scalar sums."""
+    results = fused.body.results
+    types = [SCALARS[results[i].ty.name] for i in sums]
+    zero = [e.value(f.Const(0, results[i].ty))[0] for i in sums]
+
+    def loops(flags: str) -> Values:
+        def element(places: Callable[[Array], str], totals: Values) -> Values:
+            return _element(e, fused, inputs, outputs, places, totals, flags)
+
+        return _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, types, zero)
+
+    if not any(f.is_float(results[i].ty) for i in sums):
+        return loops("")
+    few = e.w.let(f"icmp ult i64 {e.w.product(plan.dims)}, {STRICT}")
+    return e.w.choose(few, types, lambda: loops(""), lambda: loops("reassoc "))
+
+
+def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, types: list[str], inits: Values) -> Values:
+    """Runs `element(place of each array's element, totals)` for all elements."""
+    w, lengths = e.w, plan.lengths(e)
+    innermost = len(lengths) - 1
+
+    def run(depth: int, numbers: dict[int, str], totals: Values) -> Values:
+        """`numbers`: for each rank, how many rows of the loops from `depth` on have gone by in its arrays."""
+        length = lengths[depth]
+        starts = {rank: w.mul(number, length) if number != "0" else "0" for rank, number in numbers.items()}
+        starts[plan.ranks[depth]] = "0"
+        if depth < innermost:
+
+            def rows(i: str, totals: Values) -> Values:
+                here = {rank: w.add(start, i) for rank, start in starts.items()}
+                return run(depth + 1, here, totals)
+
+            return w.count_to(length, rows, types, totals)
+        bases = {id(a): w.at(a.data, w.scale(starts[len(a.dims)], a.size)) for a in operands}
+
+        def step(i: str, totals: Values) -> Values:
+            def place(a: Array) -> str:
+                leaf = memory_type(SCALARS[a.elem.name])
+                return w.let(f"getelementptr inbounds {leaf}, ptr {bases[id(a)]}, i64 {i}")
+
+            return element(place, totals)
+
+        return w.count_to(length, step, types, totals, e.unit.parallel())
+
+    return run(0, {}, inits)
+
+
+def _element(
+    e: FunctionEmitter,
+    fused: f.Map,
+    inputs: dict[str, Array],
+    outputs: list[Array | None],
+    place: Callable[[Array], str],
+    totals: Values,
+    flags: str,
+) -> Values:
+    """One step: loads, operations, stores; the new totals."""
+    w = e.w
+    for param in fused.params:
+        if a := inputs.get(param.name):
+            e.define((param,), [w.load(SCALARS[a.elem.name], place(a), ACCESS)])
+    for bind in fused.body.binds:
+        e.define(bind.vars, [scalar(e, bind.rhs, [e.one(atom) for atom in bind.rhs.args])])
+    after, sums = [], iter(totals)
+    top = max(len(a.dims) for a in inputs.values())
+    for atom, rank, out in zip(fused.body.results, fused.ranks, outputs, strict=True):
+        leaf, value = SCALARS[atom.ty.name], e.one(atom)
+        plus = f"fadd {flags}{leaf}" if f.is_float(atom.ty) else f"add {leaf}"
+        if out is None:
+            after.append(w.let(f"{plus} {next(sums)}, {value}"))
+        elif rank == top:
+            w.store(leaf, value, place(out), ACCESS)
+        else:
+            at = place(out)
+            w.store(leaf, w.let(f"{plus} {w.load(leaf, at, ACCESS)}, {value}"), at, ACCESS)
+    return after
+

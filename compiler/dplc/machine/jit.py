@@ -1,0 +1,120 @@
+"""object code -> a running program.
+
+The program has a thread of its own, with a stack so large that recursion is limited by memory; it is reserved, and
+costs only what is touched.  When native code fails it writes a record and comes back, and the record becomes a message.
+
+Imports little, as the way from the cache must be short.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import llvmlite.binding as llvm
+
+from dpl.diagnostics import DplError
+from dplc.machine import target
+from dplc.machine.failures import Record, Sites, error
+from dplc.machine.layout import Failure
+
+if TYPE_CHECKING:
+    from dplc.machine.codegen import Compiled
+
+ENTRY, FLUSH = "dpl_entry", "dpl_flush"
+STACK_MIB = 4096
+NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
+
+
+class FailureRecord(ctypes.Structure):
+    _fields_ = [
+        ("code", ctypes.c_int64), ("site", ctypes.c_int64), ("a", ctypes.c_int64), ("b", ctypes.c_int64),
+        ("text", ctypes.c_void_p), ("size", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+class Argument(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char_p), ("size", ctypes.c_int64)]
+
+
+class Loaded:
+    """Object code in memory, its entry points resolved."""
+
+    def __init__(self, code: bytes) -> None:
+        target.start()
+        llvm.load_library_permanently("libm.so.6")
+        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in (ENTRY, FLUSH):
+            library = library.export_symbol(name)
+        try:
+            self.tracker = library.link(self.jit, "program")
+            pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+            entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
+            self.entry = entry(self.tracker[ENTRY])
+            self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
+        except RuntimeError as failure:
+            raise DplError.at("R0504", f"a C function cannot be found: {failure}") from failure
+
+
+class Running(threading.Thread):
+    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process."""
+
+    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
+        super().__init__(daemon=True, name="program")
+        self.loaded = loaded
+        self.args = [arg.encode("utf-8", "surrogateescape") for arg in args]
+        self.stack = stack
+        self.record = FailureRecord()
+
+    def run(self) -> None:
+        argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
+        terminal = int(os.isatty(1))
+        self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
+
+    def flush(self) -> None:
+        self.loaded.flush()
+
+
+def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
+    """Runs a program; its exit code, or DplError if it failed."""
+    loaded = Loaded(compiled.code)
+    running = start(loaded, args)
+    try:
+        running.join()
+    except KeyboardInterrupt:
+        running.flush()
+        os._exit(130)
+    record = running.record
+    if record.code == Failure.NONE:
+        return 0
+    if record.code == Failure.EXIT:
+        return record.a & 0xFF
+    text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
+    raise error(Record(Failure(record.code), record.site, record.a, record.b, text), Sites.from_json(compiled.sites))
+
+
+def start(loaded: Loaded, args: Sequence[str]) -> Running:
+    """On a thread with the largest stack that can be had."""
+    sys.stdout.flush()  # what we printed comes before what the program prints
+    mib = int(os.environ.get("DPL_STACK") or STACK_MIB)
+    before = threading.stack_size()
+    while True:
+        running = Running(loaded, args, mib << 20)
+        try:
+            threading.stack_size(mib << 20)
+            running.start()
+            return running
+        except (RuntimeError, ValueError, MemoryError):  # more than the system gives
+            if mib <= 8:
+                raise
+            mib //= 2
+        finally:
+            threading.stack_size(before)
+
+
+__all__ = ["execute"]
