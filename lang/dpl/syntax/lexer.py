@@ -160,15 +160,16 @@ class Lexer:
         helps = {
             "'": "a string is written between double quotes; a type variable like 'a",
             "#": "a comment begins with --",
+            "\\": "a function without a name:  fun x -> e",
             "`": "operators are written as they are: a + b; a function comes before its arguments",
             "“": 'strings are written between straight quotes: "..."', "”": 'strings are written between straight quotes: "..."',
             "−": "the minus sign is -", "→": "an arrow is written ->", "λ": "a function is written fun x -> e",
             "×": "a product is written *", "≤": "less or equal is written <=", "≥": "greater or equal is written >=",
             "≠": "unequal is written <>", "∇": "a gradient is written grad f",
         }  # fmt: skip
-        shown = char if char.isprintable() else f"U+{ord(char):04X}"
+        shown = f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"
         help_ = (helps[char],) if char in helps else ()
-        self.problem("E0105", f"the character `{shown}` has no meaning here", start, self.at, *help_)
+        self.problem("E0105", f"the character {shown} has no meaning here", start, self.at, *help_)
 
     # ---- comments ----------------------------------------------------------------------------------------------
 
@@ -273,7 +274,11 @@ class Lexer:
 
     def unclosed_string(self, start: int) -> None:
         self.at = len(self.text)
+        if self.holes:
+            start = self.holes[-1][1]
+            self.problem("E0102", "this `{` of an interpolated string is never closed", start, start + 1, "a brace itself is written {{")
+            self.holes.clear()
+            return
         width = 2 if self.text[start] == "$" else 1
         self.problem("E0102", "this string is never closed", start, start + width, 'end it with "')
-        self.holes.clear()
 

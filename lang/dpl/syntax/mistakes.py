@@ -1,16 +1,333 @@
-"""a token that fits nowhere -> what to say about it."""
+"""a token that fits nowhere -> what to say about it.
+
+The usual mistakes are recognised one by one, the most telling first; for the rest, what could have stood there is said
+in words.
+"""
 
 from __future__ import annotations
 
-from dpl.diagnostics import Diagnostic
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Source, Span
+from dpl.syntax import expected
+from dpl.syntax.brackets import begins_declaration
 from dpl.syntax.lexer import Token
 
+if TYPE_CHECKING:
+    from dpl.syntax.parse import Parser
 
-def unbalanced(source, tokens): return []
-def foreign_operators(source, tokens): return []
-def begins_declaration(source: Source, token: Token) -> bool:
-    return token.kind in ("LET","TYPE","DO","EXPORT","EXPECT","IMPORT","OPEN","EXTERN") and (token.start == 0 or source.text[token.start - 1] == "\n")
-def explain(parser, tokens, number):
-    t = tokens[number]
-    return Diagnostic("E0101", f"unexpected `{t.value}`; expected one of {parser.acceptable()}", Span(parser.builder.source, t.start, t.end))
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the parser stands: `token` is what it cannot use, `before` the one it read last."""
+
+    parser: Parser
+    source: Source
+    tokens: list[Token]
+    number: int
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.number]
+
+    @property
+    def before(self) -> Token:
+        return self.tokens[self.number - 1] if self.number else Token("", 0, 0, "")
+
+    @property
+    def after(self) -> Token:
+        return self.tokens[min(self.number + 1, len(self.tokens) - 1)]
+
+    def span(self, token: Token) -> Span:
+        """Where a token is; of the text after a hole in an interpolated string, its first character."""
+        after_hole = token.kind in ("INTERP_MIDDLE", "INTERP_CLOSE")
+        return Span(self.source, token.start, token.start + 1 if after_hole else token.end)
+
+    def due(self, word: str) -> bool:
+        """Could this keyword or symbol come next?"""
+        return self.parser.accepts(self.parser.tables.words[word])
+
+    def ends_declaration(self) -> bool:
+        return self.token.kind == "$END" or begins_declaration(self.source, self.token)
+
+    def unfinished(self) -> Iterator[tuple[str, Span]]:
+        """The keywords and brackets whose constructs are not complete, innermost first."""
+        for value, (start, end) in zip(reversed(self.parser.values), reversed(self.parser.spans), strict=True):
+            if isinstance(value, bool):  # what a `let` becomes
+                yield "let", Span(self.source, start, end)
+            elif isinstance(value, Token) and isinstance(value.value, str):
+                yield value.value, Span(self.source, start, end)
+
+    def inside(self, *words: str) -> str:
+        """The innermost unfinished of these words."""
+        return next((word for word, _ in self.unfinished() if word in words), "")
+
+    def error(self, code: str, title: str, *helps: str, at: Span | None = None, note: str = "", labels=()) -> Diagnostic:
+        return Diagnostic(code, title, at or self.span(self.token), note, tuple(labels), helps)
+
+
+def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:
+    place = Place(parser, parser.builder.source, tokens, number)
+    found = next((d for d in (rule(place) for rule in _RULES) if d), None)
+    return found or _general(place)
+
+
+def _general(place: Place) -> Diagnostic:
+    wanted = expected.in_words(place.parser.acceptable(), place.parser.tables.words)
+    found = expected.token_in_words(place.token)
+    labels = [Label(span, f"to complete this `{word}`") for word, span in _construct(place)]
+    if place.token.kind == "$END" or (place.ends_declaration() and place.number and "declaration" not in wanted):
+        at = Span(place.source, place.before.end, place.before.end)
+        found = "the end of the file" if place.token.kind == "$END" else f"the next declaration, `{place.token.value}`"
+        return place.error("E0101", f"expected {wanted}, found {found}", at=at, labels=labels)
+    return place.error("E0101", f"expected {wanted}, found {found}", labels=[*labels, *_long_string(place)])
+
+
+def _construct(place: Place) -> list[tuple[str, Span]]:
+    """The construct that the parser is in the middle of, for a label, unless it begins right here."""
+    words = ("let", "if", "match", "fun", "loop", "shift", "(", "[", "{", "begin", "type", "for")
+    found = next(((w, s) for w, s in place.unfinished() if w in words), None)
+    if found is None or found[1].end >= place.before.start or (found[0] == "let" and not place.ends_declaration()):
+        return []
+    return [found]
+
+
+def _long_string(place: Place) -> list[Label]:
+    """A string over several lines before the mistake: perhaps a quote is missing."""
+    for token in place.tokens[place.number :: -1]:
+        if begins_declaration(place.source, token):
+            break
+        if token.kind == "STRING" and "\n" in place.source.text[token.start : token.end]:
+            return [Label(Span(place.source, token.start, token.start + 1), "this string goes on over several lines")]
+    return []
+
+
+# ---- the usual mistakes -------------------------------------------------------------------------------------------
+
+
+def _let_without_in(place: Place) -> Diagnostic | None:
+    if not place.due("in") or place.inside("let", "for", "in") != "let":
+        return None
+    let = next(span for word, span in place.unfinished() if word == "let")
+    spot = _end_of_binding(place, let)
+    return place.error("E0108", "this `let` has no `in`", "inside an expression:  let x = e in body",
+                       at=let, labels=[Label(Span(place.source, spot, spot), "`in` belongs here")])  # fmt: skip
+
+
+def _end_of_binding(place: Place, let: Span) -> int:
+    """Where indentation says that a binding ends: before the first line that is indented no more than its `let`."""
+    margin = place.source.position(let.start)[1]
+    previous = None
+    for token in place.tokens[: place.number]:
+        if token.start > let.start:
+            line, column = place.source.position(token.start)
+            if previous and column <= margin and line > place.source.position(previous.start)[0]:
+                return previous.end
+            previous = token
+    return place.before.end
+
+
+def _wrong_arrow(place: Place) -> Diagnostic | None:
+    value = place.token.value
+    if value in ("->", "=>", ":=", "<-", "==") and place.due("=") and not (value == "=>" and place.due("->")):
+        return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", "a function without a name:  fun x -> e")
+    if value in ("=>", "=", ":", ":=") and place.due("->"):
+        return place.error("E0106", f"expected `->`, found `{value}`", note="an arrow stands between pattern and result")
+    return None
+
+
+def _glued_operator(place: Place) -> Diagnostic | None:
+    """`let x =-1` reads as an operator `=-`."""
+    token = place.token
+    if token.kind in ("INFIX", "PREFIX") and isinstance(token.value, str):
+        for end in range(len(token.value) - 1, 0, -1):
+            word, rest = token.value[:end], token.value[end:]
+            if word in place.parser.tables.words and place.due(word) and rest in ("-", "!", "?"):
+                return place.error("E0106", f"`{token.value}` is read as one operator", f"put a space after `{word}`")
+    return None
+
+
+def _ocaml_array(place: Place) -> Diagnostic | None:
+    if place.before.value == "[" and str(place.token.value).startswith("|"):
+        return place.error("E0106", "arrays are written without bars", "an array:  [1.0, 2.0]", "a list:  [1.0; 2.0]")
+    return None
+
+
+def _foreign_word(place: Place) -> Diagnostic | None:
+    """A keyword of another language just before; here it was read as a name."""
+    for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
+        if token.kind in _ENDS_SEARCH:
+            return None
+        if token.kind == "LOWER" and token.value in _FOREIGN:
+            if token is place.before and place.source.text[token.start - 1 : token.start] == "(":
+                return None
+            return place.error("E0106", f"there is no `{token.value}` in DPL", *_FOREIGN[str(token.value)], at=place.span(token))
+    return None
+
+
+_ENDS_SEARCH = frozenset(("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE"))
+_FOREIGN = {
+    "elif": ("write  else if",), "elsif": ("write  else if",), "elseif": ("write  else if",),
+    "fn": ("a function:  let f x = e", "a function without a name:  fun x -> e"),
+    "lambda": ("a function without a name:  fun x -> e",),
+    "function": ("a function by cases:  fun x -> match x with | p -> e | q -> f",),
+    "def": ("a function:  let f x = e",),
+    "return": ("the value of a function is its body; nothing is returned early",),
+    "var": ("a value:  let x = e", "a variable:  let r = ref e"),
+    "val": ("a value:  let x = e",),
+    "const": ("a value:  let x = e",),
+    "where": ("define it before its use:  let x = e in body",),
+    "module": ("a file is a module",),
+    "case": ("match x with | p -> e | q -> f",),
+    "struct": ("a record:  type t = { x : float; y : float }",),
+    "class": ("a record:  type t = { x : float; y : float }",),
+}  # fmt: skip
+
+
+def _keyword_as_name(place: Place) -> Diagnostic | None:
+    token, words = place.token, place.parser.tables.words
+    takes_name = place.before.kind in ("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN")
+    is_word = isinstance(token.value, str) and token.value.isalpha() and words.get(token.value) == token.kind
+    if is_word and takes_name and place.parser.accepts("LOWER") and not place.ends_declaration():
+        return place.error("E0109", f"`{token.value}` is a keyword and cannot be a name", f"call it {token.value}_ or {token.value}'")
+    return None
+
+
+def _top_level(place: Place) -> Diagnostic | None:
+    if place.token.kind == "IN" and not place.due("in"):
+        return place.error("E0101", "this `in` belongs to no `let`", "a declaration has no `in`", "to run an expression:  do let x = e in print x")
+    if place.before.kind == place.token.kind == "SEMICOLON":
+        return place.error("E0106", "expected an expression, found `;`", "declarations need no separator; drop `;;`")
+    if place.parser.start == "file" and place.due("export"):
+        at_start = len(place.parser.values) == 0 or not isinstance(place.parser.values[-1], Token)
+        if at_start and place.token.kind in _BEGINS_EXPRESSION:
+            return place.error("E0101", f"expected a declaration, found {expected.token_in_words(place.token)}",
+                               "to run an expression:  do print x", "to name its value:  let x = e")  # fmt: skip
+    return None
+
+
+_BEGINS_EXPRESSION = frozenset((
+    "LOWER", "QLOWER", "INT", "FLOAT", "STRING", "INTERP", "INTERP_OPEN", "LPAR", "LSQB", "BEGIN", "IF", "MATCH", "FUN", "LOOP",
+))  # fmt: skip
+
+
+def _comma(place: Place) -> Diagnostic | None:
+    if place.token.kind != "COMMA":
+        return None
+    match place.inside("(", "[", "{"):
+        case "{":
+            return place.error("E0101", "expected `;`, found `,`", "fields are separated by semicolons:  { x = 1; y = 2 }")
+        case "[":
+            return place.error("E0101", "expected `;`, found `,`", "a list has semicolons, an array commas")
+        case "(":
+            return place.error("E0101", "expected `)`, found `,`", "several steps for one part of a tuple are put in parentheses:  ((a; b), c)")
+    number = place.before.kind == "INT" and place.after.kind == "INT" and place.after.start == place.token.end
+    point = ("a decimal number has a point:  1.5",) if number else ()
+    return place.error("E0101", "a comma outside brackets", *point, "a tuple is written in parentheses:  (a, b)")
+
+
+def _semicolon(place: Place) -> Diagnostic | None:
+    if place.token.kind != "SEMICOLON" or place.inside("(", "[", "{") not in ("[", "("):
+        return None
+    if place.inside("(", "[", "{") == "[":
+        return place.error("E0101", "expected `,` or `]`, found `;`", "a list has semicolons, an array commas",
+                           "several steps for one element are put in parentheses:  [(a; b), c]")  # fmt: skip
+    return place.error("E0101", "expected `,` or `)`, found `;`", "the parts of a tuple are separated by commas",
+                       "several steps for one part are put in parentheses:  ((a; b), c)")  # fmt: skip
+
+
+def _bar(place: Place) -> Diagnostic | None:
+    if place.token.kind == "VBAR" and place.inside("with", "type", "if", "then", "(") in ("", "if", "then", "("):
+        return place.error("E0106", "`|` stands between cases only", "or is written  a || b")
+    return None
+
+
+def _braces(place: Place) -> Diagnostic | None:
+    if place.token.kind in ("RBRACE", "SEMICOLON") and place.due("with") and place.inside("{", "(", "[", "match") == "{":
+        return place.error("E0101", f"expected `with`, found `{place.token.value}`", "a record:  { x = 1; y = 2 }",
+                           "braces group no steps; parentheses do:  (a; b)")  # fmt: skip
+    return None
+
+
+def _else_or_then(place: Place) -> Diagnostic | None:
+    if place.token.kind == "ELSE":
+        title = "this `else` belongs to no `if`"
+        return place.error("E0101", title, "a branch is one expression; put several steps in parentheses:  if c then (a; b) else d")
+    if place.due("then") and place.inside("if", "then") == "if":
+        start = next(span for word, span in place.unfinished() if word == "if")
+        at = Span(place.source, place.before.end, place.before.end)
+        return place.error("E0101", f"expected `then`, found {expected.token_in_words(place.token)}", "if c then a else b",
+                           at=at, labels=[Label(start, "for this `if`")])  # fmt: skip
+    return None
+
+
+def _after_dot(place: Place) -> Diagnostic | None:
+    if place.before.kind != "DOT":
+        return None
+    match place.token.kind:
+        case "LPAR" | "LSQB" | "INDEX":
+            return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
+        case "INT" | "FLOAT":
+            return place.error("E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd")
+        case "UPPER":
+            return place.error("E0101", "the name of a field begins with a small letter")
+    return None
+
+
+def _loop(place: Place) -> Diagnostic | None:
+    if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
+        return place.error("E0106", f"`{place.token.value}` begins no expression",
+                           "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
+                           "an array of results:  [for i < n -> e]")  # fmt: skip
+    return None
+
+
+def _capital(place: Place) -> Diagnostic | None:
+    token = place.token
+    if token.kind == "OF" and place.before.kind == "LOWER":
+        return place.error("E0101", f"a constructor begins with a capital letter, unlike `{place.before.value}`", at=place.span(place.before))
+    if token.kind == "UPPER" and place.parser.accepts("LOWER") and not place.parser.accepts("UPPER"):
+        what = "type" if place.inside("type", ":", "of") else "value or field"
+        return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`")
+    if token.kind == "LOWER" and place.parser.accepts("UPPER") and not place.parser.accepts("LOWER"):
+        what = "module" if place.before.kind in ("IMPORT", "OPEN", "AS") else "constructor"
+        return place.error("E0101", f"the name of a {what} begins with a capital letter, unlike `{token.value}`")
+    return None
+
+
+def _annotation(place: Place) -> Diagnostic | None:
+    if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
+        return place.error("E0101", f"`{place.token.value}` outside parentheses", "the type of an expression is put in parentheses:  (e : t)")
+    return None
+
+
+_RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
+    _ocaml_array, _foreign_word, _wrong_arrow, _glued_operator, _keyword_as_name, _bar, _braces, _else_or_then,
+    _let_without_in, _top_level, _after_dot, _loop, _comma, _semicolon, _capital, _annotation,
+)  # fmt: skip
+
+
+# ---- operators of other languages ---------------------------------------------------------------------------------
+
+_FOREIGN_OPERATORS = {
+    "==": "equality is written  a = b", "===": "equality is written  a = b",
+    "!=": "inequality is written  a <> b", "!==": "inequality is written  a <> b", "=/=": "inequality is written  a <> b",
+    "&": "and is written  a && b", "<-": "a reference is changed by  r := e", "=>": "an arrow is written  ->",
+    "+=": "a reference is changed by  r := !r + e", "-=": "a reference is changed by  r := !r - e",
+    "*=": "a reference is changed by  r := !r * e", "+.": "`+` works on floats too", "-.": "`-` works on floats too",
+    "*.": "`*` works on floats too", "/.": "`/` works on floats too", "^": "strings are joined by  a ++ b; a power is  x ** 2",
+    "//": "integer division is written  a / b; a comment begins with --",
+}  # fmt: skip
+
+
+def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
+    """Uses of operators that other languages have, unless the program defines them."""
+    defined = {t.value for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False) if a.kind == "LPAR" and b.kind == "RPAR"}
+    return [
+        Diagnostic("E0106", f"there is no operator `{t.value}`", Span(source, t.start, t.end), helps=(_FOREIGN_OPERATORS[str(t.value)],))
+        for t in tokens
+        if t.kind == "INFIX" and t.value in _FOREIGN_OPERATORS and t.value not in defined
+    ]

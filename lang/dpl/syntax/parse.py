@@ -8,13 +8,13 @@ cannot be read is reported and skipped, so that one run tells of several.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.source import Source, Span
+from dpl.source import NOWHERE, Source, Span
 from dpl.syntax import mistakes, tree
+from dpl.syntax.brackets import Declarations, begins_declaration, unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
 from dpl.syntax.lexer import Lexer, Token
@@ -41,22 +41,18 @@ def parse_type(text: str, name: str = "<type>") -> tree.Type:
 
 def _read(source: Source, start: str) -> tuple[Lexer, tree.Node]:
     lexer = Lexer(source, tables()).read()
-    builder = Builder(source)
-    parser = Parser(tables(), builder, start)
-    problems = lexer.problems or mistakes.unbalanced(source, lexer.tokens)
-    result = None
-    if not problems:
-        result, problems = _run(parser, lexer.tokens)
-    problems = [*problems, *builder.problems, *builder.extremes.values()]
-    if not problems:
-        problems = mistakes.foreign_operators(source, lexer.tokens)
-    if problems:
-        raise DplError(*sorted(problems, key=lambda p: p.span.start if p.span else 0)[:_MOST_ERRORS])
-    assert isinstance(result, tree.Node)
+    parser = Parser(tables(), Builder(source), start)
+    result, found = _run(parser, lexer.tokens)
+    if lexer.problems or found:
+        brackets = unbalanced(source, lexer.tokens) if not lexer.problems else []
+        raise DplError(*_independent(Declarations(source, lexer.tokens), lexer.problems, brackets, found))
+    builder = parser.builder
+    if problems := [*builder.problems, *builder.extremes.values(), *mistakes.foreign_operators(source, lexer.tokens)]:
+        raise DplError(*sorted(problems, key=_place)[:_MOST_ERRORS])
     return lexer, result
 
 
-def _run(parser: Parser, tokens: list[Token]) -> tuple[object, list[Diagnostic]]:
+def _run(parser: Parser, tokens: list[Token]) -> tuple[tree.Node, list[Diagnostic]]:
     """Parse; after an error go on at the next declaration."""
     problems: list[Diagnostic] = []
     at = 0
@@ -66,11 +62,24 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[object, list[Diagnostic]]
             return parser.values[-1], problems
         problems.append(mistakes.explain(parser, tokens, failed))
         at = failed + (failed == at)
-        while at < len(tokens) - 1 and not mistakes.begins_declaration(parser.builder.source, tokens[at]):
+        while at < len(tokens) and not begins_declaration(parser.builder.source, tokens[at]):
             at += 1
-        if at >= len(tokens) - 1 or parser.start != "file":
-            return None, problems
+        if at >= len(tokens) or parser.start != "file":
+            return tree.File(problems[0].span or NOWHERE, (), ()), problems
         parser.restart()
+
+
+def _independent(declarations: Declarations, *kinds: list[Diagnostic]) -> list[Diagnostic]:
+    """One problem for each declaration: others there are most likely its consequences.  The first kinds count most."""
+    first: dict[int, Diagnostic] = {}
+    for problems in kinds:
+        for problem in problems:
+            first.setdefault(declarations.number(problem), problem)
+    return sorted(first.values(), key=_place)[:_MOST_ERRORS]
+
+
+def _place(problem: Diagnostic) -> int:
+    return problem.span.start if problem.span else 0
 
 
 class Parser:

@@ -1,0 +1,99 @@
+"""tokens -> what is wrong with their brackets, said at the bracket that was opened.
+
+    let f x = (x + 1        the parser would complain at `let`; the mistake is the `(`
+    let g y = 2
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from dpl.diagnostics import Diagnostic, Label
+from dpl.source import Source, Span
+from dpl.syntax.lexer import Token
+
+_CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "INDEX": "RSQB", "LBRACE": "RBRACE", "CTL": "RBRACE", "BEGIN": "END", "INTERP_OPEN": "INTERP_CLOSE"}
+_WRITTEN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "END": "end", "INTERP_CLOSE": "}"}
+_DECLARES = frozenset(("LET", "TYPE", "DO", "EXPORT", "EXPECT", "IMPORT", "OPEN", "EXTERN"))
+
+
+def begins_declaration(source: Source, token: Token) -> bool:
+    """Is this the keyword of a declaration, at the left margin?"""
+    return token.kind in _DECLARES and source.text[token.start - 1 : token.start] in ("", "\n")
+
+
+class Declarations:
+    """Where declarations begin, as far as the margin tells, to sort problems by declaration."""
+
+    def __init__(self, source: Source, tokens: list[Token]) -> None:
+        self.starts = [t.start for t in tokens if begins_declaration(source, t)]
+
+    def number(self, diagnostic: Diagnostic) -> int:
+        return bisect_right(self.starts, diagnostic.span.start if diagnostic.span else 0)
+
+
+def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
+    """At most one problem for each declaration."""
+    if _is_balanced(tokens):
+        return []
+    problems: list[Diagnostic] = []
+    opened: list[Token] = []
+    reported = False
+    for token in tokens:
+        if token.kind == "$END" or begins_declaration(source, token):
+            if opened and not reported:
+                problems.append(_unclosed(source, opened[-1], token))
+            opened, reported = [], False
+        elif token.kind in _CLOSERS:
+            opened.append(token)
+        elif token.kind == "END" and all(t.kind != "BEGIN" for t in opened):
+            pass  # a keyword where a name should be: for the parser to say
+        elif token.kind in _WRITTEN and not reported:
+            if opened and _CLOSERS[opened[-1].kind] == token.kind:
+                opened.pop()
+            else:
+                reported = True
+                problems.append(_wrong_closer(source, opened, token))
+    return problems
+
+
+def _is_balanced(tokens: list[Token]) -> bool:
+    due: list[str] = []
+    for token in tokens:
+        if closer := _CLOSERS.get(token.kind):
+            due.append(closer)
+        elif token.kind in _WRITTEN and (token.kind != "END" or "END" in due) and (not due or due.pop() != token.kind):
+            return False
+    return not due
+
+
+def _unclosed(source: Source, opener: Token, end: Token) -> Diagnostic:
+    closer = _WRITTEN[_CLOSERS[opener.kind]]
+    what = "the file ends" if end.kind == "$END" else "the next declaration begins"
+    label = Label(Span(source, end.start, end.end), f"{what} before its `{closer}`")
+    return Diagnostic("E0102", f"this `{_shown(opener)}` is never closed", _span(source, opener), labels=(label,))
+
+
+def _wrong_closer(source: Source, opened: list[Token], closer: Token) -> Diagnostic:
+    if not opened:
+        return Diagnostic("E0103", f"this `{_shown(closer)}` closes nothing", _span(source, closer))
+    due = _WRITTEN[_CLOSERS[opened[-1].kind]]
+    label = Label(_span(source, opened[-1]), f"opened here, to be closed by `{due}`")
+    return Diagnostic("E0103", f"expected `{due}`, found `{_shown(closer)}`", _span(source, closer), labels=(label,))
+
+
+def _shown(token: Token) -> str:
+    match token.kind:
+        case "INTERP_OPEN":
+            return "{"
+        case "INTERP_CLOSE":
+            return "}"
+        case "CTL":
+            return "-{"
+        case _:
+            return str(token.value)
+
+
+def _span(source: Source, token: Token) -> Span:
+    """Where the bracket itself is; that of an interpolated string is the last character of the text before it."""
+    return Span(source, token.end - 1 if token.kind == "INTERP_OPEN" else token.start, token.end)

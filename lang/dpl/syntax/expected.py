@@ -1,0 +1,70 @@
+"""a set of terminals -> what people call it: "an expression", "`,` or `]`"."""
+
+from __future__ import annotations
+
+from dpl.syntax.lexer import Token
+
+_NAMES = {"LOWER": "a name", "UPPER": "a capitalised name", "STRING": "a string", "INT": "a number", "TYVAR": "a type variable",
+          "INTERP_MIDDLE": "the end of the `{`", "INTERP_CLOSE": "the end of the `{`", "$END": "the end"}  # fmt: skip
+_MOST = 4
+
+
+def in_words(kinds: list[str], words: dict[str, str]) -> str:
+    """What may come, in words.  Operators and arguments, which may follow almost anything, are not mentioned."""
+    have = set(kinds)
+    written = {kind: word for word, kind in words.items()}
+    if {"IF", "INT", "FUN"} <= have:
+        return "an expression"
+    if "EXPORT" in have and "IF" not in have and "INT" not in have:
+        return "a declaration"
+    if {"UNDERSCORE", "INT", "LOWER"} <= have:
+        return _either(["a pattern", *_symbols(have, written, ("=", "->", ":"))])
+    if {"TYVAR", "LPAR"} <= have:
+        return "a type"
+    symbols = _symbols(have, written, tuple(words))
+    if "INT" in have and "INFIX" not in have:
+        return "an expression"
+    if "INT" in have:  # the arguments of an application
+        return _either(symbols or ["an operator or an argument"])
+    names = [_NAMES[kind] for kind in _NAMES if kind in have and (kind != "$END" or not symbols)]
+    return _either(list(dict.fromkeys(names)) + symbols)
+
+
+_ORDER = (")", "]", "}", "<", "in", "then", "with", "do", "->", "=", ",", ";", ":", "|", "and", "else")
+
+
+def _symbols(have: set[str], written: dict[str, str], candidates: tuple[str, ...]) -> list[str]:
+    """Keywords and symbols, the most likely first."""
+    possible = [w for w in candidates if any(written.get(kind) == w for kind in have)]
+    if "INFIX" in have:  # after an expression, where these are operators
+        possible = [w for w in possible if w not in ("=", "<")]
+    known = sorted((w for w in possible if w in _ORDER), key=_ORDER.index)
+    if len(known) > 1 and "|" in known:
+        known.remove("|")
+    return [f"`{word}`" for word in (known or possible)[:_MOST]]
+
+
+def _either(words: list[str]) -> str:
+    match words:
+        case []:
+            return "something else"
+        case [word]:
+            return word
+        case _:
+            return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def token_in_words(token: Token) -> str:
+    match token.kind:
+        case "$END":
+            return "the end of the file"
+        case "STRING" | "INTERP" | "INTERP_OPEN":
+            return "a string"
+        case "INTERP_MIDDLE" | "INTERP_CLOSE":
+            return "the end of the `{`"
+        case "INT" | "FLOAT":
+            return f"the number {token.value}"
+        case "TYVAR":
+            return f"`'{token.value}`"
+        case _:
+            return f"`{token.value}`"
