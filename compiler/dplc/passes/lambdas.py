@@ -270,7 +270,8 @@ class Solver:
                 for part, item in zip(ty.items, items, strict=True):
                     self.pattern(part, item)
             case c.PCon(_, _, tag, arg) if arg is not None:
-                self.pattern(self.datas.payload(ty, tag), arg)
+                lone = isinstance(arg, c.PTuple) and len(arg.items) == 1 and self.datas.lone_field(ty.name)
+                self.pattern(self.datas.payload(ty, tag), arg.items[0] if lone else arg)
             case c.PArray(_, items):
                 for item in items:
                     self.pattern(ty.elem, item)
@@ -334,10 +335,7 @@ def innermost(ty: t.Ty) -> t.Ty:
 
 def field_type(datas: Datas, record: t.Ty, index: int) -> t.Ty:
     payload = datas.payload(record, 0)
-    one = isinstance(record, t.Con) and len(datas.datas[record.name].fields) == 1
-    if one and not (isinstance(payload, t.Tup) and len(payload.items) == 1):
-        return payload
-    return payload.items[index]
+    return payload if datas.lone_field(record.name) else payload.items[index]
 
 
 def names_of(p: c.Pattern) -> list[str]:

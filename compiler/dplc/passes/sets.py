@@ -214,6 +214,12 @@ class Datas:
         """Represented by its payload alone."""
         return len(self.datas[name].cases) == 1 and not self.recursive(name)
 
+    def lone_field(self, name: str) -> bool:
+        """Is this a record whose payload is its only field?"""
+        declared = self.datas[name]
+        argument = declared.cases[0][1]
+        return len(declared.fields) == 1 and not (isinstance(argument, t.Tup) and len(argument.items) == 1)
+
     def arity(self, name: str) -> int:
         """How many sets a data type takes."""
         if name not in self.arities:

@@ -1,0 +1,119 @@
+"""Making flat, binding by binding.
+
+    b.op("add", (x, y), F64)      appends `add.7 = add x y`, gives the variable
+
+A *value* is an atom, or a `Bundle` of values that stand for the parts of a tuple: tuples are only made where something
+needs one in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dpl.diagnostics import Bug
+from dpl.source import NOWHERE, Span
+from dplc.flat import term as f
+from dplc.flat.types import result_types
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A tuple in pieces; `whole` is the same in one piece, if it is at hand."""
+
+    items: tuple[Value, ...]
+    whole: f.Atom | None = None
+
+
+Value = f.Atom | Bundle
+UNIT = Bundle((), f.Const((), f.UNIT))
+
+
+def integer(n: int) -> f.Const:
+    return f.Const(n, f.I64)
+
+
+def leaves(value: Value) -> list[f.Atom]:
+    """The atoms of a value, in order."""
+    if not isinstance(value, Bundle):
+        return [value]
+    return [leaf for item in value.items for leaf in leaves(item)]
+
+
+def type_of(value: Value) -> f.Type:
+    return f.Tup(tuple([type_of(item) for item in value.items])) if isinstance(value, Bundle) else value.ty
+
+
+def like(value: Value, atoms: Iterator[f.Atom]) -> Value:
+    """A value of the same form from other atoms."""
+    if not isinstance(value, Bundle):
+        return next(atoms)
+    return Bundle(tuple([like(item, atoms) for item in value.items])) if value.items else UNIT
+
+
+class Builder:
+    """Collects the bindings of one function; `inside` collects those of an inner block."""
+
+    def __init__(self, supply: f.Supply | None = None) -> None:
+        self.supply = supply or f.Supply()
+        self.binds: list[f.Bind] = []
+
+    @contextmanager
+    def inside(self) -> Iterator[list[f.Bind]]:
+        outer, self.binds = self.binds, []
+        try:
+            yield self.binds
+        finally:
+            self.binds = outer
+
+    def var(self, hint: str, ty: f.Type) -> f.Var:
+        return f.Var(self.supply.fresh(hint), ty)
+
+    def bind(self, rhs: f.Rhs, types: Sequence[f.Type], hint: str = "v") -> list[f.Var]:
+        vars_ = [self.var(hint, ty) for ty in types]
+        self.binds.append(f.Bind(tuple(vars_), rhs))
+        return vars_
+
+    def one(self, rhs: f.Rhs, ty: f.Type, hint: str = "v") -> f.Var:
+        return self.bind(rhs, (ty,), hint)[0]
+
+    def op(self, name: str, args: Sequence[f.Atom], span: Span = NOWHERE, **attrs: object) -> f.Var:
+        """An operation with one result, whose type follows from those of the operands."""
+        types = result_types(name, tuple([a.ty for a in args]), attrs)
+        if types is None or len(types) != 1:
+            raise Bug(f"{name} has not one result")
+        return self.one(f.Op(name, tuple(args), tuple(attrs.items()), span), types[0], name)
+
+    def effect(self, name: str, args: Sequence[f.Atom], span: Span = NOWHERE, **attrs: object) -> None:
+        """An operation without results."""
+        self.bind(f.Op(name, tuple(args), tuple(attrs.items()), span), ())
+
+    def call(self, fn: str, args: Sequence[f.Atom], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
+        return self.one(f.Call(fn, tuple(args), span), ty, hint)
+
+    # ---- tuples -----------------------------------------------------------------------------------------------------
+
+    def explode(self, atom: f.Atom) -> Value:
+        """A tuple's parts, and theirs."""
+        if not isinstance(atom.ty, f.Tup):
+            return atom
+        if not atom.ty.items:
+            return UNIT
+        hint = atom.name if isinstance(atom, f.Var) else "v"
+        parts = [self.explode(self.one(f.TupGet(atom, i), ty, hint)) for i, ty in enumerate(atom.ty.items)]
+        return Bundle(tuple(parts), atom)
+
+    def atom(self, value: Value) -> f.Atom:
+        """A value in one piece."""
+        if not isinstance(value, Bundle):
+            return value
+        if value.whole is not None:
+            return value.whole
+        items = [self.atom(item) for item in value.items]
+        return self.one(f.TupMake(tuple(items)), f.Tup(tuple([a.ty for a in items])), "t")
+
+    def fresh_like(self, value: Value, hint: str) -> tuple[Value, tuple[f.Var, ...]]:
+        """New variables in the form of a value."""
+        vars_ = tuple([self.var(hint, leaf.ty) for leaf in leaves(value)])
+        return like(value, iter(vars_)), vars_
