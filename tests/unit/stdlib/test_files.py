@@ -1,0 +1,101 @@
+"""Data's files against NumPy's, and its messages; Sys."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def evaluate(dpl, tmp_path: Path):
+    """The output of a program in a folder of its own; `{}` in it stands for that folder."""
+
+    def run(program: str, *args: str):
+        file = tmp_path / "program.dp"
+        file.write_text(program.replace("{}", str(tmp_path)), encoding="utf-8")
+        return dpl("run", file, *args)
+
+    return run
+
+
+@pytest.mark.parametrize("dtype", ["<f8", "<f4", "<i8", "<i4", "<i2", "i1", "<u8", "<u4", "<u2", "u1", "bool"])
+def test_read_npy_of_every_type(evaluate, tmp_path: Path, dtype: str) -> None:
+    np.save(tmp_path / "a.npy", np.array([0, 1, 100], dtype=dtype))
+    want = "[0.0, 1.0, 1.0]\n" if dtype == "bool" else "[0.0, 1.0, 100.0]\n"
+    assert evaluate('do print (Data.read_npy "{}/a.npy")').stdout == want
+
+
+def test_read_npy_of_higher_rank(evaluate, tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.arange(6.0).reshape(2, 3) - 2.5)
+    np.save(tmp_path / "t.npy", np.arange(4.0).reshape(1, 2, 2))
+    run = evaluate('do print (Data.read_npy2 "{}/m.npy")\ndo print (Data.read_npy3 "{}/t.npy")')
+    assert run.stdout == "[[-2.5, -1.5, -0.5], [0.5, 1.5, 2.5]]\n[[[0.0, 1.0], [2.0, 3.0]]]\n", run.stderr
+
+
+def test_write_npy(evaluate, tmp_path: Path) -> None:
+    run = evaluate('do Data.write_npy "{}/a.npy" [0.1, -2.5, inf]\ndo Data.write_npy2 "{}/m.npy" [[1.0, 2.0], [3.0, 4.0]]')
+    assert run.returncode == 0, run.stderr
+    assert np.load(tmp_path / "a.npy").tolist() == [0.1, -2.5, np.inf]
+    assert np.load(tmp_path / "m.npy").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("array", [np.asfortranarray(np.ones((2, 2))), np.ones((2, 2), dtype="c16"), np.ones((2, 2, 2))])
+def test_npy_that_cannot_be_read(evaluate, tmp_path: Path, array: np.ndarray) -> None:
+    np.save(tmp_path / "bad.npy", array)
+    run = evaluate('do print (Data.read_npy2 "{}/bad.npy")')
+    assert run.returncode == 1
+    assert "bad.npy: " in run.stderr
+
+
+def test_npy_cut_off(evaluate, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones(4))
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(whole[:-1])
+    run = evaluate('do print (Data.read_npy "{}/a.npy")')
+    assert (run.returncode, "cut off" in run.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a,b\n1,2\n3,4\n", "1,2\n3,4", "1, 2 \r\n3, 4\r\n", "\n1,2\n\n3,4\n\n"],
+    ids=["header", "no end", "windows", "empty lines"],
+)
+def test_read_csv(evaluate, tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(text, newline="")
+    run = evaluate('do print (Data.read_csv "{}/t.csv")')
+    assert run.stdout == "[[1.0, 2.0], [3.0, 4.0]]\n", run.stderr
+
+
+@pytest.mark.parametrize("row, problem", [("5,x", "'x' is not a number"), ("5,6,7", "3 numbers"), ("5", "1 numbers")])
+def test_csv_errors_name_file_and_line(evaluate, tmp_path: Path, row: str, problem: str) -> None:
+    (tmp_path / "t.csv").write_text(f"a,b\n1,2\n{row}\n")
+    run = evaluate('do print (Data.read_csv "{}/t.csv")')
+    assert run.returncode == 1
+    assert "t.csv, line 3" in run.stderr
+    assert problem in run.stderr
+
+
+def test_text_files(evaluate, tmp_path: Path) -> None:
+    run = evaluate(
+        'do Data.write_text "{}/t.txt" "one\\ntwö\\n"\n'
+        'do print (Data.read_lines "{}/t.txt")\n'
+        'do print_string (Data.read_text "{}/t.txt")\n'
+        'do Data.write_csv "{}/t.csv" [[1.0, 2.5]]\n'
+        'do print_string (Data.read_text "{}/t.csv")\n'
+    )
+    assert run.stdout == '["one"; "twö"]\none\ntwö\n1.0,2.5\n', run.stderr
+
+
+def test_sys(evaluate) -> None:
+    run = evaluate(
+        "do print Sys.args\n"
+        'do print (Sys.env "NO_SUCH_VARIABLE_HERE")\n'
+        "do print (Sys.time () > 1.7e9)\n"
+        'do Sys.progress "not shown: no terminal"\n'
+        'do if length [1] = 1 then Sys.exit 3\n'
+        'do print "never"\n',
+        "a b",
+        "-x",
+    )
+    assert run.stdout == '["a b"; "-x"]\nNone\ntrue\n'
+    assert (run.returncode, run.stderr) == (3, "")
