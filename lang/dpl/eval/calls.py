@@ -1,0 +1,156 @@
+"""Calls: `f x y` with everything at once where that cannot be told from one argument at a time.
+
+A function that is known when compiling is called without looking at it, and if its body is direct then so is the call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpl.core import term as c
+from dpl.diagnostics import DplError
+from dpl.eval.code import Code, Direct, Run, Scope, at_once
+from dpl.eval.failure import Site, in_path, located
+from dpl.eval.value import Closure, Value
+
+if TYPE_CHECKING:
+    from dpl.eval.compile import Compiler
+
+
+def spine(term: c.Term) -> tuple[c.Term, list[c.Term]]:
+    """`f x y` as f and [x, y]."""
+    args: list[c.Term] = []
+    while isinstance(term, c.App):
+        args.append(term.arg)
+        term = term.fn
+    return term, args[::-1]
+
+
+def site(call: c.App) -> Site:
+    head, _ = spine(call)
+    name = head.name if isinstance(head, (c.Var, c.Lam)) else ""
+    return Site(shown_name(name), call.span)
+
+
+def shown_name(name: str) -> str:
+    """A name of core as the user wrote it."""
+    name = name.partition("#")[0].removeprefix("main.").removeprefix("Prelude.")
+    base, dot, number = name.rpartition(".")
+    return (base if dot and number.isdigit() else name) or "<fun>"
+
+
+def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
+    head, args = spine(term)
+    known = known_function(compiler, head, scope)
+    if known and known.code.arity <= len(args):
+        n = known.code.arity
+        code = _known(compiler, known, _prefix(term, len(args) - n), args[:n], scope)
+        return code if n == len(args) else _more(compiler, code, term, args[n:], scope)
+    return _unknown(compiler, term, head, args, scope)
+
+
+def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | None:
+    if not isinstance(head, c.Var) or head.name in scope.slots:
+        return None
+    value, _ = compiler.constant(head)
+    return value if isinstance(value, Closure) else None
+
+
+def _prefix(term: c.Term, dropped: int) -> c.App:
+    """A call without its last arguments."""
+    for _ in range(dropped):
+        term = term.fn
+    return term
+
+
+# ---- known functions ----------------------------------------------------------------------------------------------
+
+
+def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], scope: Scope) -> Code:
+    code, captured = known.code.ready(), known.env
+    operands = [compiler.compile(arg, scope) for arg in args]
+    if not all(operand.direct for operand in operands):
+        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k)))
+    direct = [operand.direct for operand in operands if operand.direct]
+    if code.direct:
+        return at_once(_inline(code.direct, captured, direct, site(term)))
+    match direct:
+        case [a]:
+            return Code(lambda env, k: (code.run, captured + (a(env),), k))
+        case [a, b]:
+            return Code(lambda env, k: (code.run, captured + (a(env), b(env)), k))
+    return Code(lambda env, k: (code.run, captured + tuple([f(env) for f in direct]), k))
+
+
+def _inline(body: Direct, captured: tuple, args: list[Direct], called: Site) -> Direct:
+    def call(env: tuple) -> Value:
+        inner = captured + tuple([f(env) for f in args])
+        try:
+            return body(inner)
+        except DplError as error:
+            raise in_path(error, [called]) from None
+
+    return call
+
+
+# ---- unknown functions --------------------------------------------------------------------------------------------
+
+
+def _unknown(compiler: Compiler, term: c.App, head: c.Term, args: list[c.Term], scope: Scope) -> Code:
+    fn = compiler.compile(head, scope)
+    operands = [compiler.compile(arg, scope) for arg in args]
+    later = [operand.direct for operand in operands if operand.direct]
+    if fn.direct and len(later) == len(args):
+        return Code(_all_direct(compiler, fn.direct, tuple(later), term))
+    if len(args) == 1:
+        apply = compiler.machine.apply
+
+        def done(env: tuple, values: tuple, k: tuple) -> tuple:
+            try:
+                return apply(values[0], values[1:], k)
+            except DplError as error:
+                raise located(error, term.span) from None
+
+        return Code(compiler.gather([fn, *operands], [head, *args], done))
+    first = _unknown(compiler, _prefix(term, len(args) - 1), head, args[:1], scope)
+    return _more(compiler, first, term, args[1:], scope)
+
+
+def _more(compiler: Compiler, first: Code, term: c.App, args: list[c.Term], scope: Scope) -> Code:
+    """Apply what `first` gives to further arguments, one after the other."""
+    code = first
+    for i, arg in enumerate(args):
+        call = _prefix(term, len(args) - 1 - i)
+        code = Code(_apply_next(compiler, code, compiler.compile(arg, scope), call))
+    return code
+
+
+def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
+    apply = compiler.machine.apply
+
+    def done(env: tuple, values: tuple, k: tuple) -> tuple:
+        try:
+            return apply(values[0], values[1:], k)
+        except DplError as error:
+            raise located(error, call.span) from None
+
+    return compiler.gather([fn, arg], [call.fn, call.arg], done)
+
+
+def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: c.App) -> Run:
+    """The usual case: everything can be evaluated at once, if only the function takes so many arguments."""
+    machine, count = compiler.machine, len(args)
+    first = args[0]
+
+    def run(env: tuple, k: tuple) -> tuple:
+        f = fn(env)
+        if f.__class__ is Closure and f.code.arity == count:
+            if count == 1:
+                return f.code.run, f.env + (first(env),), k
+            return f.code.run, f.env + tuple([a(env) for a in args]), k
+        try:
+            return machine.apply_late(f, args, env, k)
+        except DplError as error:
+            raise located(error, term.span) from None
+
+    return run

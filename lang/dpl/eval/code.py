@@ -1,0 +1,73 @@
+"""What terms are compiled to, and what the compiler knows of the names in scope.
+
+Environments are tuples: the `Types` of the activation first, then captured values, arguments and local variables in the
+order of their binding.  A binding makes a new, longer tuple, so environments may be shared by closures, frames and
+continuations.  Local names are unique within a definition; where each lies is known when compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpl.core import ty as t
+from dpl.eval.value import Value
+
+Direct = Callable[[tuple], Value]
+Run = Callable[[tuple, tuple], tuple]
+
+
+class Code:
+    """`run(env, k)` is a step of the machine.  `direct(env)`, when there is one, gives the value at once: the term calls no
+    unknown function and does not capture its continuation."""
+
+    __slots__ = ("direct", "run")
+
+    def __init__(self, run: Run, direct: Direct | None = None) -> None:
+        self.run = run
+        self.direct = direct
+
+
+def at_once(direct: Direct) -> Code:
+    def run(env: tuple, k: tuple) -> tuple:
+        return k[0], direct(env), k
+
+    return Code(run, direct)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are generalised,
+    and over what; `size` is the length of the environment here."""
+
+    slots: dict[str, int]
+    polys: dict[str, tuple[t.Var, ...]]
+    size: int
+
+    def bind(self, *names: str, params: tuple[t.Var, ...] = ()) -> Scope:
+        for i, name in enumerate(names):
+            self.slots[name] = self.size + i
+            if params:
+                self.polys[name] = params
+        return Scope(self.slots, self.polys, self.size + len(names))
+
+
+def root() -> Scope:
+    """At the top of a definition: nothing but the types."""
+    return Scope({}, {}, 1)
+
+
+class Poly:
+    """A generalised local value: made for each instance on demand."""
+
+    __slots__ = ("make", "made")
+
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        self.make = make
+        self.made: dict = {}
+
+    def at(self, types) -> Value:
+        if types not in self.made:
+            self.made[types] = self.make(types)
+        return self.made[types]

@@ -1,0 +1,405 @@
+"""core -> code: each term becomes Python closures, once.
+
+    n * fact (n - 1)
+      operands:  n, directly;  fact (n - 1), a call: a frame keeps the environment and n;  then multiply
+
+Most terms have operands and make something of their values: those go through `gather`.  What binds names is here too;
+calls are in calls.py, loops in loops.py, captured continuations and derivatives in control.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug, DplError
+from dpl.eval import arrays, calls, control, loops
+from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once
+from dpl.eval.failure import Site, located
+from dpl.eval.instance import is_type, staged, type_args, type_params
+from dpl.eval.machine import FunctionCode, Machine
+from dpl.eval.mentioned import Mentioned
+from dpl.eval.outside import Outside
+from dpl.eval.patterns import binder, variables
+from dpl.eval.primitives import implementation, rank
+from dpl.eval.scalar import FIT
+from dpl.eval.show import Shower
+from dpl.eval.value import Closure, Con, Value
+from dpl.prims import TABLE
+from dpl.source import Span
+
+Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the operands, continuation -> state
+
+
+class Compiler:
+    """For one run.  `lookup(name, types)` gives the value of a global at closed types."""
+
+    def __init__(self, machine: Machine, lookup: Callable, shower: Shower, world: Outside) -> None:
+        self.machine = machine
+        self.lookup = lookup
+        self.shower = shower
+        self.world = world
+        self.mentioned = Mentioned()
+
+    def compile(self, term: c.Term, scope: Scope) -> Code:
+        match term:
+            case c.Var():
+                return at_once(self.variable(term, scope))
+            case c.Lit():
+                return at_once(self.literal(term))
+            case c.Lam():
+                return at_once(self.function(term, scope))
+            case c.App():
+                return calls.compile_call(self, term, scope)
+            case c.Let() | c.LetRec():
+                return self.bindings(term, scope)
+            case c.Tuple(items=items):
+                return self.make(items, scope, lambda *values: values)
+            case c.Con(name=name, tag=tag, arg=None):
+                constant = Con(tag, name)
+                return at_once(lambda env: constant)
+            case c.Con(name=name, tag=tag, arg=arg):
+                return self.make((arg,), scope, lambda value: Con(tag, name, value))
+            case c.Field(record=record, index=i):
+                return self.make((record,), scope, lambda value: value.arg[i])
+            case c.ArrayLit(span=span, items=items):
+                return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
+            case c.Prim(op=op):
+                return control.compile_primitive(self, term, scope) if op in control.PRIMITIVES else self.primitive(term, scope)
+            case c.If():
+                return self.conditional(term, scope)
+            case c.Match():
+                return self.match(term, scope)
+            case c.For():
+                return loops.compile_for(self, term, scope)
+            case c.While():
+                return loops.compile_while(self, term, scope)
+            case c.Build():
+                return loops.compile_build(self, term, scope)
+            case c.Shift() | c.Reset():
+                return control.compile_delimited(self, term, scope)
+            case c.Check():
+                return self.check(term, scope)
+            case c.Extern(symbol=symbol, ty=ty):
+                foreign = control.extern(symbol, ty)
+                return at_once(lambda env: foreign)
+        raise Bug(f"no such term: {term!r}")
+
+    # ---- operands -------------------------------------------------------------------------------------------------
+
+    def make(self, terms: Sequence[c.Term], scope: Scope, combine: Callable, span: Span | None = None) -> Code:
+        """`combine` of the values of `terms`; errors that it raises belong to `span`."""
+        return self.combine([self.compile(term, scope) for term in terms], terms, combine, span)
+
+    def combine(self, codes: Sequence[Code], terms: Sequence[c.Term], combine: Callable, span: Span | None) -> Code:
+        if all(code.direct for code in codes):
+            return at_once(_direct([code.direct for code in codes if code.direct], combine, span))
+
+        def done(env: tuple, values: tuple, k: tuple) -> tuple:
+            try:
+                return k[0], combine(*values), k
+            except DplError as error:
+                raise located(error, span) if span else error from None
+
+        return Code(self.gather(codes, terms, done))
+
+    def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
+        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a frame
+        that keeps the environment and the values so far."""
+        stage = self._stage(codes, terms, 0, done)
+        return lambda env, k: stage(env, (), k)
+
+    def _stage(self, codes: Sequence[Code], terms: Sequence[c.Term], start: int, done: Done) -> Done:
+        stop = next((i for i in range(start, len(codes)) if not codes[i].direct), len(codes))
+        first = [code.direct for code in codes[start:stop] if code.direct]
+        if stop == len(codes):
+            if not first:
+                return done
+            return lambda env, values, k: done(env, values + tuple([f(env) for f in first]), k)
+        run, rest = codes[stop].run, self._stage(codes, terms, stop + 1, done)
+
+        def resume(value: Value, frame: tuple) -> tuple:
+            env, values = frame[1]
+            return rest(env, values + (value,), frame[2])
+
+        self.note(resume, terms[stop])
+        return lambda env, values, k: run(env, (resume, (env, values + tuple([f(env) for f in first])), k))
+
+    def note(self, resume: Callable, term: c.Term) -> None:
+        """Frames with this resumption wait for `term`: if that is a call, it will stand in the path of an error."""
+        if isinstance(term, c.App):
+            self.machine.sites[resume] = calls.site(term)
+
+    # ---- names and constants --------------------------------------------------------------------------------------
+
+    def variable(self, term: c.Var, scope: Scope) -> Direct:
+        slot = scope.slots.get(term.name)
+        if slot is None:
+            constant, later = self.constant(term)
+            return later or (lambda env: constant)
+        params = scope.polys.get(term.name)
+        if params is None:
+            return itemgetter(slot)
+        types = type_args(params, term.inst)
+        key = object()
+
+        def instance(env: tuple) -> Value:
+            memo = env[0].memo
+            if key not in memo:
+                memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)))
+            return env[slot].at(memo[key])
+
+        return instance
+
+    def constant(self, term: c.Var) -> tuple[Value, Callable | None]:
+        """A global's value, or how to get it from the environment if it depends on types that are not known yet."""
+        types = tuple(a for a in term.inst if is_type(a))
+        return staged(types, lambda closed: self.lookup(term.name, closed))
+
+    def literal(self, term: c.Lit) -> Direct:
+        value = term.value
+        if isinstance(value, (bool, str)):
+            return lambda env: value
+
+        def fitted(types: tuple) -> Value:
+            name = types[0].name if isinstance(types[0], t.Con) else "i64"
+            return FIT[name](value)
+
+        constant, later = staged((term.ty,), fitted)
+        return later or (lambda env: constant)
+
+    # ---- functions ------------------------------------------------------------------------------------------------
+
+    def function(self, term: c.Lam, scope: Scope) -> Direct:
+        """Nested lambdas are one function of several arguments.  Closures hold what the body mentions."""
+        params, body = [term.param], term.body
+        while isinstance(body, c.Lam):
+            params.append(body.param)
+            body = body.body
+        captured = sorted((n for n in self.mentioned.by(term) if n in scope.slots), key=scope.slots.__getitem__)
+        polys = {name: scope.polys[name] for name in captured if name in scope.polys}
+        inner = Scope({}, polys, 1).bind(*captured, *params)
+
+        def compile_body() -> tuple[Run, Direct | None]:
+            code = self.compile(body, inner)
+            return code.run, code.direct
+
+        code = FunctionCode(len(params), term.name, compile_body)
+        if not captured:
+            return lambda env: Closure(code, env[:1])
+        take = itemgetter(0, *(scope.slots[name] for name in captured))
+        return lambda env: Closure(code, take(env))
+
+    # ---- bindings -------------------------------------------------------------------------------------------------
+
+    def bindings(self, term: c.Term, scope: Scope) -> Code:
+        """A chain of bindings.  Those that are direct run one after the other; the first that is not gets a frame."""
+        steps: list[Callable[[tuple], tuple]] = []
+        while isinstance(term, (c.Let, c.LetRec)):
+            if isinstance(term, c.LetRec):
+                step, scope = self.recursive(term, scope)
+                steps.append(step)
+            elif names := type_params(term.params):
+                steps.append(self.generalised(term.rhs, names, scope))
+                scope = scope.bind(term.name, params=term.params)
+            else:
+                rhs = self.compile(term.rhs, scope)
+                scope = scope.bind(term.name)
+                if not rhs.direct:
+                    return _after(steps, Code(self._bound(rhs.run, term, self.compile(term.body, scope).run)))
+                steps.append(_extend(rhs.direct))
+            term = term.body
+        return _after(steps, self.compile(term, scope))
+
+    def _bound(self, rhs: Run, term: c.Let, body: Run) -> Run:
+        def resume(value: Value, frame: tuple) -> tuple:
+            return body(frame[1] + (value,), frame[2])
+
+        self.note(resume, term.rhs)
+        return lambda env, k: rhs(env, (resume, env, k))
+
+    def generalised(self, rhs: c.Term, names: tuple[str, ...], scope: Scope) -> Callable[[tuple], tuple]:
+        code = self.compile(rhs, scope)
+
+        def step(env: tuple) -> tuple:
+            def make(types) -> Value:
+                inner = (types, *env[1:])
+                return code.direct(inner) if code.direct else self.machine.finish(code.run, inner, self.machine.end)
+
+            return env + (Poly(make),)
+
+        return step
+
+    def recursive(self, term: c.LetRec, scope: Scope) -> tuple[Callable[[tuple], tuple], Scope]:
+        names = [name for name, _ in term.bindings]
+        generalised = bool(type_params(term.params))
+        scope = scope.bind(*names, params=term.params if generalised else ())
+        functions = [self.function(rhs, scope) for _, rhs in term.bindings if isinstance(rhs, c.Lam)]
+
+        def together(env: tuple) -> tuple:
+            """Closures first, what they hold (each other) afterwards."""
+            closures = [Closure(None, ()) for _ in functions]
+            env = env + tuple(closures)
+            for closure, function in zip(closures, functions, strict=True):
+                made = function(env)
+                closure.code, closure.env = made.code, made.env
+            return env
+
+        def apart(env: tuple) -> tuple:
+            polys = [Poly(lambda types, f=f: f((types, *env[1:]))) for f in functions]
+            env = env + tuple(polys)
+            return env
+
+        return apart if generalised else together, scope
+
+    # ---- choices --------------------------------------------------------------------------------------------------
+
+    def conditional(self, term: c.If, scope: Scope) -> Code:
+        cond, then, else_ = (self.compile(part, scope) for part in (term.cond, term.then, term.else_))
+        if test := cond.direct:
+            if (yes := then.direct) and (no := else_.direct):
+                return at_once(lambda env: yes(env) if test(env) else no(env))
+            first, second = then.run, else_.run
+            return Code(lambda env, k: first(env, k) if test(env) else second(env, k))
+        first, second = then.run, else_.run
+        return Code(
+            self.gather([cond], [term.cond], lambda env, values, k: first(env, k) if values[0] else second(env, k))
+        )
+
+    def match(self, term: c.Match, scope: Scope) -> Code:
+        scrutinee = self.compile(term.scrutinee, scope)
+        arms = []
+        for arm in term.arms:
+            inner = scope.bind(*variables(arm.pattern))
+            guard = self.compile(arm.guard, inner) if arm.guard else None
+            arms.append((binder(arm.pattern), guard, self.compile(arm.body, inner)))
+        if scrutinee.direct and all(body.direct and (not guard or guard.direct) for _, guard, body in arms):
+            return at_once(_match_directly(scrutinee.direct, arms))
+        choose = self._arms(arms, term)
+        return Code(self.gather([scrutinee], [term.scrutinee], lambda env, values, k: choose(values[0], env, k)))
+
+    def _arms(self, arms: list, term: c.Match) -> Callable[[Value, tuple, tuple], tuple]:
+        def choose(value: Value, env: tuple, k: tuple) -> tuple:
+            raise Bug(f"no case fits at {term.span}")
+
+        for (bind, guard, body), arm in zip(reversed(arms), reversed(term.arms), strict=True):
+            choose = self._arm(bind, guard, body.run, arm, choose)
+        return choose
+
+    def _arm(self, bind: Callable, guard: Code | None, body: Run, arm: c.Arm, otherwise: Callable) -> Callable:
+        if guard is None:
+
+            def choose(value: Value, env: tuple, k: tuple) -> tuple:
+                inner = bind(value, env)
+                return otherwise(value, env, k) if inner is None else body(inner, k)
+
+            return choose
+
+        def resume(holds: Value, frame: tuple) -> tuple:
+            value, env, inner = frame[1]
+            return body(inner, frame[2]) if holds else otherwise(value, env, frame[2])
+
+        self.note(resume, arm.guard)
+
+        def choose_guarded(value: Value, env: tuple, k: tuple) -> tuple:
+            inner = bind(value, env)
+            if inner is None:
+                return otherwise(value, env, k)
+            return guard.run(inner, (resume, (value, env, inner), k))
+
+        return choose_guarded
+
+    # ---- primitives and checks ------------------------------------------------------------------------------------
+
+    def primitive(self, term: c.Prim, scope: Scope) -> Code:
+        op = term.op
+        types = (*(arg.ty for arg in term.args), term.ty)
+        ready, later = staged(types, lambda types: implementation(op, types, self.shower, self.world))
+        span = None if op in TABLE and TABLE[op].pure and op not in ("dot", "matmul") and rank(term.ty) == 0 else term.span
+        if ready:
+            return self.make(term.args, scope, ready, span)
+        codes = [at_once(later), *(self.compile(arg, scope) for arg in term.args)]
+        return self.combine(codes, (term, *term.args), lambda run, *values: run(*values), term.span)
+
+    def check(self, term: c.Check, scope: Scope) -> Code:
+        inner = scope.bind(term.name)
+        pairs = [(self.compile(a, inner).direct, self.compile(b, inner).direct, text) for a, b, text in term.pairs]
+
+        def verify(env: tuple, value: Value) -> Value:
+            inside = env + (value,)
+            for actual, expected, text in pairs:
+                if (found := actual(inside)) != (wanted := expected(inside)):
+                    raise DplError.at("R0703", f"{text}: {found} is not {wanted}", term.span)
+            return value
+
+        body = self.compile(term.body, scope)
+        if direct := body.direct:
+            return at_once(lambda env: verify(env, direct(env)))
+        return Code(self.gather([body], [term.body], lambda env, values, k: (k[0], verify(env, values[0]), k)))
+
+
+def _extend(rhs: Direct) -> Callable[[tuple], tuple]:
+    return lambda env: env + (rhs(env),)
+
+
+def _after(steps: list[Callable[[tuple], tuple]], code: Code) -> Code:
+    """`code` in the environment that the steps make."""
+    if not steps:
+        return code
+    run, direct = code.run, code.direct
+    if len(steps) == 1:
+        (step,) = steps
+        return Code(lambda env, k: run(step(env), k), direct and (lambda env: direct(step(env))))
+
+    def run_after(env: tuple, k: tuple) -> tuple:
+        for step in steps:
+            env = step(env)
+        return run(env, k)
+
+    def direct_after(env: tuple) -> Value:
+        for step in steps:
+            env = step(env)
+        return direct(env)
+
+    return Code(run_after, direct and direct_after)
+
+
+def _match_directly(scrutinee: Direct, arms: list) -> Direct:
+    plain = [(bind, guard and guard.direct, body.direct) for bind, guard, body in arms]
+
+    def direct(env: tuple) -> Value:
+        value = scrutinee(env)
+        for bind, guard, body in plain:
+            inner = bind(value, env)
+            if inner is not None and (guard is None or guard(inner)):
+                return body(inner)
+        raise Bug("no case fits")
+
+    return direct
+
+
+def _direct(operands: list[Direct], combine: Callable, span: Span | None) -> Direct:
+    """`combine` of direct operands, as straight as Python allows."""
+    match operands:
+        case []:
+            plain = lambda env: combine()  # noqa: E731
+        case [a]:
+            plain = lambda env: combine(a(env))  # noqa: E731
+        case [a, b]:
+            plain = lambda env: combine(a(env), b(env))  # noqa: E731
+        case [a, b, d]:
+            plain = lambda env: combine(a(env), b(env), d(env))  # noqa: E731
+        case _:
+            plain = lambda env: combine(*[f(env) for f in operands])  # noqa: E731
+    if span is None:
+        return plain
+
+    def guarded(env: tuple) -> Value:
+        try:
+            return plain(env)
+        except DplError as error:
+            raise located(error, span) from None
+
+    return guarded

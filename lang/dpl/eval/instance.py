@@ -1,0 +1,106 @@
+"""Types while running: what the type variables in scope stand for.
+
+A polymorphic definition is compiled once; where its meaning depends on a type (literals, conversions, rounding,
+printing), the compiled code asks the `Types` of the activation, which is the first thing in every environment.  Equal
+instances are one object, so answers are remembered in it.  Sizes and effects do not matter here and are erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from dpl.core import ty as t
+
+ANY_SIZE = t.Size()
+
+
+@cache
+def erase(ty: t.Ty) -> t.Ty:
+    """Without sizes and effects."""
+    match ty:
+        case t.Con(name, args):
+            return t.Con(name, tuple(ANY_SIZE if not is_type(a) else erase(a) for a in args))
+        case t.Tup(items):
+            return t.Tup(tuple(map(erase, items)))
+        case t.Arr(elem):
+            return t.Arr(erase(elem), ANY_SIZE)
+        case t.Fn(arg, _, result):
+            return t.Fn(erase(arg), t.PURE, erase(result))
+    return ty
+
+
+def is_type(arg: object) -> bool:
+    """Whether an argument of a type is one, and no size or effect."""
+    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn)) or isinstance(arg, t.Var) and arg.sort == "type"
+
+
+@cache
+def is_closed(ty: t.Ty) -> bool:
+    """Whether an erased type mentions no variable."""
+    match ty:
+        case t.Var():
+            return False
+        case t.Con(_, args):
+            return all(is_closed(a) for a in args if is_type(a))
+        case t.Tup(items):
+            return all(map(is_closed, items))
+        case t.Arr(elem):
+            return is_closed(elem)
+        case t.Fn(arg, _, result):
+            return is_closed(arg) and is_closed(result)
+    return True
+
+
+def type_params(params: tuple) -> tuple[str, ...]:
+    """The names of the type variables among a definition's parameters."""
+    return tuple(p.name for p in params if p.sort == "type")
+
+
+def type_args(params: tuple, inst: tuple) -> tuple[t.Ty, ...]:
+    """The types in the instantiation of a definition with these parameters, erased."""
+    return tuple(erase(a) for p, a in zip(params, inst, strict=True) if p.sort == "type")
+
+
+class Assignment(dict):
+    """Variables to types; one that nothing determined is as good as unit."""
+
+    def get(self, name: str, default: object = None) -> t.Ty:
+        return self[name] if name in self else t.UNIT
+
+
+class Types:
+    """An assignment of closed types to variables.  `memo` is for the compiled code, keyed by where it asks."""
+
+    __slots__ = ("names", "memo", "_inner")
+
+    def __init__(self, names: dict[str, t.Ty]) -> None:
+        self.names = Assignment(names)
+        self.memo: dict = {}
+        self._inner: dict[tuple, Types] = {}
+
+    def resolve(self, ty: t.Ty) -> t.Ty:
+        return ty if is_closed(ty) else t.substitute(ty, self.names)
+
+    def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...]) -> Types:
+        key = (names, types)
+        if key not in self._inner:
+            self._inner[key] = Types({**self.names, **dict(zip(names, types, strict=True))})
+        return self._inner[key]
+
+
+def staged(types: tuple[t.Ty, ...], make: Callable) -> tuple[object, Callable | None]:
+    """`make(types)` now if they are closed, as (result, None); else (None, a function of the environment that gives it)."""
+    types = tuple(map(erase, types))
+    if all(map(is_closed, types)):
+        return make(types), None
+    here = object()
+
+    def later(env: tuple):
+        memo = env[0].memo
+        found = memo.get(here)
+        if found is None:
+            found = memo[here] = make(tuple(map(env[0].resolve, types)))
+        return found
+
+    return None, later

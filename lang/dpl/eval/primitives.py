@@ -1,0 +1,189 @@
+"""A primitive and the types it is used at -> a function of its operands' values.
+
+    mul at (f32[n], f32)    lift2(scalar("mul", "f32"))
+    show at (tree)          value -> text
+
+Primitives that call functions of the program are control, and live in control.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import ty as t
+from dpl.diagnostics import Bug, DplError
+from dpl.eval import arrays, derive, outside, strings
+from dpl.eval.outside import Outside
+from dpl.eval.scalar import COMPARISONS, FIT, cast, scalar
+from dpl.eval.show import Shower
+from dpl.eval.structure import compare, equal, leaves
+from dpl.eval.value import Array, Cell, Value
+from dpl.prims import TABLE
+
+Types = tuple[t.Ty, ...]  # of the operands, then of the result
+
+
+def elem(ty: t.Ty) -> t.Ty:
+    """What an array holds in the end; a scalar's own type."""
+    while isinstance(ty, t.Arr):
+        ty = ty.elem
+    return ty
+
+
+def rank(ty: t.Ty) -> int:
+    n = 0
+    while isinstance(ty, t.Arr):
+        ty, n = ty.elem, n + 1
+    return n
+
+
+def kind(ty: t.Ty) -> str:
+    """The name of an operand's scalar type."""
+    found = elem(ty)
+    return found.name if isinstance(found, t.Con) else "i64"  # never constrained: any will do
+
+
+# ---- elementwise --------------------------------------------------------------------------------------------------
+
+
+def elementwise(op: str, types: Types) -> Callable:
+    f = _scalar(op, types)
+    if not any(isinstance(ty, t.Arr) for ty in types):
+        return f
+    match len(types) - 1:
+        case 1:
+            return arrays.lift1(f)
+        case 2:
+            return arrays.lift2(f)
+    return arrays.lift(f)
+
+
+def _scalar(op: str, types: Types) -> Callable:
+    match op:
+        case "to_like":
+            convert = cast(kind(types[0]), kind(types[1]))
+            return lambda x, _like: convert(x)
+        case "not" | "and" | "or" | "select":
+            return TABLE[op].eval
+        case "pow" if kind(types[1]) in t.INTS:
+            return scalar("powi", kind(types[0]))
+        case _ if op in FIT:
+            return cast(kind(types[0]), op)
+    return scalar(op, kind(types[-1]))
+
+
+ORDER: dict[str, Callable[[int], bool]] = {
+    "lt": lambda c: c < 0,
+    "le": lambda c: c <= 0,
+    "gt": lambda c: c > 0,
+    "ge": lambda c: c >= 0,
+}
+
+
+def comparison(op: str, ty: t.Ty) -> Callable:
+    """On scalars Python's own; on data structural."""
+    if isinstance(ty, t.Con) and (ty.name in FIT or ty in (t.BOOL, t.STRING)):
+        return COMPARISONS[op]
+    if op == "eq":
+        return equal
+    if op == "ne":
+        return lambda x, y: not equal(x, y)
+    decide = ORDER[op]
+    return lambda x, y: decide(compare(x, y))
+
+
+# ---- by name ------------------------------------------------------------------------------------------------------
+
+
+def error(message: str):
+    raise DplError.at("R0706", message)
+
+
+def assert_(holds: bool) -> tuple:
+    if not holds:
+        raise DplError.at("R0707", "an assertion does not hold")
+    return ()
+
+
+def deref(cell: Cell) -> Value:
+    return cell.content
+
+
+def assign(cell: Cell, value: Value) -> tuple:
+    cell.content = value
+    return ()
+
+
+def fresh_zeros(value: float) -> Callable[[int], Array]:
+    return lambda n: Array((arrays.count_checked(n),), [value] * n)
+
+
+def arange(n: int) -> Array:
+    return Array((arrays.count_checked(n),), list(range(n)))
+
+
+def tree_leaves(value: Value) -> Array:
+    found = [leaf for leaf in leaves(value) if derive.is_float(leaf)]
+    return Array((len(found),), found)
+
+
+BY_NAME: dict[str, Callable] = {
+    "length": lambda x: x.shape[0],
+    "dim": lambda x, k: x.shape[k],
+    "range": arange,
+    "zeros": fresh_zeros(0.0),
+    "ones": fresh_zeros(1.0),
+    "fill": arrays.fill,
+    "index": arrays.index,
+    "update": arrays.update,
+    "slice": arrays.slice_,
+    "append": arrays.append,
+    "reshape": arrays.reshape,
+    "transpose": arrays.transpose,
+    "flatten": arrays.flatten,
+    "string_length": len,
+    "string_codes": strings.codes,
+    "string_of_codes": strings.of_codes,
+    "string_to_int": strings.to_int,
+    "string_to_float": strings.to_float,
+    "error": error,
+    "assert": assert_,
+    "ref": Cell,
+    "deref": deref,
+    "assign": assign,
+    "read_text": outside.read_text,
+    "write_text": outside.write_text,
+    "read_bytes": outside.read_bytes,
+    "write_bytes": outside.write_bytes,
+    "time": outside.clock,
+    "env": outside.env,
+    "stop_grad": derive.stop_grad,
+    "tree_leaves": tree_leaves,
+    **outside.BITCASTS,
+}
+
+
+def implementation(op: str, types: Types, shower: Shower, world: Outside) -> Callable:
+    """The meaning of a primitive at these types; `shower` and `world` belong to the run."""
+    if op in COMPARISONS:
+        return comparison(op, types[0])
+    if op != "dim" and TABLE[op].elementwise:
+        return elementwise(op, types)
+    if op in BY_NAME:
+        return BY_NAME[op]
+    match op:
+        case "sum":
+            return arrays.sum_(kind(types[0]))
+        case "dot":
+            return arrays.dot(kind(types[0]))
+        case "matmul":
+            return arrays.matmul(kind(types[0]))
+        case "show":
+            return lambda x: shower.show(x, types[0])
+        case "print":
+            return lambda x: world.print_string(shower.show(x, types[0], abridged=True) + "\n")
+        case "format":
+            return lambda spec, x: strings.format_(spec, x, types[1], shower.show)
+        case "print_string" | "progress" | "arg_count" | "arg" | "exit":
+            return getattr(world, op)
+    raise Bug(f"the interpreter does not know the primitive `{op}`")

@@ -1,0 +1,110 @@
+"""core program -> its output.
+
+    run(program, args=["data.csv"], out=sys.stdout)
+
+Top-level items run in order.  A definition's value is made when its turn comes, one that is generalised or belongs to
+the standard library when it is first wanted, once for each instance.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.code import Code, root
+from dpl.eval.compile import Compiler
+from dpl.eval.failure import for_user
+from dpl.eval.instance import Types, type_params
+from dpl.eval.machine import Machine
+from dpl.eval.outside import Outside, ProgramExit
+from dpl.eval.show import Shower
+from dpl.eval.value import Value
+from dpl.source import Source
+
+__all__ = ["Interpreter", "ProgramExit", "run"]
+
+COLLECT_AFTER = (200_000, 20, 100)  # frames are many and rarely in cycles: look for cycles seldom
+
+
+class Interpreter:
+    """A program being run; the REPL adds items as they are typed."""
+
+    def __init__(self, program: c.Program, args: Sequence[str] = (), out: TextIO | None = None) -> None:
+        self.program = program
+        self.machine = Machine()
+        self.world = Outside(out or sys.stdout, list(args))
+        self.shower = Shower(program.datas)
+        self.types = Types({})
+        self._compiler = Compiler(self.machine, self._lookup, self.shower, self.world)
+        self._defs: dict[str, c.Def] = {}
+        self._codes: dict[str, Code] = {}
+        self._values: dict[tuple, Value] = {}
+        self._own: set[Source] = set()
+        self.add(program.items)
+
+    def add(self, items: Sequence[c.Def | c.Do | c.Expect]) -> None:
+        """Make definitions known; `item` runs them."""
+        for item in items:
+            self._own.add(item.body.span.source)
+            if isinstance(item, c.Def):
+                self._defs[item.name] = item
+
+    def item(self, item: c.Def | c.Do | c.Expect) -> None:
+        """Run one; an `expect` is for `holds`."""
+        match item:
+            case c.Do(body=body):
+                self.value(body)
+            case c.Def(name=name, params=params) if not type_params(params):
+                try:
+                    self._lookup(name, ())
+                except DplError as error:
+                    raise for_user(error, self._own) from None
+
+    def holds(self, item: c.Expect) -> bool:
+        return self.value(item.body) is not False
+
+    def value(self, term: c.Term) -> Value:
+        """The value of a closed term at the top level."""
+        code = self._compiler.compile(term, root())
+        try:
+            return self._finish(code, self.types)
+        except DplError as error:
+            raise for_user(error, self._own) from None
+
+    def show(self, value: Value, ty: t.Ty) -> str:
+        return self.shower.show(value, ty, abridged=True)
+
+    def _lookup(self, name: str, types: tuple[t.Ty, ...]) -> Value:
+        """The value of a global at closed types."""
+        key = name, types
+        if key not in self._values:
+            definition = self._defs.get(name) or self.program.library.get(name)
+            if definition is None:
+                raise Bug(f"no definition of `{name}`")
+            if name not in self._codes:
+                self._codes[name] = self._compiler.compile(definition.body, root())
+            inside = self.types.extend(type_params(definition.params), types)
+            self._values[key] = self._finish(self._codes[name], inside)
+        return self._values[key]
+
+    def _finish(self, code: Code, types: Types) -> Value:
+        return self.machine.finish(code.run, (types,), self.machine.end)
+
+
+def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
+    """Run a program.  Raises DplError for its run-time errors and ProgramExit when it asks to stop; what it has printed by
+    then is written."""
+    threshold = gc.get_threshold()
+    gc.set_threshold(*COLLECT_AFTER)
+    interpreter = Interpreter(program, args, out)
+    try:
+        for item in program.items:
+            interpreter.item(item)
+    finally:
+        interpreter.world.close()
+        gc.set_threshold(*threshold)

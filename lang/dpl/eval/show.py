@@ -1,0 +1,133 @@
+"""value, type -> text: what `print` and `show` write.  Native code must write the same.
+
+* Floats: the shortest decimal that reads back at the type's own precision, laid out as Python's `repr` does: `1.0`,
+  `1e-05`, `1e+16`, `-0.0`, `inf`, `-inf`, `nan`.  Integers in decimal; `true`, `false`; `()`; functions `<fun>`.
+* Strings bare at the top; inside data in double quotes with `\\"`, `\\\\`, `\\n`, `\\t` escaped and nothing else.
+* Tuples `(a, b)`, arrays `[a, b]` nested by rank, lists `[a; b]`, `[a;]`; nothing inside: `[]`.
+* Records `{ w = a; b = c }` in order of declaration.  Constructors `None`, `Some a`, `Node (a, b)`, references `ref a`:
+  the argument stands in parentheses if it begins with `-` or is itself an application (a constructor with an argument, a
+  reference); a tuple has its own.  Nowhere else are there parentheses.
+* Abridged (`print`, not `show`): every array (at each rank by itself) and every list of more than 1,000 elements shows
+  its first 500, then `...` in the place of one element, then its last 500.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from dpl.core import ty as t
+from dpl.core.term import Data
+from dpl.diagnostics import Bug
+from dpl.eval.scalar import FIT
+from dpl.eval.value import Array, Con, Value, list_items, number
+
+LIMIT = 1000
+KEPT = 500
+ELLIPSIS = "..."
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
+DIGITS = {"f32": 9, "f16": 5}  # always enough to read back
+
+
+class Shower:
+    """Shows values of a program with these data types."""
+
+    def __init__(self, datas: Mapping[str, Data]) -> None:
+        self.datas = datas
+        self._case = cache(self._case_of)
+
+    def show(self, value: Value, ty: t.Ty, abridged: bool = False) -> str:
+        if ty == t.STRING:
+            return value
+        out: list[str] = []
+        todo: list = [(value, ty, False)]
+        while todo:
+            item = todo.pop()
+            if isinstance(item, str):
+                out.append(item)
+            else:
+                todo.extend(reversed(self._parts(*item, abridged)))
+        return "".join(out)
+
+    def _parts(self, value: Value, ty: t.Ty, is_argument: bool, abridged: bool) -> list:
+        """A value as texts and (value, type, whether it is a constructor's argument)."""
+        match ty:
+            case t.Con(name) if name in FIT or name in ("bool", "string"):
+                text = scalar_text(value, name)
+                return [f"({text})"] if is_argument and text.startswith("-") else [text]
+            case t.Con("list", (elem,)):
+                texts = _abridge(list(list_items(value)), abridged)
+                closing = ";]" if len(texts) == 1 else "]"
+                return ["[", *_joined([_item(x, elem) for x in texts], "; "), closing]
+            case t.Con("ref", (content,)):
+                return _application("ref", (value.content, content, True), is_argument)
+            case t.Con():
+                return self._data(value, ty, is_argument)
+            case t.Tup(items):
+                return ["(", *_joined([(v, ty, False) for v, ty in zip(value, items, strict=True)], ", "), ")"]
+            case t.Arr(elem):
+                rows = _abridge(_rows(value), abridged)
+                return ["[", *_joined([_item(x, elem) for x in rows], ", "), "]"]
+            case t.Fn():
+                return ["<fun>"]
+        raise Bug(f"cannot show a value of type {ty}")
+
+    def _data(self, value: Con, ty: t.Con, is_argument: bool) -> list:
+        name, argument, fields = self._case(ty, value.tag)
+        if fields:
+            shown = [[f"{f} = ", (v, ty, False)] for f, v, ty in zip(fields, value.arg, argument.items, strict=True)]
+            return ["{ ", *(part for i, pair in enumerate(shown) for part in (*(["; "] if i else []), *pair)), " }"]
+        if argument is None:
+            return [name]
+        return _application(name, (value.arg, argument, True), is_argument)
+
+    def _case_of(self, ty: t.Con, tag: int) -> tuple:
+        """Constructor, type of its argument, names of the fields if it is a record."""
+        data = self.datas[ty.name]
+        name, argument = data.cases[tag]
+        env = {p.name: a for p, a in zip(data.params, ty.args, strict=True)}
+        if argument is not None:
+            argument = t.substitute(argument, env)
+        if data.fields and not isinstance(argument, t.Tup):
+            argument = t.Tup((argument,))
+        return name.rpartition(".")[2] or name, argument, data.fields
+
+
+def _application(name: str, argument: tuple, is_argument: bool) -> list:
+    parts = [name, " ", argument]
+    return ["(", *parts, ")"] if is_argument else parts
+
+
+def _item(value: Value, ty: t.Ty):
+    return value if value is ELLIPSIS else (value, ty, False)
+
+
+def _joined(items: list, separator: str) -> list:
+    return [part for i, item in enumerate(items) for part in ((separator, item) if i else (item,))]
+
+
+def _abridge(items: list, abridged: bool) -> list:
+    return [*items[:KEPT], ELLIPSIS, *items[-KEPT:]] if abridged and len(items) > LIMIT else items
+
+
+def _rows(value: Array) -> list:
+    """The elements over the outermost dimension."""
+    n, *inner = value.shape
+    if not inner:
+        return value.data
+    size = len(value.data) // n if n else 0
+    return [Array(tuple(inner), value.data[i * size : (i + 1) * size]) for i in range(n)]
+
+
+def scalar_text(value: Value, kind: str) -> str:
+    value = number(value)
+    match kind:
+        case "string":
+            return f'"{value.translate(ESCAPES)}"'
+        case "bool":
+            return "true" if value else "false"
+        case "f32" | "f16" if value == value:
+            fit = FIT[kind]
+            tries = (float(f"{value:.{digits}g}") for digits in range(1, DIGITS[kind] + 1))
+            return repr(next((x for x in tries if fit(x) == value), value))
+    return repr(value)

@@ -1,0 +1,125 @@
+"""Reverse mode: the sweep over the graph of Nodes, and the graph's other kinds of steps.
+
+    seeds: [(node of a result, its cotangent)]  ->  cotangents by node
+
+The graph is immutable, so a pullback may sweep it any number of times.  Nodes are visited from the highest down, each
+once all its users are done; only nodes that a seed depends on are visited, so nothing else can contribute (a leaf on
+which the result does not depend gets exactly 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.diagnostics import DplError
+from dpl.eval.active import Node, Step, at_level
+from dpl.eval.scalar import scalar
+from dpl.eval.value import Value, number
+
+Seeds = list[tuple[Node, Value]]
+
+
+class Joint:
+    """A step with its own rule, of many floats into many: `pull_all` takes (output number, cotangent) pairs to the
+    cotangents of the parents."""
+
+    __slots__ = ("pull_all",)
+
+    def __init__(self, pull_all: Callable[[list[tuple[int, Value]]], list]) -> None:
+        self.pull_all = pull_all
+
+
+class Output:
+    """One float of a Joint; that is its node's first parent.  A second parent is the float as computed, when it depends on the
+    level also through variables that the rule's functions captured."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Cotangents:
+    """What has reached each node so far; a Joint collects pairs instead of a sum."""
+
+    def __init__(self, seeds: Seeds) -> None:
+        self.by_node: dict[int, Value] = {}
+        for node, cotangent in seeds:
+            self.add(node, cotangent)
+
+    def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
+        key = id(node)
+        if key not in self.by_node:
+            self.by_node[key] = cotangent
+        else:
+            self.by_node[key] = scalar("add", kind)(self.by_node[key], cotangent)
+
+    def collect(self, joint: Node, index: int, cotangent: Value) -> None:
+        self.by_node.setdefault(id(joint), []).append((index, cotangent))
+
+    def of(self, node: Node) -> Value:
+        return self.by_node.get(id(node), 0.0)
+
+
+def sweep(seeds: Seeds) -> Cotangents:
+    cotangents = Cotangents(seeds)
+    for node in sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True):
+        cotangent = cotangents.by_node[id(node)]
+        match node.step:
+            case Step() as step:
+                for parent, part in zip(node.parents, step.pull(cotangent), strict=True):
+                    cotangents.add(parent, part, step.active.reverse.kind)
+            case Output(index=index):
+                cotangents.collect(node.parents[0], index, cotangent)
+                for parent in node.parents[1:]:
+                    cotangents.add(parent, cotangent)
+            case Joint() as step:
+                for parent, part in zip(node.parents, step.pull_all(cotangent), strict=True):
+                    cotangents.add(parent, part)
+    return cotangents
+
+
+def reachable(nodes: list[Node]) -> list[Node]:
+    """The nodes and all their ancestors."""
+    seen: dict[int, Node] = {}
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            todo.extend(node.parents)
+    return list(seen.values())
+
+
+# ---- linearity ----------------------------------------------------------------------------------------------------
+
+
+def check_linear(outputs: list, level: int) -> None:
+    """A `with_jvp` rule must be linear in its tangent: a run-time error unless each tangent that it gave is made from
+    the level's nodes by sums, negations and multiplications with what does not depend on them."""
+    roots = [at_level(leaf, level) for leaf in outputs]
+    nodes = [leaf for leaf in roots if isinstance(leaf, Node) and leaf.level == level]
+    constants = [leaf for leaf in roots if not (isinstance(leaf, Node) and leaf.level == level)]
+    if not (all(number(c) == 0 for c in constants) and all(map(_is_linear, reachable(nodes)))):
+        raise DplError.at(
+            "R0504",
+            "the rule given to `with_jvp` is not linear in its tangent",
+            helps=("the second result must be a sum of products of the tangent with values that do not depend on it",),
+        )
+
+
+def _is_linear(node: Node) -> bool:
+    step = node.step
+    if not isinstance(step, Step):
+        return True
+    others = [a for i, a in enumerate(step.args) if i not in step.places]
+    match step.active.name:
+        case "neg" | "f64" | "f32" | "f16" | "select":
+            return True
+        case "add" | "sub":
+            return all(number(a) == 0 for a in others)
+        case "mul":
+            return len(step.places) == 1
+        case "div":
+            return step.places == (0,)
+    return False

@@ -1,0 +1,128 @@
+"""What programs compute with.
+
+Scalars and strings are Python's own (`int`, `float`, `bool`, `str`), tuples are tuples, `()` is `()`.  A float inside
+a derivative may be `Tagged` instead (dual.py, tape.py); every scalar operation copes with that.  Everything else is
+here.  All of it is immutable but `Cell`; an `Array`'s list is never changed once it can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Value = Any
+
+
+class Array:
+    """A regular array of any rank: `data` holds the elements in row-major order, none of them an Array."""
+
+    __slots__ = ("shape", "data")
+
+    def __init__(self, shape: tuple[int, ...], data: list) -> None:
+        self.shape = shape
+        self.data = data
+
+
+class Con:
+    """A constructor of a data type, of a list (`[]`, `::`) or of a record (tag 0, the tuple of its fields)."""
+
+    __slots__ = ("tag", "name", "arg")
+
+    def __init__(self, tag: int, name: str, arg: Value = None) -> None:
+        self.tag = tag
+        self.name = name
+        self.arg = arg
+
+
+class Cell:
+    """A reference."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Value) -> None:
+        self.content = content
+
+
+class Closure:
+    """A function of `code.arity` arguments, and the values that it captured."""
+
+    __slots__ = ("code", "env")
+
+    def __init__(self, code, env: tuple) -> None:
+        self.code = code
+        self.env = env
+
+
+class Partial:
+    """A closure that has been given some, but not all, of its arguments."""
+
+    __slots__ = ("closure", "args")
+
+    def __init__(self, closure: Closure, args: tuple) -> None:
+        self.closure = closure
+        self.args = args
+
+
+class Builtin:
+    """A function of one argument that the interpreter itself made: a pullback, an extern."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[Value], Value]) -> None:
+        self.run = run
+
+
+class Cont:
+    """What `shift` captured: the frames up to the nearest `reset`.  Frames are immutable: resuming twice is sharing."""
+
+    __slots__ = ("frames",)
+
+    def __init__(self, frames: tuple) -> None:
+        self.frames = frames
+
+
+FUNCTIONS = (Closure, Partial, Builtin, Cont)
+
+NIL = Con(0, "[]")
+
+
+def cons(head: Value, tail: Con) -> Con:
+    return Con(1, "::", (head, tail))
+
+
+def list_items(xs: Con):
+    """The elements of a list."""
+    while xs.tag:
+        head, xs = xs.arg
+        yield head
+
+
+def make_list(items: list, tail: Con = NIL) -> Con:
+    for item in reversed(items):
+        tail = Con(1, "::", (item, tail))
+    return tail
+
+
+class Tagged:
+    """A float that carries a derivative at some level; `primal` is the number itself (perhaps tagged at lower levels).
+
+    Comparisons look at the number alone."""
+
+    __slots__ = ("level", "primal")
+    level: int
+    primal: Value
+
+    def __eq__(self, other): return number(self) == number(other)
+    def __ne__(self, other): return number(self) != number(other)
+    def __lt__(self, other): return number(self) < number(other)
+    def __le__(self, other): return number(self) <= number(other)
+    def __gt__(self, other): return number(self) > number(other)
+    def __ge__(self, other): return number(self) >= number(other)
+    __hash__ = object.__hash__
+
+
+def number(x: Value) -> Value:
+    """A scalar without its tags."""
+    while isinstance(x, Tagged):
+        x = x.primal
+    return x
