@@ -11,47 +11,47 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable
+from typing import TypeVar
 
 from dpl.diagnostics import Diagnostic, DplError
+
+Result = TypeVar("Result")
 
 STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
 
 
-def guarded(work: Callable[[], int]) -> int:
-    """`work` on a large stack, its failures told and turned into an exit code."""
-    outcome: list[int] = []
+def on_large_stack(work: Callable[[], Result]) -> Result:
+    """The result of `work` (or its exception), done on a thread with a large stack; Ctrl-C reaches the caller."""
+    outcome: list[Result] = []
+    failures: list[BaseException] = []
 
     def body() -> None:
-        outcome.append(protected(work))
+        try:
+            outcome.append(work())
+        except BaseException as failure:
+            failures.append(failure)
 
-    threading.stack_size(STACK)
+    before = threading.stack_size(STACK)
     sys.setrecursionlimit(10**6)
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.2)
-    except KeyboardInterrupt:
-        leave(130, "interrupted")
-    return outcome[0] if outcome else 70
+    threading.stack_size(before)
+    while thread.is_alive():
+        thread.join(0.5)
+    if failures:
+        raise failures[0]
+    return outcome[0]
 
 
-def leave(code: int, message: str = "") -> None:
-    """End the process now, whatever other threads do, with output flushed."""
-    try:
-        sys.stdout.flush()
-        if message:
-            print(f"\n{message}", file=sys.stderr)
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
-
-
-def protected(work: Callable[[], int]) -> int:
+def guarded(work: Callable[[], int]) -> int:
+    """The exit code of `work`; its failures are told on standard error."""
     try:
         code = work()
         sys.stdout.flush()
         return code
+    except KeyboardInterrupt:
+        leave(130, "interrupted")
+        return 130
     except DplError as failure:
         flush()
         report(failure.diagnostics)
@@ -59,16 +59,22 @@ def protected(work: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader has gone: nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except SystemExit as stop:
-        flush()
-        return stop.code if isinstance(stop.code, int) else 1
     except MemoryError:
         flush()
         report([Diagnostic("R0802", "out of memory")])
         return 1
     except Exception as failure:
         flush()
-        return usage(failure) or internal(failure)
+        code = usage(failure)
+        return internal(failure) if code is None else code
+
+
+def leave(code: int, message: str = "") -> None:
+    """End the process now, whatever other threads do, with output flushed."""
+    flush()
+    if message:
+        print(f"\n{message}", file=sys.stderr, flush=True)
+    os._exit(code)
 
 
 def flush() -> None:
@@ -84,7 +90,7 @@ def usage(failure: Exception) -> int | None:
     if click is None:
         return None
     if isinstance(failure, click.exceptions.Exit):
-        return failure.exit_code or None
+        return failure.exit_code
     if isinstance(failure, click.Abort):
         return 130
     if isinstance(failure, click.ClickException):

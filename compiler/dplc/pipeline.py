@@ -1,0 +1,116 @@
+"""THE SPINE: text -> a program that can run.  Each stage is one function from one file; this page is all of them.
+
+    load        text -> trees            the modules of the program, those imported first
+    check       trees -> core            types, sizes and effects inferred; the standard library from its cache
+    mono        core -> core             one copy for each type at which something is used
+    sets        core -> core + sets      which functions can each arrow be?
+    lower       core + sets -> flat      closures become data: first order from here on
+    loops       flat -> flat             tail recursion becomes loops
+    simplify    flat -> flat             inline, fold, share, drop
+    derive      flat -> flat without Ad  forward and reverse mode, to any nesting
+    tidy        flat -> flat             simplify what that left
+    fuse        flat -> flat             elementwise operations become single loops
+    memory      flat -> flat             reference counts, reuse in place
+    llvm        flat -> LLVM's text
+    object      LLVM's text -> machine code, which `machine.jit` loads and runs
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpl.diagnostics import Diagnostic
+from dpl.source import Source
+from dpl.syntax.load import Module, load
+
+
+@dataclass(slots=True)
+class Context:
+    """What the stages of one compilation share: options, and what they have to say."""
+
+    verify: bool = False
+    warnings: list[Diagnostic] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`run` gives the stage's result, `show` a readable text of it, `verify` raises Bug if it is not well formed."""
+
+    name: str
+    run: Callable[[Any, Context], Any]
+    show: Callable[[Any], str]
+    verify: Callable[[Any], Any] | None = None
+
+
+def stages() -> Iterator[Stage]:
+    """In order.  A generator, so that what a stage needs is imported when it is reached."""
+    from dpl.syntax.show import show as show_tree
+
+    def read(source: Source, context: Context) -> list[Module]:
+        context.modules = load(source)
+        return context.modules
+
+    yield Stage("load", read, lambda modules: "\n".join(show_tree(m.tree) for m in modules))
+
+    from dpl.core.show import show as show_core
+    from dpl.core.verify import verify as verify_core
+    from dpl.types.check import check_program
+
+    def check(modules: list[Module], context: Context):
+        program, warnings = check_program(modules)
+        context.warnings += warnings
+        return program
+
+    yield Stage("check", check, show_core, verify_core)
+
+    from dplc.passes.lambdas import solve
+    from dplc.passes.lower import lower
+    from dplc.passes.mono import monomorphise
+
+    yield Stage("mono", lambda program, _: monomorphise(program), str)
+    yield Stage("sets", lambda mono, _: solve(mono), str)
+
+    from dplc.ad.expand import expand
+    from dplc.flat.show import show
+    from dplc.flat.verify import verify
+    from dplc.passes.fuse import fuse
+    from dplc.passes.loops import loops
+    from dplc.passes.memory import count_references
+    from dplc.passes.simplify import simplify
+
+    yield Stage("lower", lambda solved, _: lower(solved), show, verify)
+    yield Stage("loops", lambda program, _: loops(program), show, verify)
+    yield Stage("simplify", lambda program, _: simplify(program), show, verify)
+    yield Stage("derive", lambda program, _: expand(program), show, verify)
+    yield Stage("tidy", lambda program, _: simplify(program), show, verify)
+    yield Stage("fuse", lambda program, _: fuse(program), show, verify)
+    yield Stage("memory", lambda program, _: count_references(program), show)
+
+    from dplc.machine.codegen import Compiled, assemble, emit_text
+
+    yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
+    yield Stage("object", lambda made, _: Compiled(assemble(made[0]), made[1].to_json()), lambda made: f"{len(made.code)} bytes")
+
+
+NAMES = ("load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "tidy", "fuse", "memory", "llvm", "object")
+
+
+def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
+    """Runs the stages up to the one of that name; that stage, and its result."""
+    value: Any = source
+    start = time.perf_counter()
+    for stage in stages():
+        value = stage.run(value, context)
+        if context.verify and stage.verify:
+            stage.verify(value)
+        now = time.perf_counter()
+        context.seconds[stage.name] = now - start
+        start = now
+        if stage.name == name:
+            return stage, value
+    raise ValueError(name)

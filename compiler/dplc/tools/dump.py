@@ -1,0 +1,27 @@
+"""`dpl dump`: the program after a stage of the compiler."""
+
+from __future__ import annotations
+
+import click
+
+from dplc.pipeline import NAMES, Context, compile_to
+from dplc.tools.process import on_large_stack
+from dplc.tools.run import text_of
+
+
+def dump_stage(name: str, file: str, only: str | None) -> int:
+    if name not in NAMES:
+        raise click.UsageError(f"there is no stage `{name}`; in order, they are {', '.join(NAMES)}")
+
+    def work() -> str:
+        stage, value = compile_to(name, text_of(file, None), Context())
+        return stage.show(value)
+
+    text = on_large_stack(work)
+    print(text if only is None else paragraphs(text, only))
+    return 0
+
+
+def paragraphs(text: str, word: str) -> str:
+    """The definitions of a dump (separated by blank lines) whose first line mentions a word."""
+    return "\n\n".join(p for p in text.split("\n\n") if word in p.split("\n")[0])

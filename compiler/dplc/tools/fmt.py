@@ -1,0 +1,47 @@
+"""`dpl fmt`: programs in the one style."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax.load import read
+from dpl.syntax.parse import parse
+from dpl.syntax.show import show
+from dplc.tools.process import report
+
+
+def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
+    """Exit code 1 if a file is not a program, or (with `only_check`, `diff`) if a file would change."""
+    code = 0
+    for path in paths:
+        if path == "-":
+            print(show(parse(Source("<stdin>", sys.stdin.read()))), end="")
+            continue
+        folder = Path(path)
+        for file in sorted(folder.rglob("*.dp")) if folder.is_dir() else [folder]:
+            try:
+                code |= format_file(file, only_check, diff)
+            except DplError as failure:
+                report(failure.diagnostics)
+                code = 1
+    return code
+
+
+def format_file(file: Path, only_check: bool, diff: bool) -> int:
+    source = read(file)
+    before, after = source.text, show(parse(source))
+    if before == after:
+        return 0
+    if diff:
+        lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"{file}", f"{file} (formatted)")
+        print("".join(lines), end="")
+    elif only_check:
+        print(f"would change {file}")
+    else:
+        file.write_text(after, encoding="utf-8")
+        print(f"formatted {file}", file=sys.stderr)
+    return 1 if only_check or diff else 0

@@ -1,0 +1,100 @@
+"""`dpl run`: a program, by native code or by the interpreter."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpl.source import Source
+    from dplc.pipeline import Context
+
+STDIN = "-"
+
+
+def run_from_cache(args: list[str]) -> int | None:
+    """`dpl run FILE ARGS`, if that program was compiled before; None: it was not, or the arguments are less plain."""
+    if not args or args[0].startswith("-"):
+        return None
+    from dplc.machine.cache import find
+
+    compiled = find(Path(args[0]))
+    if compiled is None:
+        return None
+    from dplc.machine.jit import execute
+
+    return execute(compiled, args[1:])
+
+
+def run_program(file: str | None, expression: str | None, args: list[str], engine: str, timings: bool, no_cache: bool,
+                verify: bool) -> int:  # fmt: skip
+    """Exit code of the program.  What native code does not know yet is run by the interpreter."""
+    from dplc.pipeline import Context
+    from dplc.tools.process import on_large_stack, report
+
+    source = text_of(file, expression)
+    context = Context(verify=verify)
+    compiled = on_large_stack(lambda: compile_native(source, context)) if engine == "native" else None
+    report(context.warnings)
+    if timings:
+        tell(context)
+    if compiled is None:
+        return on_large_stack(lambda: interpret(source, args, context))
+    if source.path and not no_cache:
+        from dplc.machine.cache import store
+
+        store(source.path, [m.source for m in context.modules], compiled)
+    from dplc.machine.jit import execute
+
+    return execute(compiled, args)
+
+
+def text_of(file: str | None, expression: str | None) -> Source:
+    from dpl.source import Source
+    from dpl.syntax.load import read
+
+    if expression is not None:
+        return Source("<expression>", f"do print ({expression}\n)")
+    if file == STDIN:
+        return Source("<stdin>", sys.stdin.read())
+    assert file is not None
+    return read(Path(file))
+
+
+def compile_native(source: Source, context: Context):
+    """Object code, or None if the program must be interpreted."""
+    from dplc.passes import NeedsInterpreter
+    from dplc.pipeline import compile_to
+
+    try:
+        return compile_to("object", source, context)[1]
+    except NeedsInterpreter as need:
+        if os.environ.get("DPL_EXPLAIN"):
+            print(f"interpreted: {need.reason}", file=sys.stderr)
+        return None
+
+
+def interpret(source: Source, args: list[str], context: Context) -> int:
+    from dpl.eval.run import ProgramExit, run
+    from dplc.pipeline import Context, compile_to
+    from dplc.tools.process import report
+
+    fresh = Context(verify=context.verify)
+    program = compile_to("check", source, fresh)[1]
+    if not context.warnings:
+        report(fresh.warnings)
+    try:
+        run(program, args=args, out=sys.stdout)
+    except ProgramExit as stop:
+        return stop.code & 0xFF
+    return 0
+
+
+def tell(context: Context) -> None:
+    """Where the time went."""
+    total = sum(context.seconds.values())
+    for name, seconds in context.seconds.items():
+        print(f"{name:>10} {seconds * 1e3:8.1f} ms {100 * seconds / total:5.1f} %", file=sys.stderr)
+    print(f"{'total':>10} {total * 1e3:8.1f} ms", file=sys.stderr)
