@@ -1,0 +1,257 @@
+"""the arms of a match -> an example of what they miss, and the arms that are never reached.
+
+    match xs with | [] -> .. | [x] when x > 0 -> .. | [] -> ..      ->   "_ :: _", arm 2
+
+Maranget's matrices, all rows at once: a column that the first row looks into is split by constructors, each with the
+rows that may match it.  An arm is reached if somewhere its row comes first; a case is missing where no row is left.
+Splitting where the first row looks keeps ordinary tuples linear, remembering matrices keeps awkward ones from exploding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dpl.core import ty as t
+from dpl.core.term import (
+    LIST, Arm, Data, PArray, PAs, Pattern, PCon, PLit, POr, PTuple, PVar, PWild,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A value, `_` where anything will do, as text; `closed` if it needs no parentheses as an argument."""
+
+    text: str
+    closed: bool = True
+
+    def argument(self) -> str:
+        return self.text if self.closed else f"({self.text})"
+
+
+_ANY = _Example("_")
+_WILD = PWild(t.UNIT)  # its type is never asked for
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    patterns: tuple[Pattern, ...]
+    arm: int
+
+
+Examples = list[_Example]  # one for each column
+
+
+def check(data: Mapping[str, Data], scrutinee: t.Ty, arms: Sequence[Arm]) -> tuple[str | None, list[int]]:
+    """An example of a value that no arm matches (None if there is none), and the arms that no value reaches."""
+    matrix = _Matrix(data, [arm.guard is not None for arm in arms])
+    missing = matrix.missing([_Row((_bare(arm.pattern),), i) for i, arm in enumerate(arms)], 1)
+    unreached = [i for i in range(len(arms)) if i not in matrix.reached]
+    return (missing[0].text if missing else None), unreached
+
+
+@dataclass(slots=True)
+class _Matrix:
+    data: Mapping[str, Data]
+    guarded: list[bool]
+    reached: set[int] = field(default_factory=set)
+    known: dict[Hashable, Examples | None] = field(default_factory=dict)
+
+    def missing(self, rows: list[_Row], width: int) -> Examples | None:
+        """A value for each column such that no row matches them, None if there is none; notes which arms are reached."""
+        while rows and all(p is _WILD for p in rows[0].patterns):
+            self.reached.add(rows[0].arm)
+            if not self.guarded[rows[0].arm]:
+                return None
+            rows = rows[1:]  # the guard may fail
+        if not rows:
+            return [_ANY] * width
+        key = tuple((row.arm, *map(id, row.patterns)) for row in rows)
+        if key not in self.known:
+            self.known[key] = self.split(rows, width)
+        return self.known[key]
+
+    def split(self, rows: list[_Row], width: int) -> Examples | None:
+        """By the constructors of the first column that the first row looks into."""
+        column = next(i for i, p in enumerate(rows[0].patterns) if p is not _WILD)
+        rows = [alternative for row in rows for alternative in _alternatives(row, column)]
+        groups, others = _group(rows, column)
+        shown = next(p for row in rows if (p := row.patterns[column]) is not _WILD)
+        missing = None
+        for members, arity, head in groups.values():  # all of them, to see which arms are reached
+            found = self.missing(members, arity + width - 1)
+            if found is not None and missing is None:
+                missing = _put(found[arity:], column, self.describe(head, found[:arity]))
+        if (example := self.outside(shown, set(groups))) is not None:
+            found = self.missing(others, width - 1)
+            if found is not None:
+                return _put(found, column, example)
+        return missing
+
+    def outside(self, pattern: Pattern, heads: set) -> _Example | None:
+        """A value of this pattern's type with none of these heads; None if there is none."""
+        match pattern:
+            case PCon(ty, _, _, _):
+                if len(heads) == len(self.cases(ty)):
+                    return None
+                name, arg = next(case for tag, case in enumerate(self.cases(ty)) if tag not in heads)
+                return self.describe_case(ty, name, None if arg is None else _shape(arg))
+            case PLit(ty, _):
+                return _other_literal(ty, heads)
+            case PArray(t.Arr(_, t.Size(length, ())), _) if heads == {length}:
+                return None
+            case PArray():
+                length = next(n for n in itertools.count() if n not in heads)
+                return _Example(f"[{', '.join(['_'] * length)}]")
+        return None  # a tuple
+
+    def describe(self, pattern: Pattern, parts: Examples) -> _Example:
+        """A value with the head of this pattern and these parts."""
+        match pattern:
+            case PTuple():
+                return _Example(f"({', '.join(p.text for p in parts)})")
+            case PArray():
+                return _Example(f"[{', '.join(p.text for p in parts)}]")
+            case PCon(ty, name, _, arg):
+                return self.describe_case(ty, name, parts[0] if arg else None)
+            case PLit(_, value):
+                return _literal(value)
+        raise TypeError(pattern)
+
+    def describe_case(self, ty: t.Ty, name: str, arg: _Example | None) -> _Example:
+        assert isinstance(ty, t.Con)
+        match self.data.get(ty.name):
+            case Data(fields=fields) if fields and arg:
+                values = _parts(arg.text)
+                told = [f"{f} = {v}" for f, v in zip(fields, values, strict=False) if v != "_"]
+                return _Example(f"{{ {'; '.join([*told, '_'] if len(told) < len(fields) else told)} }}")
+        name = name.rpartition(".")[2] if name != "::" else name
+        if arg is None:
+            return _Example(name)
+        if name == "::":
+            head, tail = _parts(arg.text) if arg.text != "_" else ("_", "_")
+            return _Example(f"{head} :: {tail}", closed=False)
+        return _Example(f"{name} {arg.argument()}", closed=False)
+
+    def cases(self, ty: t.Ty) -> Sequence[tuple[str, t.Ty | None]]:
+        assert isinstance(ty, t.Con)
+        return (LIST if ty.name == "list" else self.data[ty.name]).cases
+
+
+# ---- rows ---------------------------------------------------------------------------------------------------------
+
+
+def _bare(pattern: Pattern) -> Pattern:
+    """Without the names it binds."""
+    while isinstance(pattern, PAs):
+        pattern = pattern.pattern
+    return _WILD if isinstance(pattern, PWild | PVar) else pattern
+
+
+def _alternatives(row: _Row, column: int) -> Iterator[_Row]:
+    """The rows that an or-pattern in a column stands for."""
+    pattern = row.patterns[column]
+    if not isinstance(pattern, POr):
+        yield row
+        return
+    waiting: list[Pattern] = [pattern]
+    while waiting:
+        match waiting.pop():
+            case POr(_, left, right):
+                waiting += [_bare(right), _bare(left)]
+            case other:
+                yield _Row((*row.patterns[:column], other, *row.patterns[column + 1 :]), row.arm)
+
+
+def _group(rows: list[_Row], column: int) -> tuple[dict[Hashable, tuple[list[_Row], int, Pattern]], list[_Row]]:
+    """For each head of the column, the rows that may match it, its parts put in front of the other columns; and the
+    rows that match any head, without the column."""
+    groups: dict[Hashable, tuple[list[_Row], int, Pattern]] = {}
+    others: list[_Row] = []
+    for row in rows:
+        pattern = row.patterns[column]
+        rest = (*row.patterns[:column], *row.patterns[column + 1 :])
+        if pattern is _WILD:
+            others.append(_Row(rest, row.arm))
+            for members, arity, _ in groups.values():
+                members.append(_Row((_WILD,) * arity + rest, row.arm))
+            continue
+        head, parts = _open(pattern)
+        if head not in groups:
+            before = [_Row((_WILD,) * len(parts) + other.patterns, other.arm) for other in others]
+            groups[head] = before, len(parts), pattern
+        groups[head][0].append(_Row(parts + rest, row.arm))
+    return groups, others
+
+
+def _open(pattern: Pattern) -> tuple[Hashable, tuple[Pattern, ...]]:
+    """The head of a pattern, which tells it from others of its type, and its parts."""
+    match pattern:
+        case PCon(_, _, tag, arg):
+            return tag, () if arg is None else (_bare(arg),)
+        case PLit(_, value):
+            return value, ()
+        case PTuple(_, items):
+            return (), tuple(map(_bare, items))
+        case PArray(_, items):
+            return len(items), tuple(map(_bare, items))
+    raise TypeError(pattern)
+
+
+def _put(examples: Examples, column: int, example: _Example) -> Examples:
+    return [*examples[:column], example, *examples[column:]]
+
+
+# ---- examples -----------------------------------------------------------------------------------------------------
+
+
+def _shape(arg: t.Ty) -> _Example:
+    """Any argument of this type: a tuple shows its parts."""
+    match arg:
+        case t.Tup(items) if items:
+            return _Example(f"({', '.join(['_'] * len(items))})")
+        case _:
+            return _ANY
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a tuple's text, split at the commas outside brackets and strings."""
+    parts, depth, quoted = [""], 0, False
+    for char in text[1:-1] if text.startswith("(") else text:
+        quoted ^= char == '"'
+        depth += not quoted and ((char in "([{") - (char in ")]}"))
+        if char == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _literal(value: int | float | str | bool) -> _Example:
+    match value:
+        case bool():
+            return _Example("true" if value else "false")
+        case str():
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+            return _Example(f'"{escaped}"')
+        case _:
+            return _Example(repr(value), closed=value >= 0)
+
+
+def _other_literal(ty: t.Ty, known: set) -> _Example | None:
+    """A literal of this type that is none of these."""
+    match ty:
+        case t.Con("bool"):
+            candidates: Iterator = iter((True, False))
+        case t.Con("string"):
+            candidates = itertools.chain([""], ("a" * n for n in itertools.count(1)))
+        case t.Con(name) if name in t.INTS:
+            bits = int(name[1:])
+            low, high = (0, 2**bits) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+            candidates = itertools.chain(range(high), range(low, 0))
+        case t.Con(name) if name in t.FLOATS:
+            candidates = (float(n) for n in itertools.count())
+        case _:  # the type of the number is a variable
+            candidates = itertools.count()
+    return next((_literal(value) for value in candidates if value not in known), None)
