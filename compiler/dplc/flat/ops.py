@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpl.prims import TABLE
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -80,3 +82,6 @@ OPS: dict[str, Spec] = {
     "dup": impure("x: one owner more; gives nothing"),
     "drop": impure("x: one owner less; gives nothing", own=(0,)),
 }  # fmt: skip
+
+ELEMENTWISE = frozenset(name for name, row in TABLE.items() if row.elementwise) | {"cast", "bitcast"}
+"""The operations on numbers that work elementwise on arrays."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from dplc.flat import term as f
 from dplc.machine.emitter import ACCESS, Emitter
-from dplc.machine.layout import SCALARS, Failure, counted, struct
+from dplc.machine.failures import Failure
+from dplc.machine.layout import SCALARS, counted, struct
 from dplc.machine.memory import parts
 from dplc.machine.writer import Values
 

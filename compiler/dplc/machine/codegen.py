@@ -7,27 +7,17 @@ How hard LLVM tries depends on how much there is: large programs must not take l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import llvmlite.binding as llvm
 
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.machine import target
 from dplc.machine.emit import emit_program
+from dplc.machine.jit import Compiled
 from dplc.machine.kernels import Vectors
 
 LARGE = 60_000  # lines of LLVM text from which on less is optimised
 HUGE = 250_000
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Object code, and the places in the program where it may fail (`failures.Sites`, as JSON)."""
-
-    code: bytes
-    sites: str
-
 
 def compile_program(program: f.Program) -> Compiled:
     text, sites = emit_text(program)

@@ -14,7 +14,8 @@ from dplc.flat import term as f
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import zeros
-from dplc.machine.layout import Failure, leaves
+from dplc.machine.failures import Failure
+from dplc.machine.layout import leaves
 from dplc.machine.writer import Values
 
 if TYPE_CHECKING:

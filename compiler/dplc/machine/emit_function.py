@@ -16,7 +16,8 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.machine import emit_loops, emit_map, emit_ops
 from dplc.machine.emitter import Emitter, escape, number, zeros
-from dplc.machine.layout import HEADER, Failure, has_nullary, leaves, struct
+from dplc.machine.failures import Failure
+from dplc.machine.layout import HEADER, has_nullary, leaves, struct
 from dplc.machine.writer import Values, function, result_type, typed
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
-from dplc.machine import arrays, emit_arrays, emit_map, emit_zeros, maths
-from dplc.machine.emitter import Emitter, zeros
-from dplc.machine.layout import HEADER, Failure, leaves, struct
-from dplc.machine.scalars import is_scalar_op, scalar
+from dplc.flat.ops import ELEMENTWISE
+from dplc.machine import emit_arrays, emit_map, emit_zeros
+from dplc.machine.emitter import zeros
+from dplc.machine.failures import Failure
+from dplc.machine.layout import HEADER, leaves, struct
+from dplc.machine.scalars import scalar
 from dplc.machine.writer import Values
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ SITED = frozenset("str_of_codes read_text write_text read_bytes write_bytes arg"
 def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """The leaves of the variables that an operation binds."""
     name = op.op
-    if is_scalar_op(name):
+    if name in ELEMENTWISE:
         if any(isinstance(atom.ty, f.Arr) for atom in op.args):
             return emit_map.single(e, op, variables)
         return [scalar(e, op, [e.one(atom) for atom in op.args])]

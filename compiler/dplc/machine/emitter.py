@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
-from dplc.machine.layout import SCALARS, Failure, counted, leaves, struct
+from dplc.machine.failures import Failure
+from dplc.machine.layout import SCALARS, counted, leaves, struct
 from dplc.machine.writer import Values, Writer, function, result_type, typed
 
 if TYPE_CHECKING:

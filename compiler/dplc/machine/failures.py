@@ -8,11 +8,32 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 
 from dpl.diagnostics import DplError
 from dpl.source import NOWHERE, Source, Span
-from dplc.machine.layout import Failure
+
+
+class Failure(IntEnum):
+    """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
+    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program."""
+
+    NONE = 0
+    EXIT = 1  # a: the status
+    MESSAGE = 2  # text: of `error` and the like; its code stands with the site
+    INDEX = 3  # a: index, b: length
+    SLICE = 4  # a: lo, b: hi
+    NEGATIVE = 5  # a: the size asked for
+    SHAPE = 6  # a, b: two lengths that should agree
+    CHECK = 7  # a: actual, b: expected; what they are of stands with the site
+    DIVIDE = 8  # of integers, by zero
+    DEPTH = 9
+    MEMORY = 10  # a: bytes asked for
+    FILE = 11  # text: path and reason
+    CODE_POINT = 12  # a: what is no code point
+    FORMAT = 13  # text: a format that does not fit
+    EMPTY = 14  # a reduction of nothing
 
 
 class Sites:

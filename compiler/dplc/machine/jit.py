@@ -13,21 +13,26 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
 from dpl.diagnostics import DplError
 from dplc.machine import target
-from dplc.machine.failures import Record, Sites, error
-from dplc.machine.layout import Failure
+from dplc.machine.failures import Failure, Record, Sites, error
 
-if TYPE_CHECKING:
-    from dplc.machine.codegen import Compiled
 
 ENTRY, FLUSH = "dpl_entry", "dpl_flush"
 STACK_MIB = 4096
 NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Object code, and the places in the program where it may fail (`failures.Sites`, as JSON)."""
+
+    code: bytes
+    sites: str
 
 
 class FailureRecord(ctypes.Structure):
@@ -88,7 +93,7 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
         running.join()
     except KeyboardInterrupt:
         running.flush()
-        os._exit(130)
+        raise
     record = running.record
     if record.code == Failure.NONE:
         return 0

@@ -26,7 +26,6 @@ An owner that is null owns nothing: constants of the program, which are never fr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
@@ -93,24 +92,3 @@ def counted(ty: f.Type) -> bool:
 
 def has_nullary(decl: f.DataDecl) -> bool:
     return any(payload is None for payload in decl.payloads)
-
-
-class Failure(IntEnum):
-    """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
-    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program."""
-
-    NONE = 0
-    EXIT = 1  # a: the status
-    MESSAGE = 2  # text: of `error` and the like; its code stands with the site
-    INDEX = 3  # a: index, b: length
-    SLICE = 4  # a: lo, b: hi
-    NEGATIVE = 5  # a: the size asked for
-    SHAPE = 6  # a, b: two lengths that should agree
-    CHECK = 7  # a: actual, b: expected; what they are of stands with the site
-    DIVIDE = 8  # of integers, by zero
-    DEPTH = 9
-    MEMORY = 10  # a: bytes asked for
-    FILE = 11  # text: path and reason
-    CODE_POINT = 12  # a: what is no code point
-    FORMAT = 13  # text: a format that does not fit
-    EMPTY = 14  # a reduction of nothing

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpl.prims import TABLE
 from dplc.flat import term as f
 from dplc.machine import maths
 from dplc.machine.emitter import Emitter
 from dplc.machine.layout import SCALARS
-
-CONVERSIONS = ("cast", "bitcast")
-SCALAR_ROWS = frozenset(name for name, row in TABLE.items() if row.elementwise)
-
-
-def is_scalar_op(name: str) -> bool:
-    """Whether the operation works on numbers, and elementwise on arrays."""
-    return name in SCALAR_ROWS or name in CONVERSIONS
-
 
 def scalar_type(ty: f.Type) -> str:
     return ty.elem.name if isinstance(ty, f.Arr) else ty.name

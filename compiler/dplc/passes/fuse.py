@@ -1,0 +1,219 @@
+"""flat -> flat where elementwise operations on arrays are loops, one for a whole chain of them.
+
+    t = mul x w                       u, s = map (p = x, q = w) { t' = mul p q; u' = exp t'; yield u', u' }
+    u = exp t                 =>             keeping u', summing u'
+    s = sum u
+
+Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays open
+until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then it is
+written, just before that.  Arrays that only the group itself reads are never made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from dplc.flat import term as f
+from dplc.flat.ops import ELEMENTWISE
+from dplc.flat.types import elem_of, rank_of
+
+LARGEST = 48  # operations in a group: more would only run out of registers
+SUMS = ("sum", "sum_to", "dot")
+
+
+def fuse(program: f.Program) -> f.Program:
+    fns = {name: replace(fn, body=_Fuser(fn).block(fn.body)) for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
+
+
+@dataclass(slots=True)
+class Group:
+    """Operations over arrays of one shape.  `sums` are those of its arrays: (variable, summand, rank left)."""
+
+    rank: int
+    members: list[tuple[int, f.Bind]] = field(default_factory=list)  # with their positions
+    sums: list[tuple[f.Var, f.Var, int]] = field(default_factory=list)
+
+
+class _Fuser:
+    """One function; `uses` counts how often each of its variables is mentioned."""
+
+    def __init__(self, fn: f.Fn) -> None:
+        self.uses = Counter(mentions(fn.body))
+        self.count = 0
+
+    def fresh(self, hint: str, ty: f.Type) -> f.Var:
+        self.count += 1
+        return f.Var(f"{hint}.elem{self.count}", f.Num(elem_of(ty).name))
+
+    def block(self, block: f.Block) -> f.Block:
+        scope = _Scope(self)
+        for position, bind in enumerate(block.binds):
+            if not scope.join(position, bind):
+                scope.seal(mentioned(bind))
+                scope.binds.append(self.inside(bind))
+        scope.seal(None)
+        return f.Block(tuple(scope.binds), block.results)
+
+    def inside(self, bind: f.Bind) -> f.Bind:
+        """Inner blocks likewise."""
+        match bind.rhs:
+            case f.If(cond, then, else_):
+                return replace(bind, rhs=f.If(cond, self.block(then), self.block(else_)))
+            case f.Switch(scrutinee, cases, default):
+                cases = tuple(replace(case, body=self.block(case.body)) for case in cases)
+                return replace(bind, rhs=f.Switch(scrutinee, cases, default and self.block(default)))
+            case f.While() as loop:
+                return replace(bind, rhs=replace(loop, cond=self.block(loop.cond), body=self.block(loop.body)))
+            case f.For() | f.Build() as loop:
+                return replace(bind, rhs=replace(loop, body=self.block(loop.body)))
+        return bind
+
+
+class _Scope:
+    """One block: the groups still open, by the variables they define, and what is written already."""
+
+    def __init__(self, fuser: _Fuser) -> None:
+        self.fuser = fuser
+        self.binds: list[f.Bind] = []
+        self.open: dict[str, Group] = {}
+
+    def seal(self, names: set[str] | None) -> None:
+        """Writes the groups that define any of these variables (None: all)."""
+        closing = list({id(g): g for n, g in self.open.items() if names is None or n in names}.values())
+        for group in closing:
+            self.binds.append(self.map(group))
+        closed = {id(group) for group in closing}
+        self.open = {name: group for name, group in self.open.items() if id(group) not in closed}
+
+    # ---- joining
+
+    def join(self, position: int, bind: f.Bind) -> bool:
+        """Takes an elementwise operation, or a sum of a group's array, into a group."""
+        op = bind.rhs
+        if not isinstance(op, f.Op):
+            return False
+        if op.op in SUMS:
+            return self.join_sum(position, bind, op)
+        if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
+            return False
+        group = self.group(rank_of(bind.vars[0].ty), op.args)
+        group.members.append((position, bind))
+        self.open[bind.vars[0].name] = group
+        return True
+
+    def join_sum(self, position: int, bind: f.Bind, op: f.Op) -> bool:
+        """Only of what is being computed: other arrays have a kernel of their own."""
+        if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
+            return False
+        rank = rank_of(op.args[0].ty)
+        group = self.group(rank, op.args)
+        summand = op.args[0]
+        if op.op == "dot":
+            summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
+            group.members.append((position, f.Bind((summand,), f.Op("mul", op.args, (), op.span))))
+            self.fuser.uses[summand.name] = 1
+            self.open[summand.name] = group
+        left = op.attr("rank") if op.op == "sum_to" else rank - 1
+        group.sums.append((bind.vars[0], summand, left))
+        self.open[bind.vars[0].name] = group
+        return True
+
+    def element(self, atom: f.Atom, rank: int) -> Group | None:
+        """The open group that computes an operand, at the same place."""
+        group = self.open.get(atom.name) if isinstance(atom, f.Var) else None
+        if group is None or group.rank != rank or any(total.name == atom.name for total, _, _ in group.sums):
+            return None
+        return group
+
+    def group(self, rank: int, args: tuple[f.Atom, ...]) -> Group:
+        """The group that an operation on these belongs to: theirs, made one."""
+        elsewhere = {a.name for a in args if isinstance(a, f.Var) and a.name in self.open and not self.element(a, rank)}
+        if elsewhere:
+            self.seal(elsewhere)
+        groups = list({id(g): g for g in (self.element(a, rank) for a in args) if g}.values())
+        if sum(len(g.members) for g in groups) >= LARGEST:
+            self.seal({a.name for a in args if isinstance(a, f.Var)})
+            groups = []
+        if len(groups) == 1:
+            return groups[0]
+        merged = Group(rank, [m for g in groups for m in g.members], [s for g in groups for s in g.sums])
+        merged.members.sort(key=lambda member: member[0])
+        for g in groups:
+            self.open.update({name: merged for name, owner in self.open.items() if owner is g})
+        return merged
+
+    # ---- writing
+
+    def map(self, group: Group) -> f.Bind:
+        """A group as one Map: its arrays that others read, then its sums."""
+        binds = [bind for _, bind in group.members]
+        elements = {bind.vars[0].name: self.fuser.fresh(bind.vars[0].name, bind.vars[0].ty) for bind in binds}
+        inside = Counter(name for bind in binds for name in atoms_of(bind.rhs.args))
+        inside.update(summand.name for _, summand, _ in group.sums)
+        params: dict[f.Var, f.Var] = {}  # by the array
+
+        def element(atom: f.Atom) -> f.Atom:
+            if isinstance(atom, f.Const) or not isinstance(atom.ty, f.Arr):
+                return atom
+            if atom.name in elements:
+                return elements[atom.name]
+            return params.setdefault(atom, self.fuser.fresh(atom.name, atom.ty))
+
+        body = []
+        for bind in binds:
+            op = replace(bind.rhs, args=tuple(element(atom) for atom in bind.rhs.args))
+            body.append(f.Bind((elements[bind.vars[0].name],), op))
+        kept = [b.vars[0] for b in binds if self.fuser.uses[b.vars[0].name] > inside[b.vars[0].name]]
+        results = [elements[var.name] for var in kept] + [element(summand) for _, summand, _ in group.sums]
+        ranks = (group.rank,) * len(kept) + tuple(left for _, _, left in group.sums)
+        rhs = f.Map(
+            tuple(params.values()), tuple(params), f.Block(tuple(body), tuple(results)), ranks, binds[0].rhs.span
+        )
+        return f.Bind((*kept, *(total for total, _, _ in group.sums)), rhs)
+
+
+# ---- what is mentioned where
+
+
+def atoms_of(atoms: tuple[f.Atom, ...]) -> Iterator[str]:
+    return (atom.name for atom in atoms if isinstance(atom, f.Var))
+
+
+def mentioned(bind: f.Bind) -> set[str]:
+    return set(rhs_mentions(bind.rhs))
+
+
+def mentions(block: f.Block) -> Iterator[str]:
+    """The variables that a block mentions, as often as it does."""
+    for bind in block.binds:
+        yield from rhs_mentions(bind.rhs)
+    yield from atoms_of(block.results)
+
+
+def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
+    match rhs:
+        case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args):
+            yield from atoms_of(args)
+        case f.TupGet(tup, _):
+            yield from atoms_of((tup,))
+        case f.ConMake(_, _, arg):
+            yield from atoms_of((arg,) if arg is not None else ())
+        case f.If(cond, then, else_):
+            yield from (*atoms_of((cond,)), *mentions(then), *mentions(else_))
+        case f.Switch(scrutinee, cases, default):
+            yield from atoms_of((scrutinee,))
+            for case in cases:
+                yield from mentions(case.body)
+            if default:
+                yield from mentions(default)
+        case f.For(_, count, _, inits, body):
+            yield from (*atoms_of((count, *inits)), *mentions(body))
+        case f.While(_, inits, cond, body):
+            yield from (*atoms_of(inits), *mentions(cond), *mentions(body))
+        case f.Build(_, count, body):
+            yield from (*atoms_of((count,)), *mentions(body))
+        case f.Map(_, inputs, body):
+            yield from (*atoms_of(inputs), *mentions(body))

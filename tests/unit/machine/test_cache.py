@@ -1,0 +1,52 @@
+"""Compiled programs on disk: found, not found, damaged, pruned."""
+
+import os
+
+import pytest
+
+from dpl.source import Source
+from dplc.machine import cache
+from dplc.machine.jit import Compiled
+
+COMPILED = Compiled(b"\x7fELF code", "[[], []]")
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPL_CACHE", str(tmp_path / "cache"))
+    main, module = tmp_path / "main.dp", tmp_path / "model.dp"
+    main.write_text('import "model.dp"\n')
+    module.write_text("let x = 1\n")
+    cache.store(main, [Source(p.name, path=p) for p in (main, module)], COMPILED)
+    return main, module
+
+
+def test_what_was_stored_is_found(program):
+    assert cache.find(program[0]) == COMPILED
+
+
+@pytest.mark.parametrize("changed", (0, 1))
+def test_a_changed_file_is_another_program(program, changed):
+    program[changed].write_text("let x = 2\n")
+    assert cache.find(program[0]) is None
+
+
+def test_damage_is_seen(program):
+    (entry,) = (program[0].parent / "cache" / "objects").iterdir()
+    for damaged in (entry.read_bytes()[:-1], b"", b"foreign", entry.read_bytes().replace(b"ELF", b"FLE")):
+        entry.write_bytes(damaged)
+        assert cache.find(program[0]) is None
+
+
+def test_the_least_recently_used_go_first(tmp_path):
+    for i in range(4):
+        (tmp_path / str(i)).write_bytes(b"x" * 10)
+        os.utime(tmp_path / str(i), (i, i))
+    cache.prune(tmp_path, most=20)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["2", "3"]
+
+
+def test_without_a_place_to_write_nothing_happens(program, monkeypatch):
+    monkeypatch.setenv("DPL_CACHE", "/proc/nowhere")
+    cache.store(program[0], [], COMPILED)
+    assert cache.find(program[0]) is None
