@@ -111,7 +111,8 @@ class Lowering:
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
         body.env |= body.peers(instance, [body.env[name] for name in source.captures])
-        self.finish(instance.name, vars_, body, body.whole(source.body), source.label, source.span)
+        self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label,
+                    span=source.span)
 
     def finish(self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "",
                span: Span = NOWHERE) -> None:
@@ -236,8 +237,8 @@ class Body:
 
     # ---- control ----------------------------------------------------------------------------------------------------
 
-    def fail(self, message: str, ty: f.Type, span: Span) -> Value:
-        rhs = f.Op("fail", (f.Const(message, f.STR),), (("code", "R0701"),), span)
+    def fail(self, message: str, ty: f.Type, span: Span, code: str = "R0701") -> Value:
+        rhs = f.Op("fail", (f.Const(message, f.STR),), (("code", code),), span)
         return self.b.explode(self.b.one(rhs, ty, "never"))
 
     def join(self, thunks: Sequence[Callable[[], Value]], rhs: Callable[[list[f.Block]], f.Rhs],
