@@ -1,0 +1,190 @@
+"""An evaluator of flat that knows nothing but owners: it counts them, and asserts that nothing leaks, nothing is used
+after it was freed or freed twice.  Conditions are thrown like dice; numbers are all alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from dplc.flat import term as f
+
+
+class OutOfFuel(Exception):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """An array, string, cell or reference; `count` 0: freed."""
+
+    content: list
+    tag: int = 0
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Heap:
+    alive: int = 0
+    copies: int = 0
+
+    def new(self, content: list, tag: int = 0) -> Block:
+        self.alive += 1
+        return Block(content, tag)
+
+    def dup(self, value) -> None:
+        for block in blocks(value):
+            assert block.count > 0, "dup of what was freed"
+            block.count += 1
+
+    def drop(self, value) -> None:
+        todo = list(blocks(value))
+        while todo:
+            block = todo.pop()
+            assert block.count > 0, "drop of what was freed"
+            block.count -= 1
+            if block.count == 0:
+                self.alive -= 1
+                todo += [inner for x in block.content for inner in blocks(x)]
+
+    def take(self, cell: Block) -> None:
+        assert cell.count > 0, "take of what was freed"
+        if cell.count == 1:
+            self.alive -= 1
+        else:
+            for x in cell.content:
+                self.dup(x)
+        cell.count -= 1
+
+    def own(self, block: Block) -> Block:
+        """Someone's own copy."""
+        assert block.count > 0, "use of what was freed"
+        if block.count == 1:
+            return block
+        self.copies += 1
+        block.count -= 1
+        for x in block.content:
+            self.dup(x)
+        return self.new(list(block.content))
+
+
+def blocks(value):
+    if isinstance(value, Block):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from blocks(item)
+
+
+@dataclass(slots=True)
+class Counting:
+    program: f.Program
+    dice: Random
+    heap: Heap = field(default_factory=Heap)
+    fuel: int = 3000
+
+    def run(self) -> None:
+        self.call(self.program.main, ())
+        assert self.heap.alive == 0, f"{self.heap.alive} blocks leak"
+
+    def call(self, name: str, args: tuple) -> tuple:
+        fn = self.program.fns[name]
+        return self.block(fn.body, {p.name: a for p, a in zip(fn.params, args, strict=True)})
+
+    def block(self, block: f.Block, env: dict) -> tuple:
+        env = dict(env)
+        for bind in block.binds:
+            self.fuel -= 1
+            if self.fuel < 0:
+                raise OutOfFuel
+            results = self.rhs(bind.rhs, env)
+            env.update(zip([v.name for v in bind.vars], results, strict=True))
+        return tuple([self.value(a, env) for a in block.results])
+
+    def value(self, atom: f.Atom, env: dict):
+        value = env[atom.name] if isinstance(atom, f.Var) else None
+        for block in blocks(value):
+            assert block.count > 0, f"{atom} was freed"
+        return value
+
+    def rhs(self, rhs: f.Rhs, env: dict) -> tuple:
+        match rhs:
+            case f.Op(op, args):
+                return self.op(op, [self.value(a, env) for a in args])
+            case f.Call(fn, args):
+                return self.call(fn, tuple([self.value(a, env) for a in args]))
+            case f.TupMake(items):
+                return (tuple([env.get(getattr(a, "name", "")) for a in items]),)
+            case f.TupGet(tup, index):
+                return (env[tup.name][index],)
+            case f.ConMake(_, tag, arg):
+                return (self.heap.new([self.value(arg, env)] if arg else [], tag),)
+            case f.If(_, then, else_):
+                return self.block(self.dice.choice((then, else_)), env)
+            case f.Switch(scrutinee, cases, default):
+                cell = self.value(scrutinee, env)
+                for case in cases:
+                    if cell.tag == case.tag:
+                        payload = {case.payload.name: cell.content[0]} if case.payload else {}
+                        return self.block(case.body, env | payload)
+                return self.block(default, env)
+            case f.For() | f.While():
+                state = [self.value(a, env) for a in rhs.inits]
+                kept = []
+                for _ in range(self.dice.randrange(4)):
+                    inner = env | {v.name: x for v, x in zip(rhs.state, state, strict=True)}
+                    if isinstance(rhs, f.While):
+                        self.block(rhs.cond, inner)
+                    results = self.block(rhs.body, inner)
+                    state = list(results[: len(state)])
+                    kept.append(results[len(state) :])
+                return (*state, self.heap.new(kept)) if rhs.collect else tuple(state)
+            case f.Build(_, _, body):
+                rows = [self.block(body, env) for _ in range(self.dice.randrange(4))]
+                return tuple([self.heap.new([row[k] for row in rows]) for k in range(len(body.results))])
+        raise AssertionError(rhs)
+
+    def op(self, op: str, args: list) -> tuple:
+        heap = self.heap
+        match op, args:
+            case "new", []:
+                return (heap.new([]),)
+            case "number", _:
+                return (None,)
+            case "dup", [x]:
+                heap.dup(x)
+            case "drop", [x]:
+                heap.drop(x)
+            case "take", [cell]:
+                heap.take(cell)
+            case "update", [a, v, _]:
+                mine = heap.own(a)
+                mine.content.append(v)
+                return (mine,)
+            case "index", [a, _]:
+                element = self.dice.choice(a.content) if a.content else None
+                if element is None:
+                    raise OutOfFuel
+                heap.dup(element)
+                return (element,)
+            case "concat", [a, b]:
+                both = [*a.content, *b.content]
+                for x in both:
+                    heap.dup(x)
+                return (heap.new(both),)
+            case "array", elements:
+                for x in elements:
+                    heap.dup(x)
+                return (heap.new(elements),)
+            case "str_append", [a, _]:
+                return (heap.own(a),)
+            case "ref_new", [x]:
+                return (heap.new([x]),)
+            case "ref_get", [r]:
+                heap.dup(r.content[0])
+                return (r.content[0],)
+            case "ref_set", [r, x]:
+                heap.drop(r.content[0])
+                r.content[0] = x
+            case _:
+                raise AssertionError(op)
+        return ()
