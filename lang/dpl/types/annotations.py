@@ -1,0 +1,137 @@
+"""Types as written -> types.  Abbreviations are expanded; variables are rigid, or unknowns where `flexible`."""
+
+from __future__ import annotations
+
+from dataclasses import replace as replace_field
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types import sizes
+from dpl.types.context import Context
+from dpl.types.env import SizeName, TypeName, Value
+from dpl.types.meta import PURE, Type, prune
+from dpl.types.scheme import _pick, replace
+
+
+def resolve(cx: Context, t: tree.Type, flexible: bool = False) -> Type:
+    """The type that an annotation says."""
+    match t:
+        case tree.TyVar(span, name):
+            return _variable(cx, name, flexible)
+        case tree.TyName(span, name, args):
+            return named(cx, name, args, span, lambda a: resolve(cx, a, flexible), lambda s: size(cx, s, flexible))
+        case tree.TyTuple(_, items):
+            return ty.Tup(tuple(resolve(cx, i, flexible) for i in items))
+        case tree.TyFun(_, arg, result, ctl):
+            effect = ty.Ctl(resolve(cx, ctl, flexible)) if ctl is not None else cx.solver.effect()
+            return ty.Fn(resolve(cx, arg, flexible), effect, resolve(cx, result, flexible))
+        case tree.TyArray(_, elem, dims):
+            inner = resolve(cx, elem, flexible)
+            for dim in reversed(dims):
+                inner = ty.Arr(inner, size(cx, dim, flexible))
+            return inner
+    raise AssertionError(t)
+
+
+def _variable(cx: Context, name: str, flexible: bool) -> Type:
+    for frame in reversed(cx.frames):
+        if name in frame.types:
+            return frame.types[name]
+    frame = cx.frames[-1]
+    found = cx.solver.fresh() if flexible else cx.solver.rigid(_pick(name, (), cx.taken))
+    found.level = frame.level
+    frame.types[name] = found
+    return found
+
+
+def size(cx: Context, s: tree.Size, flexible: bool) -> ty.Size:
+    match s:
+        case tree.SizeNum(_, value):
+            return ty.Size(value)
+        case tree.SizeUnknown():
+            return cx.solver.unknown_size()
+        case tree.SizeVar(_, name) | tree.TyName(_, name, ()):
+            return size_variable(cx, name, flexible)
+        case tree.SizeOp(_, op, left, right):
+            return combine(op, size(cx, left, flexible), size(cx, right, flexible))
+    raise cx.fail("E0304", "a size is wanted here, not a type", s.span)
+
+
+def combine(op: str, a: ty.Size, b: ty.Size) -> ty.Size:
+    return sizes.mul(a, b) if op == "*" else sizes.add(a, b) if op == "+" else sizes.sub(a, b)
+
+
+def size_variable(cx: Context, name: str, flexible: bool) -> ty.Size:
+    for frame in reversed(cx.frames):
+        if name in frame.sizes:
+            return frame.sizes[name]
+    frame = cx.frames[-1]
+    local = cx.locals.get(name)
+    if local and isinstance(local[-1], Value) and prune(local[-1].scheme.ty) == ty.I64:
+        return _of_int(cx, name, local[-1])
+    if flexible:
+        found = cx.solver.sizes.fresh(frame.level)
+    else:
+        unique = _pick(name, (), cx.taken)
+        cx.solver.sizes.levels[unique] = frame.level
+        found = sizes.name(unique)
+    frame.sizes[name] = found
+    cx.bind(name, SizeName(found))
+    return found
+
+
+def _of_int(cx: Context, name: str, value: Value) -> ty.Size:
+    """An int in scope as a size: known when the program runs, and then it is that int."""
+    if value.size is not None:
+        return value.size
+    found = cx.solver.unknown_size()
+    (unknown,) = sizes.names(found)
+    cx.evidence[unknown] = term.Var(value.span, ty.I64, value.name)
+    cx.locals[name][-1] = replace_field(value, size=found)
+    return found
+
+
+def named(cx: Context, name: str, args: tuple, span: Span, as_type, as_size) -> Type:
+    """An applied type name: each argument is a type or a size, as the parameter says."""
+    found = cx.type_name(name, span)
+    if len(args) != len(found.params):
+        wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
+        raise cx.fail("E0209", f"the type `{name}` takes {wants}, not {len(args)}", span)
+    values = tuple(as_size(a) if p.sort == "size" else as_type(_as_type(cx, a)) for p, a in zip(found.params, args))
+    return apply(cx, found, values)
+
+
+def apply(cx: Context, found: TypeName, values: tuple) -> Type:
+    if found.alias is None:
+        return ty.Con(found.name, values)
+    return replace(found.alias, {**{p.name: v for p, v in zip(found.params, values)}, **_opened(cx, found.alias)}, {})
+
+
+def _opened(cx: Context, alias: Type) -> dict:
+    """Each use of an abbreviation has its own unknown sizes."""
+    return {n: cx.solver.unknown_size() for n in unknowns(alias)}
+
+
+def unknowns(t) -> set[str]:
+    """The names of the sizes in `t` that only running tells."""
+    from dpl.types.unify import children
+
+    found, stack, seen = set(), [t], set()
+    while stack:
+        t = stack.pop()
+        if type(t) is ty.Size:
+            found |= {n for n in sizes.names(t) if n[0] == "?"}
+        elif id(t) not in seen:
+            seen.add(id(t))
+            stack += children(t)
+    return found
+
+
+def _as_type(cx: Context, a) -> tree.Type:
+    if isinstance(a, tree.Size):
+        raise cx.fail("E0209", "a type is wanted here, not a size", a.span)
+    return a
+
+
+__all__ = ["PURE", "apply", "combine", "named", "resolve", "size", "unknowns"]

@@ -1,0 +1,267 @@
+"""Applications -> core: functions, constructors and primitives, saturated or not.
+
+    max 0.0          ->   let a = 0.0 in fun b -> max(a, b)
+    x |> f y         ->   let t = x in f y t
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types import errors
+from dpl.types.checks import compute, int_lit
+from dpl.types.context import Context, Deferred, rule
+from dpl.types.counts import size_of
+from dpl.types.env import Constructor, Primitive, Value
+from dpl.types.errors import Why
+from dpl.types.meta import PURE, Type, dimensions, prune
+from dpl.types.scheme import replace
+
+SIZED = ("zeros", "ones", "range", "fill", "Prelude.tabulate")  # the first argument is the size of the result
+GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """An argument, not looked at yet or already a term; and the span of the application so far."""
+
+    value: tree.Expr | term.Var
+    span: Span
+
+    def check(self, cx: Context, expected: Type, why: Why) -> term.Term:
+        return cx.coerce(self.value, expected, why) if isinstance(self.value, term.Var) else cx.check(self.value, expected, why)
+
+
+@rule(tree.App)
+def application(cx: Context, e: tree.App, expected) -> term.Term:
+    head, args = spine(e)
+    return apply(cx, head, args, expected)
+
+
+def spine(e: tree.Expr) -> tuple[tree.Expr, list[Arg]]:
+    args: list[Arg] = []
+    while isinstance(e, tree.App):
+        args.append(Arg(e.arg, e.span))
+        e = e.fn
+    return e, args[::-1]
+
+
+@rule(tree.Pipe)
+def pipe(cx: Context, e: tree.Pipe, expected) -> term.Term:
+    first = cx.infer(e.arg)
+    head, args = spine(e.fn)
+    name = cx.unique("piped")
+    rest = apply(cx, head, [*args, Arg(term.Var(e.arg.span, first.ty, name), e.span)], expected)
+    return term.Let(e.span, rest.ty, name, (), first, rest)
+
+
+@rule(tree.Var)
+def variable(cx: Context, e: tree.Var, expected) -> term.Term:
+    return apply(cx, e, [], expected)
+
+
+@rule(tree.Con)
+def constructor(cx: Context, e: tree.Con, expected) -> term.Term:
+    return apply(cx, e, [], expected)
+
+
+def find_primitive(cx: Context, name: str) -> Primitive | None:
+    """The primitive that a name stands for here; `Prim.x` is any row, in the standard library."""
+    entry = cx.find(name)
+    return entry if isinstance(entry, Primitive) else None
+
+
+def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) -> term.Term:
+    match head:
+        case tree.Con(span, name):
+            found = cx.constructor(name, span, expected if len(args) < 2 else None)
+            return build(cx, found, args, span)
+        case tree.Var(span, name):
+            entry = cx.lookup(name, span)
+            if isinstance(entry, Primitive):
+                return primitive(cx, entry, args, span)
+            size = None
+            if isinstance(entry, Value) and entry.name in SIZED and args:
+                size = size_of(cx, args[0].value)
+            return call(cx, cx.use(name, span, size), args, name, entry)
+    return call(cx, cx.infer(head), args, "")
+
+
+# ---- functions
+
+
+def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None) -> term.Term:
+    gradient = isinstance(entry, Value) and entry.name in GRADIENTS
+    terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient)
+    for arg, t, arrow in zip(args, terms, arrows):
+        cx.perform(arrow.eff, arg.span, name)
+        fn = term.App(arg.span, arrow.result, fn, t)
+    return fn
+
+
+def arguments(
+    cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False
+) -> tuple[list[term.Term], list[ty.Fn]]:
+    """The arguments, checked against a function's type; lambdas last, when most is known about their parameters."""
+    terms: list[term.Term | None] = [None] * len(args)
+    arrows: list[ty.Fn] = []
+    start = 0
+    while start < len(args):
+        batch = []
+        while len(arrows) < len(args):
+            t = prune(t)
+            if type(t) is not ty.Fn:
+                if batch:
+                    break
+                t = _arrow(cx, t, args[len(arrows)], head, name, len(arrows))
+            batch.append(len(arrows))
+            arrows.append(t)
+            t = t.result
+        for i in sorted(batch, key=lambda i: isinstance(args[i].value, tree.Fun)):
+            what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
+            if gradient and i == 0:
+                terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
+            else:
+                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head))
+        start = len(arrows)
+    return terms, arrows  # type: ignore[return-value]
+
+
+def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) -> ty.Fn:
+    """A function's type from something not known to be one."""
+    arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
+    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var):
+        shown = errors.printer(cx).type(t)
+        who = f"`{name}`" if name else "this"
+        if given:
+            title = f"{who} takes {given} argument{'s' * (given != 1)}, but is given more; its result is {shown}"
+        else:
+            title = f"{who} is not a function but {shown}, and cannot be applied"
+        raise cx.fail("E0207", title, arg.value.span, note="one argument too many" if given else "applied to this")
+    cx.unify(t, arrow, head, Why("what is applied"))
+    return arrow
+
+
+def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> term.Term:
+    """The function given to `grad`: its result must be one float."""
+    if not isinstance(arg.value, tree.Node):
+        return arg.check(cx, wanted, Why())
+    wanted = prune(wanted)
+    assert type(wanted) is ty.Fn
+    hint = ty.Fn(wanted.arg, wanted.eff, cx.solver.fresh())
+    f = cx.infer(arg.value, hint)
+    actual = prune(f.ty)
+    if type(actual) is ty.Fn:
+        result = prune(actual.result)
+        if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
+            raise not_one_number(cx, arg.value, actual, name.rpartition(".")[2], head)
+    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head))
+
+
+def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
+    p = errors.printer(cx)
+    arg, result = p.type(t.arg), p.type(t.result)
+    shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
+    text = f.name if isinstance(f, tree.Var) else "f"
+    helps = [f"the gradient of a total:  {name} (fun x -> sum ({text} x))"] if type(prune(t.result)) is ty.Arr else []
+    helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
+    if type(prune(t.result)) is ty.Con and prune(t.result).name in ty.INTS:
+        helps = ["only floats have derivatives: convert with  float (...)"]
+    return cx.fail("E0401", f"`{name}` needs a function that returns one number, but {shown} returns {result}",
+                   head.to(f.span), note=f"expected  {arg} -> float", helps=tuple(helps))  # fmt: skip
+
+
+# ---- constructors
+
+
+def build(cx: Context, found: Constructor, args: list[Arg], span: Span) -> term.Term:
+    """A constructor, applied or as a function."""
+    t, arg_type = constructor_type(cx, found)
+    if arg_type is None:
+        if args:
+            raise cx.fail("E0207", f"the constructor `{found.name}` takes no argument", args[0].span)
+        return term.Con(span, t, found.name, found.tag, None)
+    if not args:
+        name = cx.unique("content")
+        body = term.Con(span, t, found.name, found.tag, term.Var(span, arg_type, name))
+        return term.Lam(span, ty.Fn(arg_type, cx.solver.effect(), t), name, body, found.name)
+    if len(args) > 1:
+        raise cx.fail("E0207", f"the constructor `{found.name}` takes one argument, not {len(args)}", args[1].span,
+                      helps=("several values go in a tuple:  Node (a, b)",))  # fmt: skip
+    arg = args[0].check(cx, arg_type, Why(f"the argument of `{found.name}`", span))
+    return term.Con(args[0].span, t, found.name, found.tag, arg)
+
+
+def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None]:
+    """A fresh instance of its data type, and its argument's type there."""
+    from dpl.types.annotations import unknowns
+
+    s, data = cx.solver, found.data
+    env: dict = {p.name: s.size() if p.sort == "size" else s.fresh() for p in data.params}
+    t = ty.Con(data.name, tuple(env[p.name] for p in data.params))
+    if found.arg is None:
+        return t, None
+    return t, replace(found.arg, {**env, **{n: s.unknown_size() for n in unknowns(found.arg)}}, {})
+
+
+# ---- primitives
+
+
+def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> term.Term:
+    row, arity = found.row, found.row.arity
+    size = size_of(cx, args[0].value) if row.name in SIZED and args else None
+    t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, size)
+    terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
+    if len(args) < arity:
+        return expand(cx, row, terms, arrows, t, span)
+    result = arrows[-1].result
+    applied = saturated(cx, row.name, terms, result, args[arity - 1].span)
+    return call(cx, applied, args[arity:], row.name) if len(args) > arity else applied
+
+
+def saturated(cx: Context, name: str, terms: list[term.Term], result: Type, span: Span) -> term.Term:
+    if name == "reshape":
+        return reshape(cx, terms[0], result, span)
+    return term.Prim(span, result, name, tuple(terms))
+
+
+def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Type, span: Span) -> term.Term:
+    """A primitive as a function: what is given is computed first, the rest are parameters."""
+    names = [cx.unique("operand") for _ in range(row.arity)]
+    types = [arrow.arg for arrow in arrows]
+    t = prune(arrows[-1].result) if arrows else prune(t)
+    while len(types) < row.arity:
+        assert type(t) is ty.Fn
+        types.append(t.arg)
+        t = prune(t.result)
+    variables = [term.Var(span, u, n) for u, n in zip(types, names)]
+    body = saturated(cx, row.name, variables, t, span)
+    for n, u in list(zip(names, types))[: len(given) - 1 if given else None : -1]:
+        body = term.Lam(span, ty.Fn(u, cx.solver.effect(), body.ty), n, body, row.op or row.name)
+    for n, value in list(zip(names, given))[::-1]:
+        body = term.Let(span, body.ty, n, (), value, body)
+    return body
+
+
+def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Term:
+    """`reshape` takes its dimensions from the type that its result turns out to have."""
+    evidence = dict(cx.evidence)
+
+    def build(zonk) -> term.Term:
+        dims, inner = dimensions(result)
+        if not dims or dimensions(source.ty)[1] is not inner and prune(dimensions(source.ty)[1]) != inner:
+            raise cx.fail("E0306", "the dimensions of this `reshape` are not known", span,
+                          helps=("say them in an annotation:  (reshape e : float[2, 3])",))  # fmt: skip
+        found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
+        if sum(d is None for d in found) > 1:
+            raise cx.fail("E0306", "more than one dimension of this `reshape` is not known", span,
+                          helps=("at most one may be left to be computed; name the others by literals or sizes in scope",))  # fmt: skip
+        return zonk(term.Prim(span, result, "reshape", (source, *(d or int_lit(span, -1) for d in found))))
+
+    return Deferred(span, result, build)
+
+
+__all__ = ["PURE", "Arg", "apply", "arguments", "call", "constructor_type", "find_primitive", "primitive", "saturated", "spine"]

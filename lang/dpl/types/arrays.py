@@ -1,0 +1,199 @@
+"""Arrays and loops -> core.
+
+    [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
+    a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
+    { a with [i] = e }          ->   update(a, e, i)
+"""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types import sizes
+from dpl.types.checks import dim, int_lit, learn
+from dpl.types.context import Context, rule
+from dpl.types.counts import size_of
+from dpl.types.errors import Why, printer
+from dpl.types.expressions import elements
+from dpl.types.meta import PURE, Type, array, prune
+from dpl.types.patterns import bind_pattern
+
+
+@rule(tree.ArrayLit)
+def array_literal(cx: Context, e: tree.ArrayLit, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    elem = wanted.elem if type(wanted) is ty.Arr else cx.solver.fresh()
+    items = elements(cx, e.items, elem, "array")
+    return term.ArrayLit(e.span, ty.Arr(elem, ty.Size(len(items))), tuple(items))
+
+
+# ---- comprehensions
+
+
+@rule(tree.Comprehension)
+def comprehension(cx: Context, e: tree.Comprehension, expected) -> term.Term:
+    return clause(cx, e, 0, expected)
+
+
+def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    hint = wanted.elem if type(wanted) is ty.Arr else None
+    if k == len(e.clauses):
+        with cx.allowing(PURE, "bulk", e.span):
+            return cx.infer(e.body, expected)
+    match e.clauses[k]:
+        case tree.ForRange(span, name, count):
+            size = size_of(cx, count)
+            n = cx.check(count, ty.I64, Why("the number of elements"))
+            size = size if size is not None else cx.solver.unknown_size()
+            with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+                index = cx.local(name, ty.I64, span)
+                body = clause(cx, e, k + 1, hint)
+            return term.Build(e.span, ty.Arr(body.ty, size), index, n, body)
+        case tree.ForIn(span, pattern, source):
+            return over(cx, e, k, pattern, cx.infer(source), span, hint)
+    raise AssertionError
+
+
+def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
+    """`for x in xs`: by index."""
+    elem, size = element_type(cx, source)
+    name, index = cx.unique("source"), cx.unique("k")
+    xs = term.Var(span, source.ty, name)
+    item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
+    with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+        matched = bind_pattern(cx, pattern, elem)
+        body = clause(cx, e, k + 1, hint)
+    if isinstance(matched, term.PVar):
+        body = term.Let(span, body.ty, matched.name, (), item, body)
+    else:
+        body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
+    built = term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body)
+    return term.Let(e.span, built.ty, name, (), source, built)
+
+
+def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
+    """The element type and the size of what must be an array."""
+    t = prune(a.ty)
+    if type(t) is not ty.Arr:
+        if type(t) in (ty.Con, ty.Tup, ty.Fn):
+            helps = ("use `List.nth`, or `List.to_array` first",) if type(t) is ty.Con and t.name == "list" else ()
+            raise cx.fail("E0213", f"an array is wanted here, not {printer(cx).type(t)}", a.span, helps=helps)
+        wanted = ty.Arr(cx.solver.fresh(), cx.solver.size())
+        cx.unify(t, wanted, a.span, Why("an array"))
+        t = wanted
+    return t.elem, t.size
+
+
+# ---- indexing
+
+
+@rule(tree.Index)
+def index(cx: Context, e: tree.Index, expected) -> term.Term:
+    source = cx.infer(e.array)
+    if not any(isinstance(i, tree.Slice) for i in e.indices):
+        return indexed(cx, source, [int_index(cx, i) for i in e.indices], e.span)
+    name = cx.unique("source")
+    body = sliced(cx, term.Var(e.array.span, source.ty, name), list(e.indices), e.span)
+    return term.Let(e.span, body.ty, name, (), source, body)
+
+
+def int_index(cx: Context, e: tree.Expr) -> term.Term:
+    return cx.check(e, ty.I64, Why("an index"))
+
+
+def indexed(cx: Context, source: term.Term, indices: list[term.Term], span: Span) -> term.Term:
+    if not indices:
+        return source
+    t = source.ty
+    for _ in indices:
+        t, _size = element_type(cx, term.Var(source.span, t, "element"))
+    return term.Prim(span, t, "index", (source, *indices))
+
+
+def sliced(cx: Context, source: term.Term, indices: list, span: Span) -> term.Term:
+    """Leading ints index; a slice cuts the outermost dimension, and what follows it applies to every element."""
+    first = next((k for k, i in enumerate(indices) if isinstance(i, tree.Slice)), len(indices))
+    source = indexed(cx, source, [int_index(cx, i) for i in indices[:first]], span)
+    if first == len(indices):
+        return source
+    cut = slice_of(cx, source, indices[first], span)
+    rest = indices[first + 1 :]
+    if not rest:
+        return cut
+    elem, size = element_type(cx, cut)
+    name, k = cx.unique("cut"), cx.unique("k")
+    row = term.Prim(span, elem, "index", (term.Var(span, cut.ty, name), term.Var(span, ty.I64, k)))
+    body = sliced(cx, row, rest, span)
+    built = term.Build(span, ty.Arr(body.ty, size), k, dim(term.Var(span, cut.ty, name), 0, span), body)
+    return term.Let(span, built.ty, name, (), cut, built)
+
+
+def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.Term:
+    elem, size = element_type(cx, source)
+    if s.low is None and s.high is None:
+        return source
+    low_size = ty.Size(0) if s.low is None else size_of(cx, s.low)
+    high_size = size if s.high is None else size_of(cx, s.high)
+    name = cx.unique("whole")
+    whole = term.Var(source.span, source.ty, name)
+    low = int_lit(span, 0) if s.low is None else int_index(cx, s.low)
+    high = dim(whole, 0, span) if s.high is None else int_index(cx, s.high)
+    known = sizes.sub(cx.solver.sizes.norm(high_size), low_size) if low_size is not None and high_size is not None else None
+    if known is None or (not known.terms and known.const < 0):
+        known = cx.solver.unknown_size()
+    t = ty.Arr(elem, known)
+    return term.Let(span, t, name, (), source, term.Prim(span, t, "slice", (whole, low, high)))
+
+
+@rule(tree.ArrayWith)
+def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
+    result = cx.infer(e.array, expected)
+    for indices, value in e.updates:
+        places = [int_index(cx, i) for i in indices]
+        elem = result.ty
+        for _ in indices:
+            elem, _size = element_type(cx, term.Var(result.span, elem, "element"))
+        new = cx.check(value, elem, Why("the new element"))
+        result = term.Prim(e.span, result.ty, "update", (result, new, *places))
+    return result
+
+
+# ---- loops
+
+
+@rule(tree.LoopFor)
+def loop_for(cx: Context, e: tree.LoopFor, expected) -> term.Term:
+    init = cx.infer(e.init, expected)
+    count = cx.check(e.count, ty.I64, Why("the number of steps"))
+    state = cx.unique("state")
+    with cx.scope():
+        i = cx.local(e.index, ty.I64, e.span)
+        body = loop_body(cx, e, state, init, e.body, init.ty)
+    return term.For(e.span, init.ty, state, init, i, count, body)
+
+
+@rule(tree.LoopWhile)
+def loop_while(cx: Context, e: tree.LoopWhile, expected) -> term.Term:
+    init = cx.infer(e.init, expected)
+    state = cx.unique("state")
+    cond = loop_body(cx, e, state, init, e.cond, ty.BOOL, "the condition of `while`")
+    body = loop_body(cx, e, state, init, e.body, init.ty)
+    return term.While(e.span, init.ty, state, init, cond, body)
+
+
+def loop_body(cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop") -> term.Term:
+    """An expression in which the loop's pattern is bound to its state."""
+    variable = term.Var(e.state.span, init.ty, state)
+    with cx.scope():
+        if isinstance(e.state, tree.PatVar):
+            learn(cx, variable, init.ty)
+        pattern = bind_pattern(cx, e.state, init.ty)
+        made = cx.check(body, t, Why(what, e.init.span, "the loop's state starts as this"))
+    if isinstance(pattern, term.PVar):
+        return term.Let(e.state.span, t, pattern.name, (), variable, made)
+    return term.Match(e.state.span, t, variable, (term.Arm(e.state.span, pattern, None, made),))
+
+
+__all__ = ["array"]

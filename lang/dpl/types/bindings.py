@@ -1,0 +1,284 @@
+"""Functions, `let` and sequences -> core; generalisation.
+
+    fun x (a, b) -> e          ->   fun x -> fun p -> match p with (a, b) -> e
+    let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s)
+"""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.annotations import resolve
+from dpl.types.checks import learn
+from dpl.types.context import Context, Frame, rule
+from dpl.types.counts import size_of
+from dpl.types.env import Group, Value
+from dpl.types.errors import Why
+from dpl.types.meta import Type, prune
+from dpl.types.patterns import bind_pattern
+from dpl.types.quiet import is_quiet, is_value
+from dpl.types.scheme import Scheme, free, generalise, mono
+
+
+@rule(tree.Fun)
+def function(cx: Context, e: tree.Fun, expected) -> term.Term:
+    with cx.scope():
+        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=True)
+
+
+def lambdas(
+    cx: Context, params: tuple, body: tree.Expr, annot, span: Span, name: str, expected: Type | None, flexible: bool = False
+) -> term.Term:
+    """Nested functions of one parameter each; the caller opens the scope."""
+    wanted = prune(expected) if expected is not None else None
+    hint = wanted if type(wanted) is ty.Fn else None
+    if not params:
+        return _body(cx, body, annot, expected, flexible)
+    pattern, *rest = params
+    t = hint.arg if hint else cx.solver.fresh()
+    effect = cx.solver.effect()
+    param, inner = parameter(cx, pattern, t, flexible)
+    with cx.allowing(effect, "fun", span):
+        made = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
+    if inner is not None:
+        arm = term.Arm(pattern.span, inner, None, made)
+        made = term.Match(pattern.span, made.ty, term.Var(pattern.span, t, param), (arm,))
+    return term.Lam(span, ty.Fn(t, effect, made.ty), param, made, name)
+
+
+def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> term.Term:
+    if annot is None:
+        return cx.infer(body, expected)
+    wanted = resolve(cx, annot, flexible)
+    return cx.check(body, wanted, Why("the result", annot.span, "as annotated"))
+
+
+def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: bool) -> tuple[str, term.Pattern | None]:
+    """A parameter's name in core, and the pattern to match it with, unless it is just a name."""
+    span = p.span
+    while isinstance(p, tree.PatAnnot):
+        cx.unify(t, resolve(cx, p.type, flexible), p.span, Why("this parameter", p.type.span, "as annotated"))
+        p = p.pattern
+    match p:
+        case tree.PatVar(_, name):
+            core = cx.local(name, t, span)
+            learn(cx, term.Var(span, t, core), t)
+            return core, None
+        case tree.PatWild() | tree.PatTuple(_, ()):
+            if isinstance(p, tree.PatTuple):
+                cx.unify(t, ty.UNIT, span, Why("this parameter"))
+            core = cx.unique("_")
+            learn(cx, term.Var(span, t, core), t)
+            return core, None
+    core = cx.unique("param")
+    learn(cx, term.Var(span, t, core), t)
+    return core, bind_pattern(cx, p, t, flexible)
+
+
+# ---- let
+
+
+@rule(tree.Let, tree.Seq)
+def block(cx: Context, e: tree.Expr, expected) -> term.Term:
+    """A chain of lets and sequences, however long, without recursion."""
+    steps = []
+    with cx.scope():
+        while True:
+            match e:
+                case tree.Seq(span, first, second):
+                    value = cx.check(first, ty.UNIT, Why("what comes before `;`"))
+                    steps.append((span, "_", (), value, None))
+                    e = second
+                case tree.Let(span, rec, bindings, rest):
+                    steps += recursive(cx, bindings, span) if rec else simultaneous(cx, bindings, span)
+                    e = rest
+                case _:
+                    break
+        body = cx.infer(e, expected)
+    for span, name, params, value, pattern in reversed(steps):
+        match name:
+            case list():
+                body = term.LetRec(span, body.ty, params, tuple(zip(name, value)), body)
+            case str() if pattern is None:
+                body = term.Let(span, body.ty, cx.unique("_") if name == "_" else name, params, value, body)
+            case _:
+                body = term.Match(span, body.ty, value, (term.Arm(pattern[0], pattern[1], None, body),))
+    return body
+
+
+def simultaneous(cx: Context, bindings: tuple, span: Span):
+    """`let p = e and q = f in`: every right-hand side is outside the scope of the names."""
+    checked = [(b, *local_binding(cx, b)) for b in bindings]
+    return [_bind(cx, *one) for one in checked]
+
+
+def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
+    """Put a checked binding into scope; answers its step of the chain."""
+    name = simple_name(b)
+    if name is not None:
+        core = cx.unique(name)
+        size = size_of(cx, b.body) if not b.params else None
+        if not is_quiet(cx, value):
+            cx.loud.add(core)
+        if name != "_":
+            cx.bind(name, Value(core, scheme, b.span, size=size))
+        learn(cx, term.Var(b.span, value.ty, core), value.ty)
+        return b.span, core, scheme.params, value, None
+    pattern = bind_pattern(cx, b.pattern, value.ty)
+    return b.span, "", (), value, (b.pattern.span, pattern)
+
+
+def simple_name(b: tree.Binding) -> str | None:
+    """The name that a binding binds, if that is all it does."""
+    p = b.pattern
+    while isinstance(p, tree.PatAnnot):
+        p = p.pattern
+    return p.name if isinstance(p, tree.PatVar) else "_" if isinstance(p, tree.PatWild) else None
+
+
+def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
+    name = simple_name(b)
+    with cx.deeper() as mark:
+        value = right_side(cx, b, name or "")
+    if name is not None and generalisable(cx, value):
+        return value, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0]
+    cx.solver.lower(value.ty, cx.solver.level)
+    settle_outer(cx, mark)
+    return value, mono(value.ty)
+
+
+def settle_outer(cx: Context, mark: int) -> None:
+    """What is left of the constraints of a binding that is not generalised belongs to the outer level."""
+    for c in cx.pending[mark:]:
+        for t in c.types:
+            cx.solver.lower(t, cx.solver.level)
+    cx.pending[mark:] = [c for c in cx.pending[mark:] if not c.done]
+
+
+def right_side(cx: Context, b: tree.Binding, name: str, expected: Type | None = None) -> term.Term:
+    """The value of a binding.  The annotations of a function introduce rigid variables of its own."""
+    params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
+    with cx.scope():
+        if is_function:
+            cx.frames.append(Frame(cx.solver.level))
+        annots = pattern_annotations(b.pattern)
+        if params:
+            value = lambdas(cx, params, body, b.annot, b.span, name, expected)
+        elif isinstance(body, tree.Fun):
+            wanted = resolve(cx, b.annot) if b.annot is not None else annots and resolve(cx, annots[0]) or expected
+            value = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
+            if wanted is not None:
+                value = cx.coerce(value, wanted, Why("this function", (b.annot or b).span, "as annotated"))
+            annots = annots[1:] if b.annot is None else annots
+        else:
+            value = _value(cx, b, expected)
+        for annot in annots:
+            wanted = resolve(cx, annot, flexible=not is_function)
+            value = cx.coerce(value, wanted, Why("this value", annot.span, "as annotated"))
+        if is_function:
+            cx.frames.pop()
+    return value
+
+
+def _value(cx: Context, b: tree.Binding, expected: Type | None) -> term.Term:
+    annots = ([b.annot] if b.annot is not None else []) + pattern_annotations(b.pattern)
+    if annots:
+        expected = resolve(cx, annots[0], flexible=True)
+        return cx.check(b.body, expected, Why("this value", annots[0].span, "as annotated"))
+    return cx.infer(b.body, expected)
+
+
+def pattern_annotations(p: tree.Pattern) -> list[tree.Type]:
+    """`((x : t) : u)` -> [u, t]"""
+    found = []
+    while isinstance(p, tree.PatAnnot):
+        found.append(p.type)
+        p = p.pattern
+    return found
+
+
+def recursive(cx: Context, bindings: tuple, span: Span):
+    """`let rec f x = e and g y = e in`."""
+    names, values, schemes, cores = group(cx, bindings, [cx.unique(simple_name(b) or "_") for b in bindings])
+    if not all(is_quiet(cx, v) for v in values):
+        cx.loud.update(cores)
+    for name, core, scheme, b in zip(names, cores, schemes, bindings):
+        cx.bind(name, Value(core, scheme, b.span))
+    return [(span, cores, schemes[0].params, values, None)]
+
+
+def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = False):
+    """Check bindings that are recursive together and generalise them jointly."""
+    knot = Group()
+    names = []
+    with cx.scope():
+        with cx.deeper() as mark:
+            types = [cx.solver.fresh() for _ in bindings]
+            for b, core, t in zip(bindings, cores, types):
+                name = simple_name(b)
+                if name is None or not (b.params or isinstance(b.body, tree.Fun)):
+                    raise cx.fail("E0212", "`let rec` defines functions only", b.span,
+                                  helps=("give it a parameter, or leave out `rec`",))  # fmt: skip
+                if name in names:
+                    raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
+                names.append(name)
+                cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
+            values = []
+            for b, name, t in zip(bindings, names, types):
+                value = right_side(cx, b, name, t)
+                cx.unify(value.ty, t, b.pattern.span, Why(f"`{name}`, as it is used before,"))
+                values.append(value)
+        schemes = close(cx, types, mark, defaults=True)
+    knot.params = schemes[0].params
+    return names, values, schemes, cores
+
+
+# ---- generalisation
+
+
+def generalisable(cx: Context, value: term.Term) -> bool:
+    """Values are, and what computes quietly, if there is any type to generalise."""
+    return is_value(value) or (bool(free(cx.solver, [value.ty], cx.solver.level).metas) and is_quiet(cx, value))
+
+
+def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Scheme]:
+    """Generalise what was inferred since `mark`.  With `defaults`, constraints on unknowns are decided first."""
+    if defaults:
+        decide_inner(cx, mark)
+    else:
+        keep_numbers(cx, types, mark)
+    schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
+    cx.pending[mark:] = left
+    for c in left:
+        if not c.done and inner_only(cx, c):
+            cx.decide(c)
+    settle_outer(cx, mark)
+    return schemes
+
+
+def decide_inner(cx: Context, mark: int) -> None:
+    """Operands about which nothing is known have one type."""
+    i = mark
+    while i < len(cx.pending):
+        c = cx.pending[i]
+        if not c.done and c.eager and inner_only(cx, c):
+            cx.decide(c)
+        i += 1
+
+
+def inner_only(cx: Context, c) -> bool:
+    """Whether all that is unknown in a constraint belongs to the binding just left."""
+    level = cx.solver.level
+    return len(free(cx.solver, c.types, level).metas) == len(free(cx.solver, c.types, -1).metas)
+
+
+def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
+    """The numbers in a value are not generalised: `let eps = 1e-5` is of one type, decided by its uses."""
+    level = cx.solver.level
+    for meta in free(cx.solver, types, level).bare:
+        if meta.classes & {"num", "real", "scalar", "integer"}:
+            meta.level = level
+    for c in cx.pending[mark:]:
+        for t in c.types:
+            cx.solver.lower(t, level)

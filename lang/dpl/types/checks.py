@@ -1,0 +1,135 @@
+"""Sizes as terms: ints that compute them, and the checks of what inference assumed.
+
+    xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.types import sizes
+from dpl.types.context import Context, Deferred
+from dpl.types.meta import Type, dimensions, prune
+from dpl.types.pretty import Printer
+from dpl.types.scheme import replace
+
+
+def int_lit(span: Span, value: int) -> term.Lit:
+    return term.Lit(span, ty.I64, value)
+
+
+def dim(array: term.Term, k: int, span: Span) -> term.Term:
+    """The length of dimension `k` of an array."""
+    if k == 0:
+        return term.Prim(span, ty.I64, "length", (array,))
+    return term.Prim(span, ty.I64, "dim", (array, int_lit(span, k)))
+
+
+def learn(cx: Context, variable: term.Term, t: Type) -> None:
+    """Remember how the named sizes in the type of a variable can be computed from it."""
+    t = prune(t)
+    match t:
+        case ty.Arr():
+            for k, size in enumerate(dimensions(t)[0]):
+                _learn_size(cx, size, dim(variable, k, variable.span))
+        case ty.Con(name, args) if args and name in cx.datas and cx.datas[name].fields:
+            _learn_fields(cx, variable, cx.datas[name], args)
+        case ty.Tup(items):
+            for index, item in enumerate(items):
+                if type(prune(item)) in (ty.Arr, ty.Con, ty.Tup):
+                    learn(cx, component(variable, items, index), item)
+
+
+def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
+    size = cx.solver.sizes.norm(size)
+    match size.terms:
+        case (((name,), 1),) if name not in cx.evidence:
+            if size.const:
+                actual = term.Prim(actual.span, ty.I64, "sub", (actual, int_lit(actual.span, size.const)))
+            cx.evidence[name] = actual
+
+
+def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple) -> None:
+    env = {p.name: a for p, a in zip(data.params, args)}
+    content = data.cases[0][1]
+    parts = content.items if type(content) is ty.Tup else (content,)
+    for index, part in enumerate(parts):
+        if type(part) is ty.Arr:
+
+
+            t = replace(part, env, {})
+            learn(cx, term.Field(variable.span, t, variable, index), t)
+
+
+def component(tuple_: term.Term, items: tuple, index: int) -> term.Term:
+    """One item of a tuple."""
+    patterns = tuple(term.PVar(t, "item") if i == index else term.PWild(t) for i, t in enumerate(items))
+    arm = term.Arm(tuple_.span, term.PTuple(tuple_.ty, patterns), None, term.Var(tuple_.span, items[index], "item"))
+    return term.Match(tuple_.span, items[index], tuple_, (arm,))
+
+
+def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term | None:
+    """An int term for a size, if everything in it can be computed."""
+    if not all(n in evidence for n in sizes.names(size)):
+        return None
+    total: term.Term | None = int_lit(span, size.const) if size.const or not size.terms else None
+    for names, factor in size.terms:
+        product: term.Term | None = int_lit(span, factor) if factor != 1 else None
+        for n in names:
+            product = evidence[n] if product is None else term.Prim(span, ty.I64, "mul", (product, evidence[n]))
+        assert product is not None
+        total = product if total is None else term.Prim(span, ty.I64, "add", (product, total))
+    return total
+
+
+def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
+    """A size of an annotation used as an int."""
+    evidence = cx.evidence
+
+    def build(zonk: Callable) -> term.Term:
+        found = compute(cx.solver.sizes.norm(size), evidence, span)
+        if found is None:
+            raise cx.fail("E0305", f"the size `{name}` cannot be computed here: no array in scope has it", span,
+                          helps=("take it from an argument whose type is annotated with it, or pass it as an int",))  # fmt: skip
+        return zonk(found)
+
+    return Deferred(span, ty.I64, build)
+
+
+def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
+    """`t`, checked to have the sizes of `expected`, where both can be computed."""
+    evidence = dict(cx.evidence)
+    name = cx.unique("checked")
+
+    def build(zonk: Callable) -> term.Term:
+        body = zonk(t)
+        value = term.Var(t.span, body.ty, name)
+        pairs = tuple(_pairs(cx, value, t.ty, expected, evidence))
+        return term.Check(t.span, body.ty, name, body, tuple((zonk(a), zonk(b), text) for a, b, text in pairs)) if pairs else body
+
+    return Deferred(t.span, t.ty, build)
+
+
+def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):
+    """The dimensions of `value` against what is expected of them, where inference could not tell."""
+    actual, expected = prune(actual), prune(expected)
+    norm = cx.solver.sizes.norm
+    match actual, expected:
+        case ty.Arr(), ty.Arr():
+            for k, (have, want) in enumerate(zip(dimensions(actual)[0], dimensions(expected)[0])):
+                if sizes.sub(norm(have), norm(want)) == ty.Size(0):
+                    continue
+                wanted = compute(norm(want), evidence, value.span)
+                if wanted is not None:
+                    shown = Printer(cx.solver.sizes, cx.module)
+                    where = "its size" if k == 0 else f"the size of its dimension {k}"
+                    text = f"{where} is not that of {shown.type(expected)}"
+                    yield dim(value, k, value.span), wanted, text
+        case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
+            for i, (x, y) in enumerate(zip(xs, ys)):
+                yield from _pairs(cx, component(value, xs, i), x, y, evidence)
+
+
+__all__ = ["compute", "component", "confirm", "dim", "int_lit", "learn", "size_term"]

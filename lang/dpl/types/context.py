@@ -1,0 +1,304 @@
+"""The state of checking one module, and what every rule needs: scopes, levels, equations, names, failures.
+
+The rules for the forms of expressions register themselves in `RULES`; `infer` and `check` apply them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dpl.core import term, ty
+from dpl.diagnostics import DplError, Warnings
+from dpl.source import NOWHERE, Span
+from dpl.syntax import tree
+from dpl.types import errors, sizes
+from dpl.types.constraints import Constraint
+from dpl.types.env import CONSTRUCTORS, TYPES, Constructor, Entry, Exports, Failed, Group, SizeName, TypeName, Value, suggest
+from dpl.types.meta import PURE, Effect, Meta, Type, prune
+from dpl.types.scheme import Scheme, instantiate, mono
+from dpl.types.unify import Clash, Solver
+
+RULES: dict[type, Callable] = {}
+
+
+def rule(*nodes: type):
+    """Registers how to infer these kinds of expressions: `(cx, node, expected) -> core term`.  `expected` is a hint: the
+    type that the context will ask for, or None."""
+
+    def register(function: Callable) -> Callable:
+        for node in nodes:
+            RULES[node] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Ambient:
+    """The effect allowed here, and why: `top`, `fun`, `reset`, `bulk`, `module`."""
+
+    effect: Effect
+    reason: str
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A term that can be built only when its definition's types are known; stands among core terms until then."""
+
+    span: Span
+    ty: Type
+    build: Callable  # (zonk) -> term
+
+
+@dataclass(slots=True)
+class Frame:
+    """The type and size variables that the annotations of one binding introduce."""
+
+    level: int
+    types: dict[str, Type] = field(default_factory=dict)
+    sizes: dict[str, ty.Size] = field(default_factory=dict)
+
+
+class Context:
+    def __init__(self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports) -> None:
+        self.module = module
+        self.modules = modules
+        self.datas = datas
+        self.warnings = warnings
+        self.own = Exports()
+        self.loud: set[str] = set()  # what must not be generalised over when used: see `quiet`
+        self.solver = Solver(datas, module + ".")
+        self.opened: list[Exports] = [primitives, *([modules["Prelude"]] if "Prelude" in modules else [])]
+        self.begin()
+
+    def begin(self) -> None:
+        """A new top-level definition."""
+        self.solver.level = 0
+        self.solver.queue.clear()
+        self.solver.assumed.clear()
+        self.locals: dict[str, list[Entry]] = {}
+        self.trail: list[str] = []
+        self.evidence: dict[str, term.Term] = {}  # sizes -> ints that they can be computed from
+        self.frames: list[Frame] = [Frame(1)]
+        self.ambient = Ambient(PURE, "top")
+        self.taken: set[str] = set()
+        self.pending: list[Constraint] = []
+        self.counter = 0
+
+    # ---- names
+
+    def unique(self, name: str) -> str:
+        self.counter += 1
+        return f"{name}.{self.counter}"
+
+    def bind(self, name: str, entry: Entry) -> None:
+        self.locals.setdefault(name, []).append(entry)
+        self.trail.append(name)
+
+    @contextmanager
+    def scope(self):
+        """What is bound inside is forgotten afterwards."""
+        mark, evidence = len(self.trail), self.evidence
+        self.evidence = dict(evidence)
+        yield
+        self.unwind(mark)
+        self.evidence = evidence
+
+    def unwind(self, mark: int) -> None:
+        while len(self.trail) > mark:
+            self.locals[self.trail.pop()].pop()
+
+    def lookup(self, name: str, span: Span) -> Entry:
+        found = self.find(name)
+        if found is None:
+            raise self.unbound("value", name, span)
+        return found
+
+    def find(self, name: str) -> Entry | None:
+        local = self.locals.get(name)
+        if local:
+            return local[-1]
+        return self._resolve("values", name)
+
+    def _resolve(self, kind: str, name: str):
+        qualifier, dot, member = name.rpartition(".")
+        if dot and qualifier and qualifier[0].isalpha():
+            exports = self.modules.get(qualifier)
+            found = getattr(exports, kind).get(member) if exports else None
+            return getattr(self.opened[0], kind).get(member) if found is None and qualifier == "Prelude" else found
+        for exports in (self.own, *reversed(self.opened)):
+            found = getattr(exports, kind).get(name)
+            if found is not None:
+                return found
+        return None
+
+    def type_name(self, name: str, span: Span) -> TypeName:
+        found = self._resolve("types", name) or TYPES.get(name)
+        if found is None:
+            raise self.unbound("type", name, span)
+        return found
+
+    def constructor(self, name: str, span: Span, wanted: Type | None = None) -> Constructor:
+        """By name; of the type that is wanted, if that is known and has one of that name."""
+        wanted = prune(wanted) if wanted is not None else None
+        if type(wanted) is ty.Con and wanted.name in self.datas:
+            data = self.datas[wanted.name]
+            for tag, (case, _) in enumerate(data.cases):
+                if case == name.rpartition(".")[2] and not data.fields:
+                    return Constructor(data, tag)
+        found = CONSTRUCTORS.get(name) or self._resolve("constructors", name)
+        if found is None:
+            raise self.unbound("constructor", name, span)
+        return found
+
+    def field_owner(self, name: str, span: Span) -> term.Data:
+        found = self._resolve("fields", name)
+        if found is None:
+            raise self.unbound("field", name, span)
+        return found
+
+    def unbound(self, kind: str, name: str, span: Span) -> DplError:
+        qualifier, dot, member = name.rpartition(".")
+        if dot and qualifier and qualifier[0].isalpha():
+            if qualifier not in self.modules:
+                return self.fail("E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules))
+            known = getattr(self.modules[qualifier], kind + "s")
+            return self.fail("E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known))
+        known = {k for exports in (self.own, *self.opened) for k in getattr(exports, kind + "s")}
+        if kind == "value":
+            known |= {k for k, stack in self.locals.items() if stack}
+        if kind == "type":
+            known |= set(TYPES)
+        code = "E0202" if kind == "value" else "E0203"
+        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=suggest(name, known))
+
+    @staticmethod
+    def fail(code: str, title: str, span: Span | None, **more) -> DplError:
+        return DplError.at(code, title, span, **more)
+
+    # ---- levels and effects
+
+    @contextmanager
+    def deeper(self):
+        """Inside, unknowns belong to the next level; yields the constraints' mark."""
+        self.solver.level += 1
+        yield len(self.pending)
+        self.solver.level -= 1
+
+    @contextmanager
+    def allowing(self, effect: Effect, reason: str, span: Span):
+        outer, self.ambient = self.ambient, Ambient(effect, reason, span)
+        yield
+        self.ambient = outer
+
+    def perform(self, effect: Effect, span: Span, what: str = "") -> None:
+        try:
+            self.solver.perform(effect, self.ambient.effect)
+        except Clash as clash:
+            raise errors.effect(self, clash, span, what) from clash
+        self.drain()
+
+    # ---- expressions
+
+    def infer(self, e: tree.Expr, expected: Type | None = None) -> term.Term:
+        return RULES[type(e)](self, e, expected)
+
+    def check(self, e: tree.Expr, expected: Type, why: errors.Why | None = None) -> term.Term:
+        """`e`, which must have the type `expected`; sizes only running can confirm are checked there."""
+        return self.coerce(self.infer(e, expected), expected, why)
+
+    def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
+        if t.ty is expected:
+            return t
+        self.solver.assumed.clear()
+        self.unify(t.ty, expected, t.span, why)
+        return self.confirm(t, expected) if self.solver.assumed else t
+
+    def confirm(self, t: term.Term, expected: Type) -> term.Term:
+        """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed."""
+        from dpl.types.checks import confirm
+
+        self.solver.assumed.clear()
+        return confirm(self, t, expected)
+
+    def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
+        try:
+            self.solver.unify(actual, expected)
+        except Clash as clash:
+            raise errors.mismatch(self, clash, actual, expected, span, why) from clash
+        self.drain()
+
+    def require(self, t: Type, cls: str, span: Span) -> None:
+        try:
+            self.solver.require(t, cls)
+        except Clash as clash:
+            raise errors.mismatch(self, clash, t, t, span, None) from clash
+        self.drain()
+
+    def drain(self) -> None:
+        if self.solver.queue:
+            self.solver.drain(self.attempt)
+
+    # ---- constraints
+
+    def constrain(self, constraint: Constraint) -> None:
+        self.attempt(constraint)
+        if not constraint.done:
+            self.pending.append(constraint)
+        self.drain()
+
+    def attempt(self, constraint: Constraint, step: Callable | None = None) -> None:
+        try:
+            done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
+        except Clash as clash:
+            raise errors.relation(self, clash, constraint) from clash
+        if done or step is not None:
+            constraint.done = True
+            return
+        from dpl.types.meta import dimensions
+
+        for t in constraint.types:
+            inner = dimensions(t)[1]
+            if type(inner) is Meta and constraint not in inner.watchers:
+                inner.watchers.append(constraint)
+
+    def decide(self, constraint: Constraint) -> None:
+        """Nothing more will be learnt about it."""
+        self.attempt(constraint)
+        if not constraint.done:
+            self.attempt(constraint, constraint.default)
+        self.drain()
+
+    # ---- names as terms
+
+    def instance(self, scheme: Scheme, span: Span, size: ty.Size | None = None) -> tuple[Type, tuple]:
+        return instantiate(self.solver, scheme, self.constrain, span, size)
+
+    def use(self, name: str, span: Span, size: ty.Size | None = None) -> term.Term:
+        """A name that is no primitive, as a term."""
+        match self.lookup(name, span):
+            case Value(core, scheme, group=None):
+                t, inst = self.instance(scheme, span, size)
+                return term.Var(span, t, core, inst)
+            case Value(core, scheme, group=Group() as group):
+                return term.Var(span, scheme.ty, core, (group,))
+            case SizeName(found):
+                from dpl.types.checks import size_term
+
+                return size_term(self, found, span, name)
+            case Failed():
+                return term.Var(span, self.solver.fresh(), "failed")
+        raise AssertionError(name)
+
+    def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
+        """Bind a monomorphic local name; answers its name in core."""
+        core = self.unique(name)
+        if name != "_":
+            self.bind(name, Value(core, mono(t), span, size=size))
+        return core
+
+
+__all__ = ["Ambient", "Context", "Deferred", "Frame", "RULES", "rule", "sizes"]

@@ -1,0 +1,72 @@
+"""Effects: pure, or capturing the caller's context (`ctl`), or unknown; an order with pure at the bottom.
+
+A call's effect must be below that of its surroundings.  An unknown below another stays so: only when it turns out to
+be ctl does the other become ctl too, so that calls of pure functions leave their surroundings, and themselves, pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core.ty import PURE, Ctl, Pure, Var
+from dpl.types.meta import Effect, EffectMeta, prune_effect
+
+
+class Effects:
+    def __init__(self, same_answer: Callable) -> None:
+        self.same_answer = same_answer  # makes two answer types equal
+
+    def unify(self, a: Effect, b: Effect) -> bool:
+        a, b = prune_effect(a), prune_effect(b)
+        if a is b:
+            return True
+        if type(a) is EffectMeta:
+            return self._link(a, b)
+        if type(b) is EffectMeta:
+            return self._link(b, a)
+        match a, b:
+            case Pure(), Pure():
+                return True
+            case Ctl(r), Ctl(s):
+                self.same_answer(r, s)
+                return True
+        return a == b
+
+    def below(self, low: Effect, high: Effect) -> bool:
+        low, high = prune_effect(low), prune_effect(high)
+        if low is high or type(low) is Pure:
+            return True
+        if type(low) is not EffectMeta:
+            return self.unify(low, high)
+        if type(high) is Pure:
+            return self._link(low, PURE)
+        low.uppers.append(high)
+        if type(high) is EffectMeta:
+            high.lowers.append(low)
+        return True
+
+    def _link(self, meta: EffectMeta, effect: Effect) -> bool:
+        meta.link = effect
+        if type(effect) is EffectMeta:
+            effect.level = min(effect.level, meta.level)
+            effect.lowers += meta.lowers
+            effect.uppers += meta.uppers
+            return True
+        if type(effect) is Pure:
+            return all(self.unify(low, PURE) for low in meta.lowers)
+        return all(self.unify(high, effect) for high in meta.uppers)
+
+    def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:
+        """Before generalising over `meta`: what is below it and lives on becomes equal to it; all else below is pure."""
+        pending, meta.lowers = meta.lowers, []
+        for low in pending:
+            low = prune_effect(low)
+            if type(low) is not EffectMeta or low is meta:
+                continue
+            self.settle(low, level, kept)
+            low = prune_effect(low)
+            if type(low) is EffectMeta and low is not prune_effect(meta):
+                if low.level <= level or kept(low):
+                    self.unify(meta, low)
+                else:
+                    self._link(low, PURE)

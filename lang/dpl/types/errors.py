@@ -1,0 +1,168 @@
+"""Clashes -> messages: what did not fit, with the actual types, where each came from, and a way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpl.core import ty
+from dpl.diagnostics import DplError, Label
+from dpl.source import Span
+from dpl.types.constraints import Constraint
+from dpl.types.kinds import PHRASES
+from dpl.types.meta import Meta, dimensions, prune, prune_effect
+from dpl.types.pretty import Printer
+from dpl.types.unify import Clash
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a type is expected: `what` wants it (`the condition of if`), and the place that says so."""
+
+    what: str = ""
+    span: Span | None = None
+    note: str = ""
+
+    def labels(self) -> tuple[Label, ...]:
+        return (Label(self.span, self.note or self.what),) if self.span is not None else ()
+
+
+def printer(cx) -> Printer:
+    return Printer(cx.solver.sizes, cx.module)
+
+
+def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
+    p = printer(cx)
+    shown, wanted = p.type(actual), p.type(expected)
+    labels = why.labels() if why else ()
+    place = f"{why.what} is" if why and why.what else "this is"
+    match clash.kind:
+        case "size":
+            left, right = p.size(clash.left), p.size(clash.right)
+            return cx.fail(
+                "E0301", f"the sizes {left} and {right} differ", span, note=f"{shown}, where {wanted} is wanted",
+                labels=labels, helps=size_helps(clash.left, clash.right, wanted),
+            )  # fmt: skip
+        case "occurs":
+            return cx.fail("E0206", f"an infinite type: {shown} would have to equal {wanted}", span, labels=labels,
+                           helps=("a type that contains itself needs a declaration: type t = Roll of ...",))  # fmt: skip
+        case "class":
+            part = p.type(clash.left)
+            return cx.fail(class_code(clash.right), f"{part} is not {PHRASES[clash.right]}", span, note=f"{shown} here", labels=labels)
+        case "rigid":
+            return rigid(cx, clash, shown, wanted, span, labels)
+        case "effect":
+            return effect(cx, clash, span, "")
+        case "answer":
+            left, right = p.type(clash.left), p.type(clash.right)
+            return cx.fail(
+                "E0552", f"the answer types differ: {left} and {right}", span, labels=labels,
+                helps=("a `shift` and its `reset` must have one answer type (answer-type modification is not supported)",),
+            )  # fmt: skip
+    if type(prune(actual)) is ty.Arr and type(prune(expected)) is ty.Arr and clash.left is not prune(actual):
+        ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
+        if ranks[0] != ranks[1]:
+            return cx.fail("E0302", f"expected {wanted}, found {shown}", span,
+                           note=f"{place} of rank {ranks[0]}, not {ranks[1]}", labels=labels)  # fmt: skip
+    detail = ""
+    left, right = p.type(clash.left), p.type(clash.right)
+    if (left, right) not in ((shown, wanted), (wanted, shown)):
+        detail = f"{left} against {right}"
+    return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=detail or place + " " + shown, labels=labels,
+                   helps=conversions(actual, expected))  # fmt: skip
+
+
+def conversions(actual, expected) -> tuple[str, ...]:
+    """Two number types meet: say how to convert."""
+    a, e = prune(actual), prune(expected)
+    if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
+        numbers = (*ty.INTS, *ty.FLOATS)
+        if a.name in numbers and e.name in numbers:
+            name = {"i64": "int", "f64": "float"}.get(e.name, e.name)
+            return (f"there are no implicit conversions; write  {name} (...)",)
+    if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
+        return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
+    return ()
+
+
+def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
+    if left.terms or right.terms:
+        return (f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs",)
+    return ()
+
+
+def class_code(cls: str) -> str:
+    return {"diff": "E0402", "active": "E0403"}.get(cls, "E0204")
+
+
+def rigid(cx, clash: Clash, shown: str, wanted: str, span: Span, labels) -> DplError:
+    p = printer(cx)
+    name = next((p.type(t) for t in (clash.left, clash.right) if type(t) is Meta and t.rigid), "'a")
+    other = clash.right if type(clash.left) is Meta and clash.left.rigid else clash.left
+    return cx.fail(
+        "E0210", f"the annotation says {name}, any type, but it must be {p.type(other)} here", span,
+        note=f"{shown}, where {wanted} is wanted", labels=labels, helps=("write the actual type in the annotation, or leave it out",),
+    )  # fmt: skip
+
+
+def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
+    """A call that captures its context, where that is not allowed."""
+    if clash.kind == "answer":
+        return mismatch(cx, clash, clash.left, clash.right, span, None)
+    effects = [prune_effect(e) for e in (clash.left, clash.right)]
+    ctl = next((e for e in effects if type(e) is ty.Ctl), None)
+    answer = f" (its answer type is {printer(cx).type(ctl.answer)})" if ctl is not None else ""
+    who = f"`{what}`" if what else "this"
+    match cx.ambient.reason:
+        case "bulk":
+            return cx.fail("E0551", f"{who} captures its context by `shift`, which a comprehension cannot allow", span,
+                           labels=(Label(cx.ambient.span, "its elements may be computed in parallel"),),
+                           helps=("use `List.map`, `fold` or `loop`, which run in order",))  # fmt: skip
+        case "top":
+            return cx.fail("E0550", f"{who} uses `shift` with no `reset` around it{answer}", span,
+                           helps=("put the part that is to be captured in  reset (...)",))  # fmt: skip
+    return cx.fail(
+        "E0551", "a function that captures its context by `shift` stands where a pure one is wanted", span,
+        note="the differentiated function, and those given to `map` and `reduce`, must not capture their context",
+        helps=("put a `reset` inside the function, or use `List.map`, `fold` or `loop`, which take any function",),
+    )  # fmt: skip
+
+
+def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
+    """The message of a constraint that cannot hold."""
+    p = printer(cx)
+    span, types = constraint.span, constraint.types
+    match constraint.name, clash.kind:
+        case "matmul", ("inner" | "product" | "dot") as kind:
+            return product(cx, p, kind, clash, types, span)
+        case _, "class":
+            return cx.fail(class_code(clash.right), f"{p.type(clash.left)} is not {PHRASES[clash.right]}", span)
+        case ("lift" | "fits"), ("size" | "rank"):
+            a, b = p.type(types[0]), p.type(types[1])
+            if clash.kind == "size":
+                a_size, b_size = p.size(clash.left), p.size(clash.right)
+                return cx.fail("E0301", f"the sizes of {a} and {b} do not match: {a_size} and {b_size}", span,
+                               helps=size_helps(clash.left, clash.right, b))  # fmt: skip
+            return cx.fail("E0302", f"{a} has more dimensions than {b}, whose shape was fixed before", span,
+                           helps=("annotate the operands to say which has the higher rank",))  # fmt: skip
+        case name, "ambiguous":
+            words = {"matmul": "the ranks of this product", "append": "what is appended here"}
+            return cx.fail("E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",))
+        case _, ("size" | "occurs" | "rigid" | "effect" | "answer"):
+            return mismatch(cx, clash, types[0], types[1], span, None)
+    a, b = p.type(types[0]), p.type(types[1])
+    title = f"`++` appends two strings, lists or arrays, not {a} and {b}" if constraint.name == "append" else (
+        f"{a} and {b} do not go together"
+    )
+    detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
+    return cx.fail("E0201", title, span, note=detail, helps=conversions(clash.left, clash.right) if clash.kind == "type" else ())
+
+
+def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span) -> DplError:
+    a, b = p.type(types[0]), p.type(types[1])
+    if kind == "inner":
+        inner = [p.size(s) for s in clash.right]
+        return cx.fail("E0303", f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ", span,
+                       note="this product needs  [.., k] @ [k, ..]", helps=size_helps(*clash.right, b))  # fmt: skip
+    if kind == "dot":
+        return cx.fail("E0302", f"`@` multiplies matrices; {a} and {b} are two vectors", span, helps=("use  dot a b",))
+    return cx.fail("E0302", f"`@` multiplies matrices and vectors, not {a} and {b}", span, helps=("use  *  elementwise",))

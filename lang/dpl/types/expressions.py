@@ -1,0 +1,323 @@
+"""Expressions -> core: everything but bindings, applications and arrays.
+
+    e1; e2           ->   let _ = e1 in e2
+    a && b           ->   if a then b else false
+    $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpl.core import term, ty
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.annotations import resolve
+from dpl.types.apply import Arg, apply, find_primitive, primitive
+from dpl.types.constraints import Pow
+from dpl.types.context import Context, Deferred, rule
+from dpl.types.env import CONSTRUCTORS
+from dpl.types.errors import Why, printer
+from dpl.types.literals import literal_type
+from dpl.types.meta import PURE, EffectMeta, Meta, Type, prune
+from dpl.types.patterns import bind_pattern, field_types, record_of
+from dpl.types.scheme import rebuild
+
+
+@rule(tree.Lit)
+def literal(cx: Context, e: tree.Lit, expected) -> term.Term:
+    return term.Lit(e.span, literal_type(cx, e.value, e.suffix), e.value)
+
+
+@rule(tree.Interp)
+def interpolation(cx: Context, e: tree.Interp, expected) -> term.Term:
+    parts: list[term.Term] = []
+    for part in e.parts:
+        if isinstance(part, str):
+            parts.append(term.Lit(e.span, ty.STRING, part))
+        else:
+            value = cx.infer(part[0])
+            spec = (term.Lit(e.span, ty.STRING, part[1]),) if part[1] else ()
+            parts.append(term.Prim(part[0].span, ty.STRING, "format" if spec else "show", (*spec, value)))
+    whole = parts[0] if parts else term.Lit(e.span, ty.STRING, "")
+    for part in parts[1:]:
+        whole = term.Prim(e.span, ty.STRING, "append", (whole, part))
+    return whole
+
+
+@rule(tree.Tuple)
+def tuple_(cx: Context, e: tree.Tuple, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    hints = wanted.items if type(wanted) is ty.Tup and len(wanted.items) == len(e.items) else [None] * len(e.items)
+    items = tuple(cx.infer(i, hint) for i, hint in zip(e.items, hints))
+    return term.Tuple(e.span, ty.Tup(tuple(i.ty for i in items)), items)
+
+
+@rule(tree.ListLit)
+def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    if not e.items and type(wanted) is ty.Arr:
+        return term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ())
+    elem = wanted.args[0] if type(wanted) is ty.Con and wanted.name == "list" else cx.solver.fresh()
+    t = ty.list_of(elem)
+    items = elements(cx, e.items, elem, "list")
+    result: term.Term = term.Con(e.span, t, "[]", 0, None)
+    for item in reversed(items):
+        result = cons_cell(e.span, t, item, result)
+    return result
+
+
+def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
+    """The items of a list or an array, all of one type."""
+    first = items[0].span if items else None
+    why = Why(f"an element of this {kind}", first, "the first element")
+    return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
+
+
+def cons_cell(span: Span, t: Type, head: term.Term, tail: term.Term) -> term.Term:
+    pair = term.Tuple(span, ty.Tup((head.ty, t)), (head, tail))
+    return term.Con(span, t, "::", CONSTRUCTORS["::"].tag, pair)
+
+
+@rule(tree.Cons)
+def cons(cx: Context, e: tree.Cons, expected) -> term.Term:
+    head = cx.infer(e.head)
+    t = ty.list_of(head.ty)
+    tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front"))
+    return cons_cell(e.span, t, head, tail)
+
+
+# ---- operators
+
+
+@rule(tree.Binary)
+def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
+    found = find_primitive(cx, e.op)
+    if found is None:
+        return apply(cx, tree.Var(e.op_span, e.op), [Arg(e.left, e.left.span), Arg(e.right, e.span)], expected)
+    if found.row.name == "pow":
+        return power(cx, e)
+    if "lift" in found.row.type or found.row.name in ("append", "matmul"):
+        left, right = cx.infer(e.left, expected if e.op == "++" else None), cx.infer(e.right, expected if e.op == "++" else None)
+        t, _ = cx.instance(found.scheme, e.span)
+        cx.solver.unify(t.arg, left.ty)
+        cx.solver.unify(t.result.arg, right.ty)
+        cx.drain()
+        return term.Prim(e.span, t.result.result, found.row.name, (left, right))
+    if found.row.type.startswith("'a -> 'a -> bool"):
+        left = cx.infer(e.left)
+        right = cx.check(e.right, left.ty, Why(f"the right side of `{e.op}`", e.left.span, "its left side"))
+        cx.require(left.ty, "data", e.span)
+        return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
+    return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
+
+
+def power(cx: Context, e: tree.Binary) -> term.Term:
+    """`a ** b`; an integer literal as exponent is an int."""
+    base, exponent = cx.infer(e.left), cx.infer(e.right)
+    if is_integer_literal(e.right):
+        cx.solver.unify(exponent.ty, ty.I64)
+    cx.require(base.ty, "num", e.left.span)
+    result = cx.solver.fresh("num")
+    cx.constrain(Pow((base.ty, exponent.ty, result), e.span))
+    return term.Prim(e.span, result, "pow", (base, exponent))
+
+
+def is_integer_literal(e: tree.Expr) -> bool:
+    match e:
+        case tree.Lit(_, int() as value, ""):
+            return not isinstance(value, bool)
+        case tree.Unary(_, "-", arg):
+            return is_integer_literal(arg)
+    return False
+
+
+@rule(tree.Unary)
+def unary(cx: Context, e: tree.Unary, expected) -> term.Term:
+    if e.op == "-":
+        arg = cx.infer(e.arg, expected)
+        cx.require(arg.ty, "num", e.span)
+        return term.Prim(e.span, arg.ty, "neg", (arg,))
+    return apply(cx, tree.Var(e.span, e.op), [Arg(e.arg, e.span)], expected)
+
+
+@rule(tree.Assign)
+def assign(cx: Context, e: tree.Assign, expected) -> term.Term:
+    return apply(cx, tree.Var(e.span, ":="), [Arg(e.ref, e.span), Arg(e.value, e.span)], expected)
+
+
+@rule(tree.Logic)
+def logic(cx: Context, e: tree.Logic, expected) -> term.Term:
+    left, right = (cx.check(side, ty.BOOL, Why(f"an operand of `{e.op}`")) for side in (e.left, e.right))
+    if e.op == "&&":
+        return term.If(e.span, ty.BOOL, left, right, term.Lit(e.span, ty.BOOL, False))
+    return term.If(e.span, ty.BOOL, left, term.Lit(e.span, ty.BOOL, True), right)
+
+
+# ---- choice
+
+
+@rule(tree.If)
+def conditional(cx: Context, e: tree.If, expected) -> term.Term:
+    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`"))
+    if e.else_ is None:
+        then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`"))
+        return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
+    then = cx.infer(e.then, expected)
+    result = then.ty
+    other = cx.check(e.else_, result, Why("the `else` branch", e.then.span, "the `then` branch"))
+    return term.If(e.span, result, cond, then, other)
+
+
+@rule(tree.Match)
+def match_(cx: Context, e: tree.Match, expected) -> term.Term:
+    scrutinee = cx.infer(e.scrutinee)
+    result: Type | None = None
+    arms: list[term.Arm] = []
+    for arm in e.arms:
+        with cx.scope():
+            pattern = bind_pattern(cx, arm.pattern, scrutinee.ty)
+            guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
+            if result is None:
+                body = cx.infer(arm.body, expected)
+                result = body.ty
+            else:
+                body = cx.check(arm.body, result, Why("this case", e.arms[0].body.span, "the first case"))
+        arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
+    assert result is not None
+    return term.Match(e.span, result, scrutinee, tuple(arms))
+
+
+# ---- records
+
+
+@rule(tree.Record)
+def record(cx: Context, e: tree.Record, expected) -> term.Term:
+    data = record_of(cx, [name for name, _ in e.fields], expected, e.span)
+    given = {name.rpartition(".")[2]: value for name, value in e.fields}
+    if len(given) < len(e.fields):
+        raise cx.fail("E0203", "a field is given twice", e.span)
+    missing = [f for f in data.fields if f not in given]
+    if missing:
+        raise cx.fail("E0203", f"the field `{missing[0]}` is missing", e.span, helps=(f"the fields are  {', '.join(data.fields)}",))
+    env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    t = ty.Con(data.name, tuple(env.values()))
+    known = prune(expected) if expected is not None else None
+    if type(known) is ty.Con and known.name == data.name:
+        cx.unify(t, known, e.span)
+    types = dict(zip(data.fields, field_types(cx, data, env)))
+    values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
+    return in_order(cx, data, t, types, values, e.span)
+
+
+def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
+    """The record of `values`, which are computed as written even if the declaration has another order."""
+    bound: list[tuple[str, term.Term]] = []
+    if list(values) != list(data.fields):
+        for f, value in values.items():
+            if not isinstance(value, term.Var | term.Lit | term.Lam):
+                name = cx.unique(f)
+                bound.append((name, value))
+                values[f] = term.Var(value.span, types[f], name)
+    result: term.Term = make_record(data, t, [values[f] for f in data.fields], span)
+    for name, value in reversed(bound):
+        result = term.Let(span, t, name, (), value, result)
+    return result
+
+
+def make_record(data: term.Data, t: Type, values: list[term.Term], span: Span) -> term.Term:
+    content = values[0] if len(values) == 1 else term.Tuple(span, ty.Tup(tuple(v.ty for v in values)), tuple(values))
+    return term.Con(span, t, data.cases[0][0], 0, content)
+
+
+@rule(tree.RecordWith)
+def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
+    old = cx.infer(e.record, expected)
+    data = record_of(cx, [name for name, _ in e.fields], old.ty, e.span)
+    before = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    cx.unify(old.ty, ty.Con(data.name, tuple(before.values())), e.record.span, Why("the record before `with`"))
+    types = dict(zip(data.fields, field_types(cx, data, before)))
+    given = {name.rpartition(".")[2]: value for name, value in e.fields}
+    name = cx.unique("record")
+    variable = term.Var(e.record.span, old.ty, name)
+    values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
+    for index, f in enumerate(data.fields):
+        values.setdefault(f, term.Field(e.span, types[f], variable, index))
+    new = in_order(cx, data, old.ty, types, values, e.span)
+    return term.Let(e.span, new.ty, name, (), old, new)
+
+
+@rule(tree.Field)
+def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
+    value = cx.infer(e.record)
+    known = prune(value.ty)
+    if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
+        raise cx.fail("E0203", f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`", e.span)
+    data = record_of(cx, [e.name], value.ty, e.span)
+    env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
+    index = data.fields.index(e.name.rpartition(".")[2])
+    return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+
+
+def is_record(cx: Context, t: ty.Con) -> bool:
+    return t.name in cx.datas and bool(cx.datas[t.name].fields)
+
+
+# ---- annotations
+
+
+@rule(tree.Annot)
+def annotation(cx: Context, e: tree.Annot, expected) -> term.Term:
+    wanted = resolve(cx, e.type, flexible=True)
+    return retyped(cx.check(e.expr, wanted, Why("this", e.type.span, "as annotated")), wanted)
+
+
+def retyped(t: term.Term, wanted: Type) -> term.Term:
+    """The same term under an equal type, which knows more about sizes."""
+    return replace(t, ty=wanted) if isinstance(t, Deferred) else t
+
+
+@rule(tree.Coerce)
+def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
+    """`(e :> t)`: the sizes of `t` are claimed, and checked when it runs."""
+    wanted = resolve(cx, e.type, flexible=True)
+    value = cx.infer(e.expr)
+    cx.unify(open_sizes(cx, value.ty), wanted, e.span, Why("this", e.type.span, "as claimed"))
+    checked = cx.confirm(value, wanted)
+    return retyped(checked, wanted)
+
+
+def open_sizes(cx: Context, t: Type) -> Type:
+    """`t` with an unknown in place of each size."""
+    t = prune(t)
+    if type(t) is ty.Arr:
+        return ty.Arr(open_sizes(cx, t.elem), cx.solver.size())
+    if type(t) is Meta:
+        return t
+    return rebuild(t, lambda part: cx.solver.size() if type(part) is ty.Size else open_sizes(cx, part) if not effect(part) else part)
+
+
+def effect(part) -> bool:
+    return isinstance(part, EffectMeta | ty.Pure | ty.Ctl) or (isinstance(part, ty.Var) and part.sort == "effect")
+
+
+# ---- control
+
+
+@rule(tree.Reset)
+def reset(cx: Context, e: tree.Reset, expected) -> term.Term:
+    answer = cx.solver.fresh()
+    with cx.allowing(ty.Ctl(answer), "reset", e.span):
+        body = cx.check(e.body, answer, Why("the body of `reset`"))
+    return term.Reset(e.span, answer, body)
+
+
+@rule(tree.Shift)
+def shift(cx: Context, e: tree.Shift, expected) -> term.Term:
+    answer, hole = cx.solver.fresh(), cx.solver.fresh()
+    cx.perform(ty.Ctl(answer), e.span)
+    with cx.scope():
+        name = cx.local(e.name, ty.Fn(hole, PURE, answer), e.span)
+        body = cx.check(e.body, answer, Why("the body of `shift`: the answer type"))
+    return term.Shift(e.span, hole, name, body)

@@ -1,0 +1,139 @@
+"""The standard library: checked once, kept on disk; its interface is loaded at once, its bodies when they are wanted."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import dpl
+from dpl import resources
+from dpl.core import term
+from dpl.diagnostics import DplError, Warnings
+from dpl.syntax.load import load_standard, standard_modules
+from dpl.types.env import Exports
+from dpl.types.primitives import primitives
+
+FIRST = "Prelude"
+
+
+class Lazy(MutableMapping):
+    """Named things, each kept as bytes until it is wanted."""
+
+    def __init__(self, packed: dict[str, bytes]) -> None:
+        self.packed = packed
+        self.ready: dict = {}
+
+    def __getitem__(self, name: str):
+        if name not in self.ready:
+            self.ready[name] = pickle.loads(self.packed[name])
+        return self.ready[name]
+
+    def get(self, name: str, default=None):
+        return self[name] if name in self.packed or name in self.ready else default
+
+    def __setitem__(self, name: str, value) -> None:
+        self.ready[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self.packed.pop(name, None)
+        self.ready.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.packed or name in self.ready
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.packed.keys() | self.ready.keys())
+
+    def __len__(self) -> int:
+        return len(self.packed.keys() | self.ready.keys())
+
+    def __reduce__(self) -> tuple:
+        return Lazy, (self.packed | {name: pickle.dumps(value, 5) for name, value in self.ready.items()},)
+
+
+@dataclass(slots=True)
+class Library:
+    """Modules by name, definitions by their names in core, declared types; `loud` names must not be generalised over."""
+
+    modules: dict[str, Exports]
+    definitions: Mapping[str, term.Def]
+    datas: dict[str, term.Data]
+    loud: set[str]
+    primitives: Exports = field(default_factory=Exports)
+
+
+@cache
+def library() -> Library:
+    """The library from the cache, or checked now and put there."""
+    path = resources.cache_dir() / f"stdlib-{_key()}.bin"
+    try:
+        found = pickle.loads(path.read_bytes())
+        if isinstance(found, Library):
+            return found
+    except Exception:  # no cache, or one that something damaged: only time is lost
+        pass
+    made = check_library()
+    packed = pickle.dumps(made, 5)
+    resources.write_cache(path, packed)
+    return pickle.loads(packed)
+
+
+def _key() -> str:
+    """Changes whenever the library or the code that checks it does."""
+    digest = hashlib.blake2b(digest_size=12)
+    root = Path(dpl.__file__).parent
+    files = [*standard_modules().values(), *resources.grammar().glob("*"), *sorted(root.glob("*/*.py")), *sorted(root.glob("*.py"))]
+    for path in files:
+        if path.is_file() and path.parent.name != "eval":
+            status = path.stat()
+            digest.update(f"{path}:{status.st_mtime_ns}:{status.st_size};".encode())
+    return digest.hexdigest()
+
+
+def check_library() -> Library:
+    """Check every module of the standard library, each before those that mention it."""
+    from dpl.types.check import check_module
+
+    base = Exports(values=dict(primitives(public=True)))
+    found = Library({"Prim": Exports(values=dict(primitives(public=False)))}, {}, {}, set(), base)
+    definitions: dict[str, term.Def] = {}
+    problems = []
+    for module in in_order():
+        items, exports, failures = check_module(
+            module.name, module.tree, dict(found.modules), found.datas, found.loud, Warnings(), base
+        )
+        problems += failures
+        found.modules[module.name] = exports
+        definitions.update((item.name, item) for item in items if isinstance(item, term.Def))
+    if problems:
+        raise DplError(*problems)
+    del found.modules["Prim"]
+    for exports in found.modules.values():
+        exports.values = Lazy({n: pickle.dumps(v, 5) for n, v in exports.public().values.items()})
+    base.values = Lazy({n: pickle.dumps(v, 5) for n, v in base.values.items()})
+    found.definitions = Lazy({n: pickle.dumps(d, 5) for n, d in definitions.items()})
+    return found
+
+
+def in_order():
+    """The modules, the Prelude first, then each after those that its text mentions."""
+    names = standard_modules()
+    loaded = {name: load_standard(name) for name in names}
+    done: dict[str, object] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in done or name in path:
+            return
+        needs = [FIRST] if name != FIRST and FIRST in names else []
+        needs += [other for other in names if other != name and f"{other}." in loaded[name].source.text and name != FIRST]
+        for other in needs:
+            visit(other, (*path, name))
+        done[name] = loaded[name]
+
+    for name in names:
+        visit(name, ())
+    return list(done.values())

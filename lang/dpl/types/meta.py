@@ -1,0 +1,78 @@
+"""The unknowns of inference: type and effect variables that unification fills in.
+
+They stand among the types of `core.ty`; whoever looks at a type prunes it first.  Unknown sizes are names in the
+polynomials of `core.ty.Size`: `!3` is to be found out, `?3` is known only when the program runs, `n` is fixed.
+"""
+
+from __future__ import annotations
+
+from dpl.core import ty
+
+PURE = ty.PURE
+
+
+class Meta:
+    """An unknown type.  `rigid` names a variable of an annotation: it equals only itself, but gathers `classes`.
+
+    `watchers` are the constraints to look at again when more is known about it."""
+
+    __slots__ = ("level", "link", "classes", "watchers", "rigid")
+
+    def __init__(self, level: int, classes: frozenset[str] = frozenset(), rigid: str = "") -> None:
+        self.level = level
+        self.link: Type | None = None
+        self.classes = classes
+        self.watchers: list = []
+        self.rigid = rigid
+
+
+class EffectMeta:
+    """An unknown effect; `lowers <= self <= uppers`, where pure is below everything."""
+
+    __slots__ = ("level", "link", "lowers", "uppers")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.link: Effect | None = None
+        self.lowers: list[Effect] = []
+        self.uppers: list[Effect] = []
+
+
+Type = ty.Ty | Meta
+Effect = ty.Effect | EffectMeta
+
+
+def prune(t):
+    """What is known of a type at its head."""
+    while type(t) is Meta and t.link is not None:
+        t = t.link
+    return t
+
+
+def prune_effect(effect):
+    while type(effect) is EffectMeta and effect.link is not None:
+        effect = effect.link
+    return effect
+
+
+def dimensions(t) -> tuple[list[ty.Size], Type]:
+    """The sizes of nested arrays, outermost first, and what is inside."""
+    sizes = []
+    t = prune(t)
+    while type(t) is ty.Arr:
+        sizes.append(t.size)
+        t = prune(t.elem)
+    return sizes, t
+
+
+def array(sizes, inner) -> Type:
+    """The inverse of `dimensions`."""
+    for size in reversed(sizes):
+        inner = ty.Arr(inner, size)
+    return inner
+
+
+def is_scalar(t) -> bool:
+    """Whether it is known to be no array: a scalar, or an unknown that can only be one."""
+    t = prune(t)
+    return (type(t) is ty.Con and not t.args) or (type(t) is Meta and "scalar" in t.classes)

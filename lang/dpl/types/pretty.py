@@ -1,0 +1,141 @@
+"""Types -> text, in the language's notation.
+
+    Fn(Arr(f64, n), pure, f64)   ->   float[n] -> float
+"""
+
+from __future__ import annotations
+
+from dpl.core import ty
+from dpl.types.constraints import Constraint, Elem
+from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
+from dpl.types.scheme import Scheme
+
+NAMES = {"i64": "int", "f64": "float"}
+CLASS_ORDER = ("num", "real", "integer", "scalar", "data", "content", "diff", "active")
+FUN, PRODUCT, ATOM = range(3)
+
+
+class Printer:
+    """Gives variables and unknowns names as they appear; one printer for everything that a message shows."""
+
+    def __init__(self, sizes=None, home: str = "") -> None:
+        self.sizes = sizes
+        self.home = home
+        self.names: dict = {}
+        self.size_names: dict[str, str] = {}
+        self.effects: dict = {}
+
+    def variable(self, key, wish: str = "") -> str:
+        if key not in self.names:
+            used = set(self.names.values())
+            letters = [wish] if wish else [chr(c) for c in range(ord("a"), ord("z") + 1)]
+            stem = letters[0]
+            free = [x for x in letters if x not in used] or [f"{stem}{i}" for i in range(1, 1000) if f"{stem}{i}" not in used]
+            self.names[key] = free[0]
+        return "'" + self.names[key]
+
+    def type(self, t, level: int = FUN) -> str:
+        t = prune(t)
+        match t:
+            case Meta():
+                return self.variable(t, t.rigid)
+            case ty.Var(name):
+                return self.variable(name)
+            case ty.Con(name, args):
+                return self.applied(name, args)
+            case ty.Tup(()):
+                return "unit"
+            case ty.Tup(items):
+                return parens(" * ".join(self.type(i, ATOM) for i in items), level > PRODUCT - 1 and level != FUN)
+            case ty.Arr():
+                dims = []
+                while type(t) is ty.Arr:
+                    dims.append(self.size(t.size))
+                    t = prune(t.elem)
+                return f"{self.type(t, ATOM)}[{', '.join(dims)}]"
+            case ty.Fn(arg, eff, result):
+                return parens(f"{self.type(arg, PRODUCT)} {self.arrow(eff)} {self.type(result, FUN)}", level > FUN)
+        raise AssertionError(t)
+
+    def applied(self, name: str, args) -> str:
+        shown = NAMES.get(name, self.data_name(name))
+        texts = [self.size(a) if type(a) is ty.Size else self.type(a, ATOM) for a in args]
+        if len(texts) > 1:
+            return f"({', '.join(texts)}) {shown}"
+        if texts and " " in texts[0] and type(args[0]) is ty.Size:
+            return f"({texts[0]}) {shown}"
+        return f"{texts[0]} {shown}" if texts else shown
+
+    def data_name(self, name: str) -> str:
+        module, _, member = name.partition("#")[0].rpartition(".")
+        return member if module in ("", "Prelude", "main", self.home) else f"{module}.{member}"
+
+    def arrow(self, eff) -> str:
+        eff = prune_effect(eff)
+        return f"-{{ctl {self.type(eff.answer)}}}->" if type(eff) is ty.Ctl else "->"
+
+    def size(self, size: ty.Size) -> str:
+        size = self.sizes.norm(size) if self.sizes else size
+        parts = []
+        for names, factor in size.terms:
+            product = " * ".join(self.size_name(n) for n in names)
+            text = product if abs(factor) == 1 else f"{abs(factor)} * {product}"
+            parts.append(("- " if factor < 0 else "+ ") + text)
+        if size.const or not parts:
+            parts.append(("- " if size.const < 0 else "+ ") + str(abs(size.const)))
+        text = " ".join(parts)
+        return text[2:] if text.startswith("+ ") else "-" + text[2:]
+
+    def size_name(self, name: str) -> str:
+        if name[0] == "?":
+            return "?"
+        if name[0] != "!":
+            return self.size_names.setdefault(name, name)
+        if name not in self.size_names:
+            used = set(self.size_names.values())
+            self.size_names[name] = next((x for x in "nmkpq" if x not in used), f"n{len(used)}")
+        return self.size_names[name]
+
+    def scheme(self, scheme: Scheme) -> str:
+        text = self.type(scheme.ty)
+        said = [self.constraint(c) for c in scheme.constraints]
+        for name, classes in scheme.classes.items():
+            if name in self.names:
+                shown = [c for c in CLASS_ORDER if c in classes and not (c == "num" and {"real", "integer"} & classes)]
+                shown = [c for c in shown if not (c == "data" and {"num", "real"} & classes)]
+                said += [f"'{self.names[name]} : {c}" for c in shown]
+        said = list(dict.fromkeys(s for s in said if s))
+        return f"{text} with {', '.join(said)}" if said else text
+
+    def constraint(self, c: Constraint) -> str:
+        if type(c) is Elem and type(prune(c.types[1])) is ty.Var and prune(c.types[1]).name not in self.names:
+            return ""
+        texts = [self.type(t) for t in c.types]
+        match c.name:
+            case "fits":
+                return f"{texts[0]} fits {texts[1]}"
+            case "elem":
+                return f"{texts[0]} : {texts[1]} or array of it"
+            case "matmul":
+                return f"{texts[0]} @ {texts[1]} = {texts[2]}"
+            case "append":
+                return f"{texts[0]} ++ {texts[1]} = {texts[2]}"
+        return f"{c.name} {' '.join(texts)}"
+
+
+def parens(text: str, needed: bool) -> str:
+    return f"({text})" if needed else text
+
+
+def show(t, sizes=None) -> str:
+    """One type as text."""
+    return Printer(sizes).type(t)
+
+
+def show_scheme(what, home: str = "") -> str:
+    """The type of a scheme or of a core definition as text."""
+    scheme = what if isinstance(what, Scheme) else Scheme(what.params, what.ty)
+    return Printer(home=home).scheme(scheme)
+
+
+__all__ = ["EffectMeta", "Printer", "show", "show_scheme"]

@@ -1,0 +1,228 @@
+"""Schemes: the types of generalised names, their instances, and how they come about.
+
+    !1 -> !2[!3] at the end of a definition   ->   forall 'a 'b n. 'a -> 'b[n]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dpl.core import ty
+from dpl.source import Span
+from dpl.types.constraints import Constraint
+from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.sizes import name as size_name
+from dpl.types.sizes import names as size_names
+from dpl.types.unify import Clash, Solver, children
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related; each use
+    makes new unknown sizes of `unknowns`."""
+
+    params: tuple[ty.Var, ...]
+    ty: Type
+    classes: dict[str, frozenset[str]] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
+    unknowns: tuple[str, ...] = ()
+
+
+def mono(t: Type) -> Scheme:
+    return Scheme((), t)
+
+
+def instantiate(
+    s: Solver, scheme: Scheme, emit: Callable[[Constraint], None], span: Span, size: ty.Size | None = None
+) -> tuple[Type, tuple]:
+    """A fresh instance of a scheme and what its parameters became; `size` is what its first unknown size is, if known."""
+    if not scheme.params and not scheme.unknowns:
+        return scheme.ty, ()
+    env: dict = {}
+    for p in scheme.params:
+        env[p.name] = (
+            s.size() if p.sort == "size" else s.effect() if p.sort == "effect" else s.fresh(*scheme.classes.get(p.name, ()))
+        )
+    for unknown in scheme.unknowns:
+        env[unknown] = size if size is not None else s.unknown_size()
+        size = None
+    memo: dict = {}
+    t = replace(scheme.ty, env, memo)
+    for constraint in scheme.constraints:
+        emit(constraint.mapped(lambda part: replace(part, env, memo), span))
+    return t, tuple(env[p.name] for p in scheme.params)
+
+
+def replace(t, env: dict, memo: dict):
+    """`t` with quantified variables replaced by what `env` says; sharing in `t` is kept."""
+    kind = type(t)
+    if kind is Meta:
+        t = prune(t)
+        kind = type(t)
+        if kind is Meta:
+            return t
+    elif kind is EffectMeta:
+        t = prune_effect(t)
+        kind = type(t)
+        if kind is EffectMeta:
+            return t
+    if kind is ty.Var:
+        return env.get(t.name, t)
+    if kind is ty.Size:
+        return ty.substitute(t, env) if t.terms else t
+    found = memo.get(id(t))
+    if found is None:
+        memo[id(t)] = found = (rebuild(t, lambda part: replace(part, env, memo)), t)  # t is kept, and so its id
+    return found[0]
+
+
+def rebuild(t, change: Callable):
+    """One level of a type, with its parts changed; itself if they do not change."""
+    parts = children(t)
+    if not parts:
+        return t
+    new = tuple(change(part) for part in parts)
+    if all(a is b for a, b in zip(parts, new)):
+        return t
+    match t:
+        case ty.Con(n, _):
+            return ty.Con(n, new)
+        case ty.Tup(_):
+            return ty.Tup(new)
+        case ty.Arr():
+            return ty.Arr(*new)
+        case ty.Fn():
+            return ty.Fn(*new)
+    return ty.Ctl(*new)
+
+
+# ---- generalisation -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Free:
+    """What is unknown in some types, in order of appearance."""
+
+    metas: list[Meta] = field(default_factory=list)
+    effects: list[EffectMeta] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)
+    bare: list[Meta] = field(default_factory=list)  # those that appear outside of functions
+
+
+def free(s: Solver, types, level: int) -> Free:
+    """The unknowns in `types` that belong to deeper levels than `level`."""
+    found, seen = Free(), set()
+
+    def visit(t, inside: bool) -> None:
+        t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+        if type(t) is ty.Size:
+            for n in sorted(size_names(s.sizes.norm(t))):
+                if s.sizes.levels.get(n, -1) > level and n not in found.sizes:
+                    found.sizes.append(n)
+        elif type(t) is EffectMeta:
+            if t.level > level and t not in found.effects:
+                found.effects.append(t)
+        elif type(t) is Meta:
+            if t.level > level:
+                if t not in found.metas:
+                    found.metas.append(t)
+                if not inside and t not in found.bare:
+                    found.bare.append(t)
+        elif (id(t), inside) not in seen:
+            seen.add((id(t), inside))
+            for part in children(t):
+                visit(part, inside or type(t) is ty.Fn)
+
+    for t in types:
+        visit(t, False)
+    return found
+
+
+def generalise(s: Solver, types: list[Type], pending: list[Constraint], taken: set[str]) -> tuple[list[Scheme], list]:
+    """Schemes of the group's `types`, now that inference is back at the outer level; and the constraints left over.
+
+    The unknowns become variables by linking, so that terms that mention them follow."""
+    level = s.level
+    found = free(s, types, level)
+    kept = _related(s, found, pending, level)
+    for effect in found.effects:
+        s.effects.settle(effect, level, lambda low: low in found.effects)
+    params: list[ty.Var] = []
+    classes: dict[str, frozenset[str]] = {}
+    for meta in found.metas:
+        var = ty.Var(_pick(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
+        if meta.classes:
+            classes[var.name] = meta.classes
+        meta.link = var
+        params.append(var)
+    for effect in found.effects:
+        if prune_effect(effect) is effect:
+            effect.link = ty.Var(_pick("", ("e",), taken), "effect")
+            params.append(effect.link)
+    for unknown in found.sizes:
+        if unknown[0] == "!":
+            var = ty.Var(_pick("", "nmkpqijl", taken), "size")
+            s.sizes.links[unknown] = size_name(var.name)
+            params.append(var)
+        elif unknown[0] != "?":
+            params.append(ty.Var(unknown, "size"))
+    memo: dict = {}
+    final = [closed(s, t, memo) for t in types]
+    constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in kept)
+    for c in kept:
+        c.done = True
+    unknowns = tuple(n for n in found.sizes if n[0] == "?")
+    schemes = [
+        Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else ()) for t in final
+    ]
+    return schemes, [c for c in pending if not c.done]
+
+
+def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> list[Constraint]:
+    """The constraints on what is generalised; what else they mention is generalised too."""
+    kept: list[Constraint] = []
+    grown = True
+    while grown:
+        grown = False
+        for c in pending:
+            if c.done or c in kept:
+                continue
+            inner = free(s, c.types, level)
+            if any(m in found.metas for m in inner.metas):
+                kept.append(c)
+                found.metas += [m for m in inner.metas if m not in found.metas]
+                found.sizes += [n for n in inner.sizes if n not in found.sizes]
+                found.effects += [e for e in inner.effects if e not in found.effects]
+                grown = True
+    return kept
+
+
+def _pick(wish: str, letters, taken: set[str]) -> str:
+    """A name that is not taken yet."""
+    candidates = ([wish] if wish else []) + list(letters if not wish else ())
+    for name in candidates:
+        if name not in taken:
+            taken.add(name)
+            return name
+    stem, number = candidates[0], 1
+    while f"{stem}{number}" in taken:
+        number += 1
+    taken.add(f"{stem}{number}")
+    return f"{stem}{number}"
+
+
+def closed(s: Solver, t, memo: dict):
+    """`t` with everything put in that is known."""
+    t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+    if type(t) is ty.Size:
+        return s.sizes.norm(t)
+    if type(t) in (Meta, EffectMeta, ty.Var):
+        return t
+    found = memo.get(id(t))
+    if found is None:
+        memo[id(t)] = found = (rebuild(t, lambda part: closed(s, part, memo)), t)
+    return found[0]
+
+
+__all__ = ["Clash", "Scheme", "closed", "free", "generalise", "instantiate", "mono", "rebuild", "replace"]

@@ -1,0 +1,121 @@
+"""Sizes: polynomials in normal form, and the equations that determine the unknown ones.
+
+    n + 2 = !3 + 1   ->   !3 := n + 1
+    ?1 = 4           ->   assumed: to be checked when the program runs
+    n = n + n        ->   refuted
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from dpl.core.ty import Size, as_terms, from_terms, multiply, substitute
+
+ONE = Size(1)
+
+
+def name(text: str) -> Size:
+    return Size(0, (((text,), 1),))
+
+
+def add(a: Size, b: Size, factor: int = 1) -> Size:
+    total = as_terms(a)
+    for key, value in as_terms(b).items():
+        total[key] = total.get(key, 0) + factor * value
+    return from_terms(total)
+
+
+def sub(a: Size, b: Size) -> Size:
+    return add(a, b, -1)
+
+
+def mul(a: Size, b: Size) -> Size:
+    return from_terms(multiply(as_terms(a), as_terms(b)))
+
+
+def names(size: Size) -> set[str]:
+    return {n for key, _ in size.terms for n in key}
+
+
+class Verdict(Enum):
+    EQUAL = 1
+    ASSUMED = 2  # a `?` is involved
+    UNDECIDED = 3  # not linear in the unknowns
+    DIFFERENT = 4
+
+
+class Sizes:
+    """The equations solved so far: `links` of unknown sizes, `levels` of names for generalisation."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix  # keeps the names of different modules apart
+        self.links: dict[str, Size] = {}
+        self.levels: dict[str, int] = {}
+        self.count = 0
+
+    def fresh(self, level: int) -> Size:
+        return self._new("!", level)
+
+    def unknown(self, level: int) -> Size:
+        return self._new("?", level)
+
+    def _new(self, mark: str, level: int) -> Size:
+        self.count += 1
+        text = f"{mark}{self.prefix}{self.count}"
+        self.levels[text] = level
+        return name(text)
+
+    def norm(self, size: Size) -> Size:
+        """With everything that is known put in."""
+        while size.terms:
+            known = {n: self.links[n] for n in names(size) if n in self.links}
+            if not known:
+                break
+            size = substitute(size, known)
+        return size
+
+    def unify(self, a: Size, b: Size) -> Verdict:
+        difference = sub(self.norm(a), self.norm(b))
+        if not difference.terms:
+            return Verdict.DIFFERENT if difference.const else Verdict.EQUAL
+        verdict = self._solve(difference)
+        if verdict is not None:
+            return verdict
+        free = {n[0] for n in names(difference)}
+        if "?" in free:
+            return Verdict.ASSUMED
+        return Verdict.UNDECIDED if "!" in free else Verdict.DIFFERENT
+
+    def _solve(self, difference: Size) -> Verdict | None:
+        """Find an unknown that the equation `difference = 0` determines, the innermost first."""
+        occurrences: dict[str, int] = {}
+        for key, _ in difference.terms:
+            for n in set(key):
+                occurrences[n] = occurrences.get(n, 0) + 1
+        flexible = [
+            (key[0], factor)
+            for key, factor in difference.terms
+            if len(key) == 1 and key[0][0] == "!" and occurrences[key[0]] == 1
+        ]
+        flexible.sort(key=lambda item: (-self.levels[item[0]], item[0]))
+        for unknown, factor in flexible:
+            rest = sub(difference, from_terms({(unknown,): factor}))
+            if all(value % factor == 0 for value in as_terms(rest).values()):
+                solution = from_terms({key: -value // factor for key, value in as_terms(rest).items()})
+                if not solution.terms and solution.const < 0:
+                    return Verdict.DIFFERENT
+                self.link(unknown, solution)
+                return Verdict.EQUAL
+        if len(difference.terms) == 1 and flexible:
+            return Verdict.DIFFERENT  # 2 * !1 = 3
+        return None
+
+    def link(self, unknown: str, solution: Size) -> None:
+        self.links[unknown] = solution
+        self.lower(solution, self.levels[unknown])
+
+    def lower(self, size: Size, level: int) -> None:
+        """Names in `size` are wanted at an outer level."""
+        for n in names(self.norm(size)):
+            if n[0] == "!" and self.levels[n] > level:
+                self.levels[n] = level

@@ -1,0 +1,145 @@
+"""`type` declarations -> data types, constructors, fields and abbreviations."""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.syntax import tree
+from dpl.types import sizes
+from dpl.types.annotations import apply, combine
+from dpl.types.env import Constructor, TypeName
+from dpl.types.meta import PURE, Type
+from dpl.types.unify import children
+
+
+def declare_types(module, decl: tree.DeclType) -> None:
+    """The types of one declaration, which may refer to each other."""
+    Group(module, decl).declare()
+
+
+class Group:
+    def __init__(self, module, decl: tree.DeclType) -> None:
+        self.module, self.cx = module, module.cx
+        self.defs = {d.name: d for d in decl.defs}
+        if len(self.defs) < len(decl.defs):
+            raise self.cx.fail("E0209", "a type is declared twice in this group", decl.span)
+        self.known: dict[str, TypeName] = {}
+        self.active: list[str] = []  # abbreviations being expanded
+
+    def declare(self) -> None:
+        datas = [d for d in self.defs.values() if isinstance(d.body, tree.Variants | tree.Fields)]
+        for d in datas:
+            self.known[d.name] = TypeName(self.module.qualified(d.name), self.params(d))
+        for d in self.defs.values():
+            if d not in datas:
+                self.abbreviation(d)
+        made = [self.data(d) for d in datas]
+        self.cx.own.types.update(self.known)
+        for d, data in zip(datas, made):
+            self.publish(d, data)
+
+    def params(self, d: tree.TypeDef) -> tuple[ty.Var, ...]:
+        names = [p.name for p in d.params]
+        if len(set(names)) < len(names):
+            raise self.cx.fail("E0209", f"the type `{d.name}` has two parameters of one name", d.span)
+        return tuple(ty.Var(p.name, "size" if p.is_size else "type") for p in d.params)
+
+    def abbreviation(self, d: tree.TypeDef) -> TypeName:
+        if d.name in self.active:
+            raise self.cx.fail("E0209", f"the abbreviation `{d.name}` contains itself, an infinite type", d.span,
+                               helps=("a recursive type needs a constructor:  type t = T of ...",))  # fmt: skip
+        if d.name not in self.known:
+            self.active.append(d.name)
+            params = self.params(d)
+            alias = self.type(d.body, {p.name for p in params})
+            self.known[d.name] = TypeName(d.name, params, alias)
+            self.active.pop()
+        return self.known[d.name]
+
+    def data(self, d: tree.TypeDef) -> term.Data:
+        found = self.known[d.name]
+        names = {p.name for p in found.params}
+        match d.body:
+            case tree.Variants(_, cases):
+                self.distinct([(name, span) for name, _, span in cases], "constructor")
+                made = tuple((name, None if arg is None else self.type(arg, names)) for name, arg, _ in cases)
+                data = term.Data(found.name, found.params, made)
+            case tree.Fields(_, fields):
+                self.distinct([(name, span) for name, _, span in fields], "field")
+                types = [self.type(t, names) for _, t, _ in fields]
+                content = types[0] if len(types) == 1 else ty.Tup(tuple(types))
+                data = term.Data(found.name, found.params, ((d.name, content),), tuple(name for name, _, _ in fields))
+        return data
+
+    def distinct(self, names: list, kind: str) -> None:
+        seen: set[str] = set()
+        for name, span in names:
+            if name in seen:
+                raise self.cx.fail("E0209", f"the {kind} `{name}` is declared twice in this type", span)
+            seen.add(name)
+
+    def publish(self, d: tree.TypeDef, data: term.Data) -> None:
+        self.cx.datas[data.name] = data
+        if data.fields:
+            self.cx.own.fields.update(dict.fromkeys(data.fields, data))
+        else:
+            for tag, (name, _) in enumerate(data.cases):
+                self.cx.own.constructors[name] = Constructor(data, tag)
+
+    # ---- types as written, over the declaration's parameters
+
+    def type(self, t, params: set[str]) -> Type:
+        match t:
+            case tree.TyVar(span, name):
+                if name not in params:
+                    raise self.cx.fail("E0209", f"the type variable '{name} is not a parameter of this type", span)
+                return ty.Var(name)
+            case tree.TyName(span, name, args):
+                return self.named(name, args, span, params)
+            case tree.TyTuple(_, items):
+                return ty.Tup(tuple(self.type(i, params) for i in items))
+            case tree.TyFun(_, arg, result, ctl):
+                effect = PURE if ctl is None else ty.Ctl(self.type(ctl, params))
+                return ty.Fn(self.type(arg, params), effect, self.type(result, params))
+            case tree.TyArray(_, elem, dims):
+                inner = self.type(elem, params)
+                for dim in reversed(dims):
+                    inner = ty.Arr(inner, self.size(dim, params))
+                return inner
+        raise self.cx.fail("E0209", "a type is wanted here, not a size", t.span)
+
+    def named(self, name: str, args: tuple, span, params: set[str]) -> Type:
+        own = self.defs.get(name)
+        if own is None:
+            found = self.cx.type_name(name, span)
+        elif name in self.known:
+            found = self.known[name]
+        else:
+            found = self.abbreviation(own)
+        if len(args) != len(found.params):
+            wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
+            raise self.cx.fail("E0209", f"the type `{name}` takes {wants}, not {len(args)}", span)
+        values = tuple(self.size(a, params) if p.sort == "size" else self.type(a, params) for p, a in zip(found.params, args))
+        return apply(self.cx, found, values)
+
+    def size(self, s, params: set[str]) -> ty.Size:
+        match s:
+            case tree.SizeNum(_, value):
+                return ty.Size(value)
+            case tree.SizeUnknown():
+                return self.cx.solver.unknown_size()
+            case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
+                if name not in params:
+                    raise self.cx.fail("E0209", f"the size `{name}` is not a parameter of this type", span,
+                                       helps=(f"make it one:  type {name} t = ..., or write ? for a size known only when running",))  # fmt: skip
+                return sizes.name(name)
+            case tree.SizeOp(_, op, left, right):
+                return combine(op, self.size(left, params), self.size(right, params))
+            case tree.TyTuple(_, items):  # `(n * m) t` reads as a tuple
+                product = ty.Size(1)
+                for item in items:
+                    product = sizes.mul(product, self.size(item, params))
+                return product
+        raise self.cx.fail("E0209", "a size is wanted here, not a type", s.span)
+
+
+__all__ = ["children", "declare_types"]
