@@ -322,7 +322,7 @@ class Datas:
                 case t.Var(name):
                     return types[name]  # type: ignore[return-value]
                 case t.Con(name, args) if name in self.datas:
-                    types_only = [put(a) for a in type_arguments_of(self.datas, name, args) if not is_set(a)]
+                    types_only = [put(a) for a in args if not is_set(a)]
                     return t.Con(name, (*types_only, *[sets[a.index] for a in args if is_set(a)]))
                 case t.Arr(elem):
                     return t.Arr(put(elem), ANY)
