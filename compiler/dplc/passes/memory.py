@@ -32,7 +32,7 @@ from dplc.passes.owners import Owners, Token, operands
 Live = frozenset[Token]
 
 
-def count_owners(program: f.Program) -> f.Program:
+def count_references(program: f.Program) -> f.Program:
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)

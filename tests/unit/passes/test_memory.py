@@ -10,7 +10,7 @@ from counting import Counting, OutOfFuel
 
 from dplc.flat import term as f
 from dplc.passes import borrow
-from dplc.passes.memory import count_owners
+from dplc.passes.memory import count_references
 
 LIST = f.Data("list")
 BOX = f.Data("box")
@@ -162,7 +162,7 @@ class Generator:
 @pytest.mark.parametrize("batch", range(8))
 def test_random_programs_balance(batch: int) -> None:
     for seed in range(60 * batch, 60 * batch + 60):
-        program = count_owners(Generator(seed).program())
+        program = count_references(Generator(seed).program())
         for throw in range(3):
             try:
                 Counting(program, Random(throw)).run()
@@ -201,7 +201,7 @@ def ops(block: f.Block) -> str:
 
 
 def counted(*fns: f.Fn) -> str:
-    program = count_owners(program_of(*fns))
+    program = count_references(program_of(*fns))
     return ops(program.fns[fns[-1].name].body)
 
 
