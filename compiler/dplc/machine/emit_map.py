@@ -65,7 +65,7 @@ def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Val
     plan = Plan(tuple(sorted(ranks, reverse=True)), highest.dims)
     for a in inputs.values():
         if a is not highest:
-            arrays.check_shape(e, a.dims, highest.dims[len(highest.dims) - len(a.dims) :], e.site(fused.span))
+            arrays.check_shape(e, highest.dims[len(highest.dims) - len(a.dims) :], a.dims, e.site(fused.span))
     outputs = _outputs(e, fused, plan, inputs)
     sums = [i for i, out in enumerate(outputs) if out is None]
     totals = _run(e, fused, plan, inputs, outputs, sums)

@@ -11,6 +11,7 @@ from dplc.flat.verify import verify
 from dplc.machine.codegen import compile_program
 from dplc.machine.jit import execute
 from dplc.passes.fuse import fuse
+from dplc.passes.memory import count_references
 
 
 class Main(Builder):
@@ -65,8 +66,7 @@ def native(program: f.Program, capfd) -> str:
     verify(program)
     fused = fuse(program)
     verify(fused)
-    import leaky; fused = leaky.leaky(fused)
-    code = execute(compile_program(fused))
+    code = execute(compile_program(count_references(fused)))
     assert code == 0
     return capfd.readouterr().out
 
