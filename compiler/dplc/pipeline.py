@@ -49,16 +49,13 @@ class Stage:
 
 def stages() -> Iterator[Stage]:
     """In order.  A generator, so that what a stage needs is imported when it is reached."""
-    from dpl.syntax.show import show as show_tree
 
     def read(source: Source, context: Context) -> list[Module]:
         context.modules = load(source)
         return context.modules
 
-    yield Stage("load", read, lambda modules: "\n".join(show_tree(m.tree) for m in modules))
+    yield Stage("load", read, show_trees)
 
-    from dpl.core.show import show as show_core
-    from dpl.core.verify import verify as verify_core
     from dpl.types.check import check_program
 
     def check(modules: list[Module], context: Context):
@@ -76,25 +73,53 @@ def stages() -> Iterator[Stage]:
     yield Stage("sets", lambda mono, _: solve(mono), str)
 
     from dplc.ad.expand import expand
-    from dplc.flat.show import show
-    from dplc.flat.verify import verify
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
     from dplc.passes.memory import count_references
     from dplc.passes.simplify import simplify
 
-    yield Stage("lower", lambda solved, _: lower(solved), show, verify)
-    yield Stage("loops", lambda program, _: loops(program), show, verify)
-    yield Stage("simplify", lambda program, _: simplify(program), show, verify)
-    yield Stage("derive", lambda program, _: expand(program), show, verify)
-    yield Stage("tidy", lambda program, _: simplify(program), show, verify)
-    yield Stage("fuse", lambda program, _: fuse(program), show, verify)
-    yield Stage("memory", lambda program, _: count_references(program), show)
+    yield Stage("lower", lambda solved, _: lower(solved), show_flat, verify_flat)
+    yield Stage("loops", lambda program, _: loops(program), show_flat, verify_flat)
+    yield Stage("simplify", lambda program, _: simplify(program), show_flat, verify_flat)
+    yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
+    yield Stage("tidy", lambda program, _: simplify(program), show_flat, verify_flat)
+    yield Stage("fuse", lambda program, _: fuse(program), show_flat, verify_flat)
+    yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
     from dplc.machine.codegen import Compiled, assemble, emit_text
 
     yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
     yield Stage("object", lambda made, _: Compiled(assemble(made[0]), made[1].to_json()), lambda made: f"{len(made.code)} bytes")
+
+
+def show_trees(modules: list[Module]) -> str:
+    from dpl.syntax.show import show
+
+    return "\n".join(show(module.tree) for module in modules)
+
+
+def show_core(program) -> str:
+    from dpl.core.show import show
+
+    return show(program)
+
+
+def verify_core(program) -> None:
+    from dpl.core.verify import verify
+
+    verify(program)
+
+
+def show_flat(program) -> str:
+    from dplc.flat.show import show
+
+    return show(program)
+
+
+def verify_flat(program) -> None:
+    from dplc.flat.verify import verify
+
+    verify(program)
 
 
 NAMES = ("load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "tidy", "fuse", "memory", "llvm", "object")

@@ -115,6 +115,8 @@ def internal(failure: Exception) -> int:
 
 def report(diagnostics: list[Diagnostic]) -> None:
     """Diagnostics to standard error; in colour on a terminal, unless NO_COLOR says otherwise."""
+    if not diagnostics:
+        return
     from dpl.render import render
 
     terminal = sys.stderr.isatty()
