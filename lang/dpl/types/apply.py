@@ -261,7 +261,7 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
                           helps=("at most one may be left to be computed; name the others by literals or sizes in scope",))  # fmt: skip
         return zonk(term.Prim(span, result, "reshape", (source, *(d or int_lit(span, -1) for d in found))))
 
-    return Deferred(span, result, build)
+    return Deferred(span, result, build, (source,))
 
 
 __all__ = ["PURE", "Arg", "apply", "arguments", "call", "constructor_type", "find_primitive", "primitive", "saturated", "spine"]

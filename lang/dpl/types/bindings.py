@@ -24,13 +24,13 @@ from dpl.types.scheme import Scheme, free, generalise, mono
 @rule(tree.Fun)
 def function(cx: Context, e: tree.Fun, expected) -> term.Term:
     with cx.scope():
-        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=True)
+        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=True)[0]
 
 
 def lambdas(
     cx: Context, params: tuple, body: tree.Expr, annot, span: Span, name: str, expected: Type | None, flexible: bool = False
-) -> term.Term:
-    """Nested functions of one parameter each; the caller opens the scope."""
+) -> tuple[term.Term, Type]:
+    """Nested functions of one parameter each, and their type as annotated; the caller opens the scope."""
     wanted = prune(expected) if expected is not None else None
     hint = wanted if type(wanted) is ty.Fn else None
     if not params:
@@ -40,18 +40,20 @@ def lambdas(
     effect = cx.solver.effect()
     param, inner = parameter(cx, pattern, t, flexible)
     with cx.allowing(effect, "fun", span):
-        made = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
+        made, result = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
     if inner is not None:
         arm = term.Arm(pattern.span, inner, None, made)
         made = term.Match(pattern.span, made.ty, term.Var(pattern.span, t, param), (arm,))
-    return term.Lam(span, ty.Fn(t, effect, made.ty), param, made, name)
+    arrow = ty.Fn(t, effect, result)
+    return term.Lam(span, arrow, param, made, name), arrow
 
 
-def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> term.Term:
+def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> tuple[term.Term, Type]:
     if annot is None:
-        return cx.infer(body, expected)
+        made = cx.infer(body, expected)
+        return made, made.ty
     wanted = resolve(cx, annot, flexible)
-    return cx.check(body, wanted, Why("the result", annot.span, "as annotated"))
+    return cx.check(body, wanted, Why("the result", annot.span, "as annotated")), wanted
 
 
 def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: bool) -> tuple[str, term.Pattern | None]:
@@ -164,10 +166,10 @@ def right_side(cx: Context, b: tree.Binding, name: str, expected: Type | None = 
             cx.frames.append(Frame(cx.solver.level))
         annots = pattern_annotations(b.pattern)
         if params:
-            value = lambdas(cx, params, body, b.annot, b.span, name, expected)
+            value, _ = lambdas(cx, params, body, b.annot, b.span, name, expected)
         elif isinstance(body, tree.Fun):
             wanted = resolve(cx, b.annot) if b.annot is not None else annots and resolve(cx, annots[0]) or expected
-            value = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
+            value, _ = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
             if wanted is not None:
                 value = cx.coerce(value, wanted, Why("this function", (b.annot or b).span, "as annotated"))
             annots = annots[1:] if b.annot is None else annots

@@ -109,7 +109,7 @@ def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
         pairs = tuple(_pairs(cx, value, t.ty, expected, evidence))
         return term.Check(t.span, body.ty, name, body, tuple((zonk(a), zonk(b), text) for a, b, text in pairs)) if pairs else body
 
-    return Deferred(t.span, t.ty, build)
+    return Deferred(t.span, t.ty, build, (t,))
 
 
 def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):

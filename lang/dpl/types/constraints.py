@@ -99,6 +99,8 @@ class Fits(Constraint):
     def default(self, s, emit) -> None:
         sizes, inner = dimensions(self.types[1])
         part_sizes, _ = dimensions(self.types[0])
+        if len(part_sizes) > len(sizes) and type(inner) is Meta:
+            return s.unify(self.types[1], self.types[0])
         self._trailing(s, self.types[0], part_sizes or sizes, sizes, inner)
 
 
@@ -126,6 +128,8 @@ class Lift(Constraint):
             return self._arrays(s, emit, a, b, result)
         for this, other in ((a, b), (b, a)):
             if type(this) is ty.Arr and type(other) is Meta:
+                if is_product(other):  # of at least one dimension, and not free
+                    return self._product(s, emit, this, other, result)
                 if len(dimensions(result)[0]) > len(dimensions(this)[0]):
                     s.unify(other, result)
                     emit(Fits((this, result), self.span))
@@ -134,6 +138,15 @@ class Lift(Constraint):
                     emit(Fits((other, this), self.span))
                 return True
         return False
+
+    def _product(self, s, emit, this, product, result) -> bool:
+        """`x @ w + this`, the rank of x unknown: with one dimension, `this` fits every product."""
+        sizes, inner = dimensions(this)
+        if len(sizes) > 1 or not is_scalar(inner):
+            return False
+        s.unify(result, product)
+        emit(Fits((this, product), self.span))
+        return True
 
     def _arrays(self, s, emit, a, b, result) -> bool:
         (rank_a, inner_a), (rank_b, inner_b) = ((len(d), i) for d, i in (dimensions(a), dimensions(b)))
@@ -224,6 +237,11 @@ class Matmul(Constraint):
             raise Clash("inner", (a, b), (clash.left, clash.right)) from clash
         s.unify(result, array(sizes_a[:-1] + sizes_b[1:], inner_a))
         return True
+
+
+def is_product(t: Meta) -> bool:
+    """Whether an unknown is the result of a matrix product whose ranks are not known yet."""
+    return any(type(w) is Matmul and not w.done and prune(w.types[2]) is t for w in t.watchers)
 
 
 class Append(Constraint):

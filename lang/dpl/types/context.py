@@ -51,6 +51,7 @@ class Deferred:
     span: Span
     ty: Type
     build: Callable  # (zonk) -> term
+    inside: tuple = ()  # the terms that it will hold
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class Context:
         self.own = Exports()
         self.loud: set[str] = set()  # what must not be generalised over when used: see `quiet`
         self.solver = Solver(datas, module + ".")
+        self.global_evidence: dict[str, term.Term] = {}  # sizes -> ints that they can be computed from
         self.opened: list[Exports] = [primitives, *([modules["Prelude"]] if "Prelude" in modules else [])]
         self.begin()
 
@@ -81,7 +83,7 @@ class Context:
         self.solver.assumed.clear()
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
-        self.evidence: dict[str, term.Term] = {}  # sizes -> ints that they can be computed from
+        self.evidence = dict(self.global_evidence)
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
         self.taken: set[str] = set()

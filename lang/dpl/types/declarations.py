@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from dpl.core import term, ty
 from dpl.diagnostics import DplError
 from dpl.syntax import tree
-from dpl.types import sizes
-from dpl.types.annotations import combine, named, resolve
+from dpl.types.annotations import resolve
 from dpl.types.bindings import close, generalisable, group, pattern_annotations, right_side, settle_outer, simple_name
+from dpl.types.checks import learn
 from dpl.types.context import Context
-from dpl.types.env import Constructor, Failed, Group, TypeName, Value
+from dpl.types.counts import size_of
+from dpl.types.env import Failed, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet
-from dpl.types.scheme import Scheme, mono
+from dpl.types.scheme import Scheme, mono, rebuild
+from dpl.types.typedefs import declare_types
 from dpl.types.zonk import Zonk
 
 Item = term.Def | term.Do | term.Expect
@@ -25,7 +30,7 @@ class Module:
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        self.items: list[Item] = []
+        self.unfinished: list[Callable[[Zonk], Item]] = []
         self.problems: list = []
         self.used: dict[str, int] = {}
 
@@ -43,21 +48,38 @@ class Module:
                     self.extern(decl)
                 case tree.DeclDo():
                     body = self.cx.check(decl.body, ty.UNIT, Why("a `do`"))
-                    self.items.append(term.Do(self.finish()(body)))
+                    self.add(lambda zonk: term.Do(zonk(body)))
                 case tree.DeclExpect():
                     self.expect(decl)
         except DplError as error:
             self.problems += error.diagnostics
             self.fail(decl)
 
-    def finish(self) -> Zonk:
-        """Decide what is still open; answers what turns the definition's terms into core."""
+    def add(self, item: Callable[[Zonk], Item]) -> None:
+        """A definition that is inferred: decide its open relations; its core is made when the module is."""
         cx = self.cx
         while cx.pending:
             constraint = cx.pending.pop(0)
             if not constraint.done:
                 cx.decide(constraint)
-        return Final(cx, self.problems)
+        self.unfinished.append(item)
+
+    def finish(self) -> list[Item]:
+        """The core of all that is declared, now that the types of values are settled by their uses."""
+        items: list[Item] = []
+        for item in self.unfinished:
+            zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
+            try:
+                items.append(item(zonk))
+            except DplError as error:
+                self.problems += error.diagnostics
+            self.problems += zonk.problems
+        values = self.cx.own.values
+        for name, value in values.items():
+            if isinstance(value, Value):
+                zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
+                values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
+        return items
 
     def fail(self, decl: tree.Decl) -> None:
         """The names of a declaration with an error fit everywhere, so that nothing is said twice."""
@@ -108,50 +130,54 @@ class Module:
             with cx.scope():
                 pattern = bind_pattern(cx, b.pattern, value.ty)
                 found = {n: cx.find(n) for n in bound_names(b.pattern)}
-        zonk = self.finish()
-        body = zonk(value)
-        scheme = Scheme(scheme.params, zonk.type(scheme.ty), scheme.classes, scheme.constraints, scheme.unknowns)
         if name is not None:
-            return lambda: self.define(name, scheme, body, b, decl, quiet)
-        return lambda: self.components(scheme, body, zonk.pattern(pattern), found, b, quiet)
+            return lambda: self.define(name, scheme, value, b, decl, quiet)
+        return lambda: self.components(scheme, value, pattern, found, b, quiet)
 
-    def define(self, name: str, scheme: Scheme, body: term.Term, b: tree.Binding, decl: tree.DeclLet, quiet: bool) -> None:
+    def define(self, name: str, scheme: Scheme, value: term.Term, b: tree.Binding, decl: tree.DeclLet, quiet: bool) -> None:
         core = self.qualified(name)
-        self.items.append(term.Def(core, scheme.params, scheme.ty, body, (), decl.export))
+        self.add(lambda zonk: term.Def(core, scheme.params, zonk.type(scheme.ty), zonk(value), (), decl.export))
         if not quiet:
             self.cx.loud.add(core)
         if name != "_":
-            size = None
-            if not b.params and isinstance(b.body, tree.Lit) and scheme.ty == ty.I64 and b.body.value >= 0:
-                size = ty.Size(b.body.value)
+            size = size_of(self.cx, b.body) if not b.params and not scheme.params else None
             self.export(name, core, scheme, b.span, size, decl.doc)
+            if not scheme.params:
+                self.cx.evidence = self.cx.global_evidence
+                learn(self.cx, term.Var(b.span, scheme.ty, core), scheme.ty)
 
-    def components(self, scheme: Scheme, body: term.Term, pattern, found: dict, b: tree.Binding, quiet: bool) -> None:
+    def components(self, scheme: Scheme, value: term.Term, pattern, found: dict, b: tree.Binding, quiet: bool) -> None:
         """`let (p, q) = e`: the value, and one definition for each name in it."""
         whole = self.qualified(",".join(found) or "_")
-        self.items.append(term.Def(whole, scheme.params, scheme.ty, body))
+        self.add(lambda zonk: term.Def(whole, scheme.params, zonk.type(scheme.ty), zonk(value)))
         inst = tuple(ty.Size(0, (((p.name,), 1),)) if p.sort == "size" else p for p in scheme.params)
-        for name, value in found.items():
-            t = variable_type(pattern, value.name)
-            arm = term.Arm(b.pattern.span, pattern, None, term.Var(b.pattern.span, t, value.name))
-            match = term.Match(b.pattern.span, t, term.Var(b.pattern.span, scheme.ty, whole, inst), (arm,))
-            core = self.qualified(name)
-            self.items.append(term.Def(core, scheme.params, t, match))
+        span = b.pattern.span
+
+        def component(zonk: Zonk, core: str, variable: str, t: Type) -> term.Def:
+            arm = term.Arm(span, pattern, None, term.Var(span, t, variable))
+            match = term.Match(span, t, term.Var(span, scheme.ty, whole, inst), (arm,))
+            return term.Def(core, scheme.params, zonk.type(t), zonk(match))
+
+        for name, entry in found.items():
+            core, t = self.qualified(name), entry.scheme.ty
+            self.add(lambda zonk, core=core, variable=entry.name, t=t: component(zonk, core, variable, t))
             if not quiet:
                 self.cx.loud.add(core)
-            self.export(name, core, Scheme(scheme.params, t, scheme.classes, scheme.constraints, scheme.unknowns), b.span)
+            self.export(name, core, replace(scheme, ty=t), span)
 
     def recursive(self, decl: tree.DeclLet) -> None:
         cx = self.cx
         cores = [self.qualified(simple_name(b) or "_") for b in decl.bindings]
         names, values, schemes, _ = group(cx, decl.bindings, cores, is_global=True)
-        zonk = self.finish()
-        bodies = [zonk(v) for v in values]
         if not all(is_quiet(cx, v) for v in values):
             cx.loud.update(cores)
-        for name, core, body, scheme, b in zip(names, cores, bodies, schemes, decl.bindings):
+        for name, core, value, scheme, b in zip(names, cores, values, schemes, decl.bindings):
             self.must_be_annotated(b, decl)
-            self.items.append(term.Def(core, scheme.params, scheme.ty, body, tuple(cores), decl.export))
+            self.add(
+                lambda zonk, core=core, value=value, scheme=scheme: term.Def(
+                    core, scheme.params, zonk.type(scheme.ty), zonk(value), tuple(cores), decl.export
+                )
+            )
             self.export(name, core, scheme, b.span, doc=decl.doc)
 
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
@@ -165,16 +191,14 @@ class Module:
     def extern(self, decl: tree.DeclExtern) -> None:
         t = closed_type(self.cx, decl.type)
         core = self.qualified(decl.name)
-        zonk = self.finish()
-        t = zonk.type(t)
-        self.items.append(term.Def(core, (), t, term.Extern(decl.span, t, decl.symbol)))
+        self.add(lambda zonk: term.Def(core, (), zonk.type(t), term.Extern(decl.span, zonk.type(t), decl.symbol)))
         self.export(decl.name, core, mono(t), decl.span, doc=decl.doc)
 
     def expect(self, decl: tree.DeclExpect) -> None:
         body = self.cx.infer(decl.body)
         if prune(body.ty) != ty.UNIT:
             body = self.cx.coerce(body, ty.BOOL, Why("an `expect`"))
-        self.items.append(term.Expect(decl.name, decl.span, self.finish()(body)))
+        self.add(lambda zonk: term.Expect(decl.name, decl.span, zonk(body)))
 
     def open(self, decl: tree.DeclOpen) -> None:
         exports = self.cx.modules.get(decl.name)
@@ -187,17 +211,7 @@ class Module:
     # ---- types
 
     def types(self, decl: tree.DeclType) -> None:
-        from dpl.types.typedefs import declare_types
-
         declare_types(self, decl)
-
-
-class Final(Zonk):
-    """A zonk that reports what it found to the module when the definition is done."""
-
-    def __init__(self, cx: Context, problems: list) -> None:
-        super().__init__(cx.solver, cx.datas, cx.warnings)
-        self.problems = problems
 
 
 def closed_type(cx: Context, t: tree.Type) -> Type:
@@ -207,8 +221,6 @@ def closed_type(cx: Context, t: tree.Type) -> Type:
 
 
 def pure_arrows(t) -> Type:
-    from dpl.types.scheme import rebuild
-
     t = prune(t)
     if type(t) is ty.Fn:
         return ty.Fn(pure_arrows(t.arg), t.eff if type(t.eff) is ty.Ctl else PURE, pure_arrows(t.result))
@@ -235,26 +247,3 @@ def bound_names(p: tree.Pattern) -> list[str]:
         case tree.PatAnnot(_, inner, _):
             return bound_names(inner)
     return []
-
-
-def variable_type(p: term.Pattern, name: str) -> ty.Ty:
-    """The type of a variable in a pattern."""
-    stack = [p]
-    while stack:
-        match stack.pop():
-            case term.PVar(t, found) if found == name:
-                return t
-            case term.PAs(t, inner, found):
-                if found == name:
-                    return t
-                stack.append(inner)
-            case term.PTuple(_, items) | term.PArray(_, items):
-                stack += items
-            case term.PCon(_, _, _, arg) if arg is not None:
-                stack.append(arg)
-            case term.POr(_, left, _):
-                stack.append(left)
-    raise AssertionError(name)
-
-
-__all__ = ["Constructor", "Group", "Module", "TypeName", "combine", "named", "sizes"]

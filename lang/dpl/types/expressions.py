@@ -98,7 +98,7 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
     if found.row.name == "pow":
         return power(cx, e)
     if "lift" in found.row.type or found.row.name in ("append", "matmul"):
-        left, right = cx.infer(e.left, expected if e.op == "++" else None), cx.infer(e.right, expected if e.op == "++" else None)
+        left, right = cx.infer(e.left), cx.infer(e.right)
         t, _ = cx.instance(found.scheme, e.span)
         cx.solver.unify(t.arg, left.ty)
         cx.solver.unify(t.result.arg, right.ty)
@@ -163,26 +163,33 @@ def conditional(cx: Context, e: tree.If, expected) -> term.Term:
     if e.else_ is None:
         then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`"))
         return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
-    then = cx.infer(e.then, expected)
-    result = then.ty
+    result = joint(expected)
+    then = cx.infer(e.then) if result is None else cx.check(e.then, result, Why("the `then` branch"))
+    result = result or then.ty
     other = cx.check(e.else_, result, Why("the `else` branch", e.then.span, "the `then` branch"))
     return term.If(e.span, result, cond, then, other)
+
+
+def joint(expected: Type | None) -> Type | None:
+    """The type that all branches must have, if the context says: it may leave their sizes open."""
+    return None if expected is None or type(prune(expected)) is Meta else expected
 
 
 @rule(tree.Match)
 def match_(cx: Context, e: tree.Match, expected) -> term.Term:
     scrutinee = cx.infer(e.scrutinee)
-    result: Type | None = None
+    result = joint(expected)
     arms: list[term.Arm] = []
     for arm in e.arms:
         with cx.scope():
             pattern = bind_pattern(cx, arm.pattern, scrutinee.ty)
             guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
             if result is None:
-                body = cx.infer(arm.body, expected)
+                body = cx.infer(arm.body)
                 result = body.ty
             else:
-                body = cx.check(arm.body, result, Why("this case", e.arms[0].body.span, "the first case"))
+                first = e.arms[0].body.span if arms else None
+                body = cx.check(arm.body, result, Why("this case", first, "the first case"))
         arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
     assert result is not None
     return term.Match(e.span, result, scrutinee, tuple(arms))

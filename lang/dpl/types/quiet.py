@@ -7,7 +7,7 @@ from dpl.prims.structural import EFFECTS
 from dpl.types.context import Context, Deferred
 from dpl.types.walk import subterms
 
-LOUD = frozenset(row.name for row in EFFECTS)
+LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "exit"}
 
 
 def is_value(t: term.Term) -> bool:
@@ -28,8 +28,11 @@ def is_quiet(cx: Context, t: term.Term) -> bool:
     while stack:
         t = stack.pop()
         match t:
-            case term.Shift() | term.Reset() | term.Extern() | Deferred():
+            case term.Shift() | term.Reset() | term.Extern():
                 return False
+            case Deferred(inside=inside):
+                stack += inside
+                continue
             case term.Prim(op=op) if op in LOUD:
                 return False
             case term.Var(name=name) if name in cx.loud:
