@@ -18,6 +18,7 @@ from dplc.machine.kernels import Vectors
 
 LARGE = 60_000  # lines of LLVM text from which on less is optimised
 HUGE = 250_000
+INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
 
 def compile_program(program: f.Program) -> Compiled:
     text, sites = emit_text(program)
@@ -40,6 +41,7 @@ def assemble(text: str) -> bytes:
     module = parse(text)
     options = llvm.create_pipeline_tuning_options(speed_level=effort)
     options.loop_unrolling = False
+    options.inlining_threshold = INLINING
     options.slp_vectorization = effort == 2
     options.loop_vectorization = effort == 2
     builder = llvm.create_pass_builder(machine, options)

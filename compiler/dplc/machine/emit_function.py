@@ -43,6 +43,8 @@ class FunctionEmitter(Emitter):
         self.finish(self.fn.body)
         convention = self.unit.convention(self.fn.name)
         head = f"{convention} {returned(self.result)} {symbol(self.fn.name)}({', '.join(params)})"
+        if is_cold(self.fn):
+            head += " optnone noinline"
         return function(head, self.w, end="", start=self._check_depth() if self.deep else None)
 
     def _check_depth(self) -> list[str]:
@@ -258,6 +260,11 @@ class FunctionEmitter(Emitter):
         if len(boxed) == 1:
             return w.let(f"select i1 {small}, i64 {immediate}, i64 {boxed[0]}")
         return w.choose(small, ("i64",), lambda: [immediate], lambda: [w.load("i64", w.at(cell, 8))])[0]
+
+
+def is_cold(fn: f.Fn) -> bool:
+    """What the compiler made to show values of some type; that is not worth LLVM's time."""
+    return not fn.label and fn.name.startswith("show")
 
 
 def indirect(result: f.Type) -> bool:
