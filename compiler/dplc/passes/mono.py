@@ -13,7 +13,7 @@ converted to their types, scalar constants are put where they are used, and `Ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from dpl.core import term as c
@@ -185,9 +185,7 @@ class Copier:
             case c.App(span, ty, fn, arg):
                 return c.App(span, self.ty(ty, scope), go(fn, scope), go(arg, scope))
             case c.Lam(span, ty, param, body, name):
-                if isinstance(body, c.Lam) and not body.name:  # `let f a b = e`: the inner function goes by the same name
-                    body = replace(body, name=name)
-                return c.Lam(span, self.ty(ty, scope), param, go(body, scope), name)
+                return c.Lam(span, self.ty(ty, scope), param, curried(go(body, scope), name), name)
             case c.Tuple(span, ty, items):
                 return c.Tuple(span, self.ty(ty, scope), tuple([go(i, scope) for i in items]))
             case c.Con(span, ty, name, tag, arg):
@@ -305,6 +303,27 @@ def external(span, ty: t.Ty, symbol: str) -> c.Term:
     for param in reversed(params):
         body = c.Lam(span, t.Fn(param.ty, t.PURE, body.ty), param.name, body, symbol)
     return body
+
+
+def curried(body: c.Term, name: str) -> c.Term:
+    """A function's body.  If it takes its parameter apart before giving a function, it gives the function first, so that
+    applications to several arguments find it at once:
+
+        fun (a, b) -> fun c -> e      fun p -> fun c -> match p with (a, b) -> e
+
+    An inner function goes by the name of the outer."""
+    match body:
+        case c.Lam(name=""):
+            return replace(body, name=name)
+        case c.Match(span, _, c.Var() as parameter, (c.Arm(where, pattern, None, inner),)):
+            return rotated(curried(inner, name), lambda e: c.Match(span, e.ty, parameter, (c.Arm(where, pattern, None, e),)), body)
+        case c.Let(span, _, size, (), c.Prim(op="dim", args=(c.Var(), _)) as rhs, inner):
+            return rotated(curried(inner, name), lambda e: c.Let(span, e.ty, size, (), rhs, e), body)
+    return body
+
+
+def rotated(inner: c.Term, around: Callable[[c.Term], c.Term], body: c.Term) -> c.Term:
+    return replace(inner, body=around(inner.body)) if isinstance(inner, c.Lam) else body
 
 
 # ---- literals -------------------------------------------------------------------------------------------------------
