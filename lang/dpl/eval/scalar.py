@@ -50,7 +50,7 @@ FIT: dict[str, Callable] = {
 
 EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}  # rows that C does faster
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-CLOSED = ("mod", "rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
+CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
 
 
 def _plain(name: str, kind: str) -> Callable:
