@@ -184,7 +184,7 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
         return out.op(f"sub {t} {up}, {down}")
     if row == "powi":
         base = _cast(ty, "i64" if signed else "u64", args[0], out)
-        power = out.op(f"call i64 @rt.ipow(i64 {base}, i64 {args[1]})")
+        power = out.op(f"call i64 @rt.{'ipow' if signed else 'upow'}(i64 {base}, i64 {args[1]})")
         return _cast("i64", ty, power, out)
     if row in ("shift_left", "shift_right"):
         return _shift(row, ty, bits, args, out)

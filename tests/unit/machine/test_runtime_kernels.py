@@ -1,0 +1,93 @@
+"""Sums, inner products, matrix products and transposition, against exact arithmetic on small integers."""
+
+from __future__ import annotations
+
+import ctypes
+from random import Random
+
+import pytest
+from library import Loaded, forwarding
+
+from dplc.machine.kernels import Vectors
+
+ELEMENTS = {"f64": (ctypes.c_double, "double"), "f32": (ctypes.c_float, "float"), "i32": (ctypes.c_int32, "i32")}
+MATMUL = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i1", "i1", "i1")
+SIZES = (
+    (1, 1, 1), (1, 5, 3), (5, 1, 3), (3, 4, 0), (2, 3, 4), (7, 9, 1), (13, 25, 31), (9, 24, 300), (1, 70, 20), (70, 1, 20),
+    (17, 130, 20), (33, 49, 257),
+)  # fmt: skip
+MACHINES = {"host": None, "256 bits": Vectors(32, True), "128 bits, not fused": Vectors(16, False)}
+
+
+@pytest.fixture(scope="module", params=MACHINES, ids=MACHINES)
+def kernels(request: pytest.FixtureRequest) -> Loaded:
+    text, types = "", {}
+    for ty, (_, llvm) in ELEMENTS.items():
+        for name, result, params in (
+            ("matmul", "void", MATMUL), ("sum", llvm, ("ptr", "i64")), ("dot", llvm, ("ptr", "ptr", "i64")),
+        ):  # fmt: skip
+            text += forwarding(f"{name}.{ty}", f"rt.{name}.{ty}", result, params)
+            types[f"{name}.{ty}"] = (result, params)
+    for size in ("1", "2", "4", "8", "n"):
+        params = ("ptr", "ptr", "i64", "i64", *(["i64"] if size == "n" else []))
+        text += forwarding(f"transpose.{size}", f"rt.transpose.{size}", "void", params)
+        types[f"transpose.{size}"] = ("void", params)
+    return Loaded(text, types, MACHINES[request.param])
+
+
+def numbers(dice: Random, count: int) -> list[int]:
+    return [dice.randrange(-4, 5) for _ in range(count)]
+
+
+def product(a: list[int], b: list[int], m: int, n: int, k: int) -> list[int]:
+    columns = [b[j::n] for j in range(n)]
+    return [sum(map(int.__mul__, a[i * k : (i + 1) * k], columns[j])) for i in range(m) for j in range(n)]
+
+
+def transposed(a: list[int], rows: int, columns: int) -> list[int]:
+    return [a[i * columns + j] for j in range(columns) for i in range(rows)]
+
+
+@pytest.mark.parametrize("ty", ELEMENTS)
+def test_matrix_products(kernels: Loaded, ty: str) -> None:
+    dice, c_type = Random(1), ELEMENTS[ty][0]
+    for m, n, k in SIZES:
+        a, b = numbers(dice, m * k), numbers(dice, k * n)
+        expected = product(a, b, m, n, k)
+        for ta in (False, True):
+            for tb in (False, True):
+                left = (c_type * (m * k))(*(transposed(a, m, k) if ta else a))
+                right = (c_type * (k * n))(*(transposed(b, k, n) if tb else b))
+                for acc in (False, True):
+                    c = (c_type * (m * n))(*[7] * (m * n))
+                    kernels[f"matmul.{ty}"](c, left, right, m, n, k, ta, tb, acc)
+                    assert list(c) == [x + 7 * acc for x in expected], (m, n, k, ta, tb, acc)
+
+
+@pytest.mark.parametrize("ty", ELEMENTS)
+def test_sums_and_inner_products(kernels: Loaded, ty: str) -> None:
+    dice, c_type = Random(2), ELEMENTS[ty][0]
+    for n in (0, 1, 15, 16, 17, 31, 32, 33, 64, 100, 1000):
+        a, b = numbers(dice, n), numbers(dice, n)
+        assert kernels[f"sum.{ty}"]((c_type * n)(*a), n) == sum(a)
+        assert kernels[f"dot.{ty}"]((c_type * n)(*a), (c_type * n)(*b), n) == sum(map(int.__mul__, a, b))
+
+
+def test_transposition(kernels: Loaded) -> None:
+    dice = Random(3)
+    for size, c_type in (("1", ctypes.c_int8), ("2", ctypes.c_int16), ("4", ctypes.c_int32), ("8", ctypes.c_int64)):
+        for rows, columns in ((1, 1), (3, 0), (5, 7), (37, 50)):
+            a, out = numbers(dice, rows * columns), (c_type * (rows * columns))()
+            for name, extra in ((size, ()), ("n", (int(size),))):
+                kernels[f"transpose.{name}"](out, (c_type * len(a))(*a), rows, columns, *extra)
+                assert list(out) == transposed(a, rows, columns)
+
+
+def test_sums_come_out_the_same_whatever_the_vectors() -> None:
+    dice = Random(4)
+    a = [dice.gauss(0, 1) for _ in range(1001)]
+    results = set()
+    for machine in (Vectors(64, True), Vectors(32, True), Vectors(16, False)):
+        loaded = Loaded(forwarding("s", "rt.sum.f64", "double", ("ptr", "i64")), {"s": ("double", ("ptr", "i64"))}, machine)
+        results.add(loaded["s"]((ctypes.c_double * len(a))(*a), len(a)))
+    assert len(results) == 1

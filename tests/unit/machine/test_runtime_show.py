@@ -1,0 +1,116 @@
+"""Numbers as the runtime library writes them, against Python."""
+
+from __future__ import annotations
+
+import math
+import struct
+from random import Random
+
+import pytest
+from library import Shown, forwarding, function
+
+from dpl.eval.show import scalar_text
+
+NUMBERS = {"f64": "double", "f32": "float", "i64": "i64", "u64": "i64", "i8": "i8", "u8": "i8"}
+PIECES = ("i64", "ptr", "ptr", "i64")  # site and format
+
+
+@pytest.fixture(scope="module")
+def shown() -> Shown:
+    text, types = "", {}
+    for ty, llvm in NUMBERS.items():
+        for name, params in (("num", (llvm,)), ("format", (*PIECES, llvm))):
+            text += forwarding(f"{name}_{ty}", f"rt.buf_{name}.{ty}", "void", params)
+            types[f"{name}_{ty}"] = ("void", params)
+    params = (*PIECES, "ptr", "ptr", "i64")
+    text += forwarding("format_str", "rt.buf_format.str", "void", params)
+    text += forwarding("quoted", "rt.buf_quoted", "void", ("ptr", "ptr", "i64"))
+    half = ["%h = bitcast i16 %a0 to half", "call void @rt.buf_num.f16(half %h)"]
+    text += function("half", "void", ("i16",), half)
+    types["half"] = ("void", ("i16",))
+    return Shown(text, types | {"format_str": ("void", params), "quoted": ("void", ("ptr", "ptr", "i64"))})
+
+
+def floats(seed: int, count: int) -> list[float]:
+    dice = Random(seed)
+    special = [0.0, -0.0, 1.0, 0.1, 1e15, 1e16, 1e22, 1e23, 5e-324, 2.0**-44, 9007199254740993.0, 123456789012345678.0,
+               1e-4, 1e-5, math.inf, -math.inf, math.nan, 1.7976931348623157e308, 2.2250738585072014e-308]  # fmt: skip
+    powers = [2.0**k for k in range(-1074, 1024, 7)]
+    bits = [struct.unpack("d", dice.randbytes(8))[0] for _ in range(count)]
+    return special + powers + bits + [round(dice.uniform(-1e3, 1e3), dice.randint(0, 9)) for _ in range(count)]
+
+
+def test_floats_look_like_repr(shown: Shown) -> None:
+    for x in floats(1, 3000):
+        assert shown.text("num_f64", x) == repr(x)
+
+
+def test_narrow_floats_have_as_few_digits_as_they_need(shown: Shown) -> None:
+    dice = Random(2)
+    for _ in range(2000):
+        x = struct.unpack("f", dice.randbytes(4))[0]
+        assert shown.text("num_f32", x) == scalar_text(x, "f32")
+        pattern = dice.randrange(1 << 16)
+        y = struct.unpack("e", struct.pack("H", pattern))[0]
+        assert shown.text("half", pattern) == scalar_text(y, "f16")
+
+
+@pytest.mark.parametrize("ty", ("i64", "u64", "i8", "u8"))
+def test_integers(shown: Shown, ty: str) -> None:
+    bits = int(ty[1:])
+    for n in (0, 1, 9, 10, 127, (1 << bits - 1) - 1, -(1 << bits - 1), -1):
+        expected = n if ty[0] == "i" else n % (1 << bits)
+        assert shown.text(f"num_{ty}", n) == str(expected)
+
+
+def test_quoted_strings(shown: Shown) -> None:
+    data = 'a"b\\c\nd\te€'.encode()
+    assert shown.text("quoted", None, data, len(data)) == '"a\\"b\\\\c\\nd\\te€"'
+
+
+def spec(dice: Random, letters: str) -> str:
+    fill = dice.choice(["", "", "", "<", ">", "^", "=", "*>", "é^", "0<", "=="])
+    sign = dice.choice(["", "", "", "+", "-", " "])
+    zero = dice.choice(["", "", "0"])
+    width = dice.choice(["", "", "5", "12", "23"])
+    precision = dice.choice(["", "", ".0", ".1", ".3", ".10"])
+    return fill + sign + zero + width + dice.choice(["", "", ","]) + precision + dice.choice(["", *letters])
+
+
+def python(value, spec: str) -> str | None:
+    try:
+        return format(value, spec)
+    except ValueError:
+        return None
+
+
+def test_formats_of_floats_are_those_of_python(shown: Shown) -> None:
+    dice = Random(3)
+    values = [x for x in floats(4, 200) if abs(x) < 1e60 or x != x or math.isinf(x)]
+    for _ in range(4000):
+        form, x = spec(dice, "efg%"), dice.choice(values)
+        if (expected := python(x, form)) is not None:
+            code = form.encode()
+            assert shown.text("format_f64", 0, None, code, len(code), x) == expected, (form, x)
+
+
+def test_formats_of_integers_are_those_of_python(shown: Shown) -> None:
+    dice = Random(5)
+    for _ in range(2000):
+        form = spec(dice, "defg%")
+        n = dice.randrange(-(1 << 63), 1 << 63) >> dice.randrange(64)
+        if "." in form and form[-1] not in "efg%":
+            continue
+        if (expected := python(n, form)) is not None:
+            code = form.encode()
+            assert shown.text("format_i64", 0, None, code, len(code), n) == expected, (form, n)
+
+
+def test_formats_of_strings_are_those_of_python(shown: Shown) -> None:
+    dice = Random(6)
+    for _ in range(1000):
+        form, word = spec(dice, "s"), dice.choice(["", "abc", "größer", "日本語 €"])
+        if "," in form or "+" in form or "-" in form or " " in form or (expected := python(word, form)) is None:
+            continue
+        code, data = form.encode(), word.encode()
+        assert shown.text("format_str", 0, None, code, len(code), None, data, len(data)) == expected, (form, word)
