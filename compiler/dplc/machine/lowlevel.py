@@ -13,6 +13,8 @@ bool; narrower types occur in signatures and in memory, and are widened when rea
 integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators are attributes; `@extern` declares what
 the C library defines, `@made` what `kernels.py` does.  `name: i64 = 0` at the top is a global, `name: space[100]` one of 100 bytes, known by its
 address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
+
+Functions are inlined where they say `@inline`, and nowhere else: programs should not grow by what they print with.
 """
 
 from __future__ import annotations
@@ -32,8 +34,7 @@ STORED = {
 }  # fmt: skip
 KINDS = {"int": "i64", "float": "double", "ptr": "ptr", "bool": "i1"}
 ATTRIBUTES = {
-    "inline": "alwaysinline", "cold": "cold noinline", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
-    "alone": "noinline",
+    "inline": "alwaysinline", "cold": "cold", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
 }  # fmt: skip
 
 INT_OPS = {
@@ -83,12 +84,15 @@ class Source:
     globals: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: (type or "", definition)
     constants: dict[str, int | float] = field(default_factory=dict)
     symbols: dict[str, str] = field(default_factory=dict)  # LLVM's name: name here
+    small: set[str] = field(default_factory=set)  # functions whose size matters more than their speed
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, small: bool) -> None:
         for node in ast.parse(text).body:
             match node:
                 case ast.FunctionDef():
                     self.functions[node.name] = node
+                    if small:
+                        self.small.add(node.name)
                     if not _is(node, "made"):
                         self.symbols[called(node)] = node.name
                 case ast.Assign([ast.Name(name)], value):
@@ -106,6 +110,11 @@ class Source:
             return self.globals[name][1]
         fn = self.functions[name]
         return _declaration(fn) if _is(fn, "extern") else Function(self, fn).text()
+
+    def attributes(self, fn: ast.FunctionDef) -> str:
+        """Of a definition."""
+        alone = "" if _is(fn, "inline") else " noinline minsize optsize" if fn.name in self.small else " noinline"
+        return _attributes(fn) + alone
 
 
 def symbol(name: str) -> str:
@@ -200,7 +209,7 @@ class Function:
         self.statements(fn.body)
         if self.open:
             self.end("unreachable" if _result(fn) else "ret void")
-        head = f"define internal {_result_type(fn)} @{self.symbol}({params}) {_attributes(fn)} {{"
+        head = f"define internal {_result_type(fn)} @{self.symbol}({params}) {self.source.attributes(fn)} {{"
         return "\n".join([*self.strings, head, "entry:", *self.head, *self.lines, "}"])
 
     # ---- instructions and blocks

@@ -18,6 +18,7 @@ DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # what `*.each.rt` files are read for: TYPE, SIZE in bytes
 EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
+SMALL = ("files", "format", "memory", "output", "show")  # files about what is done rarely, or waits for the world
 
 
 @cache
@@ -26,10 +27,10 @@ def _source() -> Source:
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
         text = path.read_text(encoding="utf-8")
         if not path.name.endswith(".each.rt"):
-            source.read(text)
+            source.read(text, path.stem in SMALL)
             continue
         for ty, size in EACH[path.name.removesuffix(".each.rt")]:
-            source.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)))
+            source.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)), small=False)
     return source
 
 
