@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 
 def is_null(e: FunctionEmitter, op: f.Op) -> Values:
+    """Numbers and tuples never are."""
     values = e.value(op.args[0])
-    pointer = values[1] if isinstance(op.args[0].ty, f.Arr) else values[0]
-    return [e.w.let(f"icmp eq ptr {pointer}, null")]
+    match op.args[0].ty:
+        case f.Arr():
+            return [e.w.let(f"icmp eq ptr {values[1]}, null")]
+        case f.Data():
+            return [e.w.let(f"icmp eq ptr {values[0]}, null")]
+    return ["false"]
 
 
 def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
