@@ -61,7 +61,7 @@ def tag_of(up: Lowering, ty: t.Con) -> str:
 
 def compare(body: Body, op: str, ty: t.Ty, left: Value, right: Value) -> Value:
     """One of eq ne lt le gt ge."""
-    if isinstance(ty, t.Con) and not isinstance(left, Bundle) and isinstance(left.ty, f.Num):
+    if isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and isinstance(left.ty, f.Num):
         return body.b.op(op, (left, right))
     if op not in ("eq", "ne"):
         return body.b.op(op, (ordered(body, ty, left, right), integer(0)))

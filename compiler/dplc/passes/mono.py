@@ -23,6 +23,7 @@ from dplc.passes import NeedsInterpreter
 
 ANY = t.Size()
 MOST_INSTANCES = 20_000
+MOST_PARTS = 5_000  # of one type
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class Copier:
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
         self.interned: dict[t.Ty, t.Ty] = {}
+        self.sizes: dict[int, int] = {}  # of interned types, by identity: how many parts
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def run(self, expect: int | None) -> Mono:
@@ -167,7 +169,16 @@ class Copier:
                 new = t.Fn(self.ty(arg, scope), t.PURE, self.ty(result, scope))
             case _:
                 raise Bug(f"not a type: {ty}")
-        return self.interned.setdefault(new, new)
+        return self.intern(new)
+
+    def intern(self, new: t.Ty) -> t.Ty:
+        """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
+        size = 1 + sum(self.sizes.get(id(part), 1) for part in parts_of(new))
+        if size > MOST_PARTS:
+            raise NeedsInterpreter("a type of very many parts")
+        one = self.interned.setdefault(new, new)
+        self.sizes[id(one)] = size
+        return one
 
     # ---- terms ------------------------------------------------------------------------------------------------------
 
@@ -285,6 +296,20 @@ def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term)
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]
     return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
+
+
+def parts_of(ty: t.Ty) -> tuple:
+    match ty:
+        case t.Con(_, args):
+            return args
+        case t.Tup(items):
+            return items
+        case t.Arr(elem):
+            return (elem,)
+        case t.Fn(arg, _, result):
+            return (arg, result)
+        case _:
+            return ()
 
 
 def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
