@@ -1,0 +1,230 @@
+"""Core is well formed: names are in scope and unique, types fit together, primitives are saturated.
+
+Sizes are not compared: what inference could not prove about them is checked when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpl.core import term, ty
+from dpl.diagnostics import Bug
+from dpl.prims import TABLE
+
+VARIED = {"index": 2, "update": 3, "reshape": 2}  # at least so many arguments
+Signature = tuple[tuple[ty.Var, ...], ty.Ty]
+
+
+def verify(program: term.Program, library: bool = False) -> None:
+    """Raises Bug where the program is not well formed; with `library`, looks at all of the standard library too."""
+    globals_ = {item.name: (item.params, item.ty) for item in program.items if isinstance(item, term.Def)}
+    items = list(program.items)
+    if library:
+        items += [program.library[name] for name in program.library]
+    for item in items:
+        checker = Checker(program, globals_, item.name if isinstance(item, term.Def) else "do")
+        if isinstance(item, term.Def):
+            checker.same(item.body.ty, item.ty, item.body)
+        checker.term(item.body, {})
+
+
+class Checker:
+    def __init__(self, program: term.Program, globals_: Mapping[str, Signature], where: str) -> None:
+        self.program, self.globals, self.where = program, globals_, where
+
+    def wrong(self, what: str, t: term.Term) -> Bug:
+        return Bug(f"core of {self.where}: {what} at {t.span}")
+
+    def same(self, a: ty.Ty, b: ty.Ty, t: term.Term) -> None:
+        if not equal(a, b):
+            raise self.wrong(f"{a} is not {b}", t)
+
+    def signature(self, name: str, env: Mapping[str, Signature], t: term.Term) -> Signature:
+        found = env.get(name) or self.globals.get(name)
+        if found is None:
+            definition = self.program.library.get(name)
+            if definition is None:
+                raise self.wrong(f"{name} is not in scope", t)
+            found = definition.params, definition.ty
+        return found
+
+    def term(self, t: term.Term, env: dict[str, Signature]) -> None:
+        while True:  # along the spine of lets
+            match t:
+                case term.Let(_, u, name, params, rhs, body):
+                    self.term(rhs, env)
+                    self.same(u, body.ty, t)
+                    env = {**env, name: (params, rhs.ty)} if mentions_little(env) else add(env, name, (params, rhs.ty))
+                    t = body
+                case term.LetRec(_, u, params, bindings, body):
+                    env = {**env, **{n: (params, v.ty) for n, v in bindings}}
+                    for _, value in bindings:
+                        if not isinstance(value, term.Lam):
+                            raise self.wrong("a recursive definition that is no function", t)
+                        self.term(value, env)
+                    self.same(u, body.ty, t)
+                    t = body
+                case _:
+                    return self.shape(t, env)
+
+    def shape(self, t: term.Term, env: dict[str, Signature]) -> None:
+        match t:
+            case term.Var(_, u, name, inst):
+                params, general = self.signature(name, env, t)
+                if len(params) != len(inst):
+                    raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)
+                self.same(u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}), t)
+            case term.Lam(_, ty.Fn(arg, _, result), param, body):
+                self.same(body.ty, result, t)
+                self.term(body, {**env, param: ((), arg)})
+            case term.App(_, u, fn, arg):
+                if not isinstance(fn.ty, ty.Fn):
+                    raise self.wrong(f"{fn.ty} is applied", t)
+                self.same(fn.ty.arg, arg.ty, t)
+                self.same(fn.ty.result, u, t)
+                self.term(fn, env)
+                self.term(arg, env)
+            case term.If(_, u, cond, then, else_):
+                self.same(cond.ty, ty.BOOL, t)
+                for branch in (then, else_):
+                    self.same(branch.ty, u, t)
+                for part in (cond, then, else_):
+                    self.term(part, env)
+            case term.Match(_, u, scrutinee, arms):
+                self.term(scrutinee, env)
+                for arm in arms:
+                    self.same(arm.body.ty, u, t)
+                    inner = {**env, **{n: ((), v) for n, v in self.pattern(arm.pattern, scrutinee.ty, t).items()}}
+                    for part in (arm.guard, arm.body):
+                        if part is not None:
+                            self.term(part, inner)
+            case _:
+                self.other(t, env)
+
+    def other(self, t: term.Term, env: dict[str, Signature]) -> None:
+        parts: tuple = ()
+        match t:
+            case term.Prim(_, _, op, args):
+                wanted = VARIED.get(op, 2 if op == "dim" else TABLE[op].arity if op in TABLE else -1)
+                if len(args) < wanted or (op not in VARIED and len(args) != wanted):
+                    raise self.wrong(f"{op} of {len(args)} arguments", t)
+                parts = args
+            case term.Tuple(_, u, items):
+                self.same(u, ty.Tup(tuple(i.ty for i in items)), t)
+                parts = items
+            case term.ArrayLit(_, ty.Arr(elem, _), items):
+                for item in items:
+                    self.same(item.ty, elem, t)
+                parts = items
+            case term.Con(_, u, name, tag, arg):
+                case_name, content = self.case(u, tag, t)
+                if case_name != name or (arg is None) != (content is None):
+                    raise self.wrong(f"constructor {name} of {u}", t)
+                if arg is not None:
+                    self.same(arg.ty, content, t)
+                    parts = (arg,)
+            case term.Field(_, u, record, index):
+                content = self.case(record.ty, 0, t)[1]
+                fields = content.items if isinstance(content, ty.Tup) and len(self.data(record.ty, t).fields) != 1 else (content,)
+                self.same(fields[index], u, t)
+                parts = (record,)
+            case term.For(_, u, state, init, index, count, body):
+                self.same(init.ty, u, t)
+                self.same(body.ty, u, t)
+                self.term(body, {**env, state: ((), u), index: ((), ty.I64)})
+                parts = (init, count)
+            case term.While(_, u, state, init, cond, body):
+                self.same(init.ty, u, t)
+                self.same(body.ty, u, t)
+                self.term(cond, {**env, state: ((), u)})
+                self.term(body, {**env, state: ((), u)})
+                parts = (init,)
+            case term.Build(_, ty.Arr(elem, _), index, count, body):
+                self.same(body.ty, elem, t)
+                self.term(body, {**env, index: ((), ty.I64)})
+                parts = (count,)
+            case term.Shift(_, u, name, body):
+                self.term(body, {**env, name: ((), ty.Fn(u, ty.PURE, body.ty))})
+            case term.Reset(_, u, body):
+                self.same(u, body.ty, t)
+                parts = (body,)
+            case term.Check(_, u, name, body, pairs):
+                self.same(u, body.ty, t)
+                self.term(body, env)
+                for actual, expected, _ in pairs:
+                    self.term(actual, {**env, name: ((), u)})
+                    self.term(expected, {**env, name: ((), u)})
+            case term.Lit() | term.Extern():
+                pass
+            case _:
+                raise self.wrong(f"no term of core: {t}", t)
+        for part in parts:
+            self.term(part, env)
+
+    def data(self, u: ty.Ty, t: term.Term) -> term.Data:
+        if isinstance(u, ty.Con):
+            data = term.LIST if u.name == "list" else self.program.datas.get(u.name)
+            if data is not None:
+                return data
+        raise self.wrong(f"{u} is no data type", t)
+
+    def case(self, u: ty.Ty, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
+        data = self.data(u, t)
+        name, content = data.cases[tag]
+        return name, None if content is None else ty.substitute(content, {p.name: a for p, a in zip(data.params, u.args)})
+
+    def pattern(self, p: term.Pattern, u: ty.Ty, t: term.Term) -> dict[str, ty.Ty]:
+        """The variables of a pattern for values of type `u`."""
+        self.same(p.ty, u, t)
+        match p:
+            case term.PVar(_, name):
+                return {name: u}
+            case term.PTuple(_, items):
+                return {n: v for i, part in zip(items, u.items) for n, v in self.pattern(i, part, t).items()}
+            case term.PArray(_, items):
+                return {n: v for i in items for n, v in self.pattern(i, u.elem, t).items()}
+            case term.PCon(_, _, tag, arg) if arg is not None:
+                return self.pattern(arg, self.case(u, tag, t)[1], t)
+            case term.PAs(_, inner, name):
+                return {**self.pattern(inner, u, t), name: u}
+            case term.POr(_, left, right):
+                found = self.pattern(left, u, t)
+                if found.keys() != self.pattern(right, u, t).keys():
+                    raise self.wrong("an or-pattern with different variables", t)
+                return found
+        return {}
+
+
+def mentions_little(env: dict) -> bool:
+    """Whether copying the scope costs little; a long chain of lets shares one instead, as names are unique."""
+    return len(env) < 64
+
+
+def add(env: dict, name: str, signature: Signature) -> dict:
+    env[name] = signature
+    return env
+
+
+def equal(a, b) -> bool:
+    """Equal up to sizes; effects are equal if both or neither are ctl."""
+    if a is b:
+        return True
+    match a, b:
+        case (ty.Size(), _) | (_, ty.Size()):
+            return isinstance(a, ty.Size) and isinstance(b, ty.Size)
+        case ty.Var(m), ty.Var(n):
+            return m == n
+        case ty.Con(m, xs), ty.Con(n, ys):
+            return m == n and len(xs) == len(ys) and all(map(equal, xs, ys))
+        case ty.Tup(xs), ty.Tup(ys):
+            return len(xs) == len(ys) and all(map(equal, xs, ys))
+        case ty.Arr(x, _), ty.Arr(y, _):
+            return equal(x, y)
+        case ty.Fn(x, e, r), ty.Fn(y, f, s):
+            return equal(x, y) and isinstance(e, ty.Ctl) == isinstance(f, ty.Ctl) and equal(r, s)
+        case ty.Ctl(r), ty.Ctl(s):
+            return equal(r, s)
+    return type(a) is type(b) and a == b
+
+
+__all__ = ["verify"]
