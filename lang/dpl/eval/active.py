@@ -8,23 +8,58 @@ back on.  So levels never mix, and forward and reverse nest in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from dpl.eval.value import Tagged, Value
 from dpl.prims import contribution
 
+Rule = Callable
 
-@dataclass(slots=True)
+
+class World(Protocol):
+    """Where rules are evaluated (scalar.py)."""
+
+    kind: str
+
+    def apply(self, name: str, *args: Value) -> Value: ...
+
+
 class Active:
-    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its result's and of its
-    operands' scalar type (different for conversions only)."""
+    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its result's and
+    of its operands' scalar type (different for conversions only)."""
 
-    name: str
-    apply: Callable
-    rules: tuple[Callable | None, ...]
-    forward: object
-    reverse: object
+    __slots__ = ("name", "apply", "rules", "forward", "reverse", "_plain")
+
+    def __init__(self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World) -> None:
+        self.name = name
+        self.apply = apply
+        self.rules = rules
+        self.forward = forward
+        self.reverse = reverse
+        exact = forward.kind == reverse.kind == "f64"
+        self._plain = [rule if rule and exact and _operators_only(rule, len(rules)) else None for rule in rules]
+
+    def contribution(self, world: World, i: int, t: Value, args: tuple, result: Value) -> Value:
+        """What the tangent of operand `i` adds to the result's; or the result's cotangent to that of operand `i`."""
+        plain = self._plain[i]
+        if plain and t.__class__ is float is args[0].__class__ and args[-1].__class__ is float:
+            try:
+                return plain(t, args, result)
+            except ZeroDivisionError:  # the one thing on which Python is no IEEE
+                pass
+        rule = self.rules[i]
+        assert rule
+        return contribution(world, rule, t, args, result)
+
+
+def _operators_only(rule: Rule, arity: int) -> bool:
+    """Whether a rule uses nothing but arithmetic operators: then plain f64 floats need no dressing up."""
+    try:
+        rule(0.5, (0.5,) * arity, 0.5)
+    except AttributeError:
+        return False
+    return arity <= 2
 
 
 class Dual(Tagged):
@@ -39,51 +74,50 @@ class Dual(Tagged):
 
 
 class Node(Tagged):
-    """Reverse: the number, the step that made it, and that step's operands at this level.  `height` orders the graph:
-    above all operands."""
+    """Reverse: the number, and the step that made it: an Active with the operands `args`, of which those at `places` are the
+    numbers of the `parents` (tape.py has other steps).  `height` orders the graph: above all parents."""
 
-    __slots__ = ("step", "parents", "height")
+    __slots__ = ("step", "parents", "args", "places", "height")
 
-    def __init__(self, level: int, primal: Value, step, parents: tuple, height: int) -> None:
+    def __init__(
+        self, level: int, primal: Value, step: object, parents: tuple, args: tuple = (), places: Sequence[int] = ()
+    ) -> None:
         self.level = level
         self.primal = primal
         self.step = step
         self.parents = parents
-        self.height = height
-
-
-class Step:
-    """A scalar operation as it was performed: what its rules need."""
-
-    __slots__ = ("active", "args", "result", "places")
-
-    def __init__(self, active: Active, args: tuple, result: Value, places: tuple[int, ...]) -> None:
-        self.active = active
         self.args = args
-        self.result = result
-        self.places = places  # which operands the node's parents are
-
-    def pull(self, cotangent: Value) -> list:
-        """The cotangents of the parents."""
-        active, args, result = self.active, self.args, self.result
-        return [contribution(active.reverse, active.rules[i], cotangent, args, result) for i in self.places]
+        self.places = places
+        height = 0
+        for parent in parents:
+            if parent.height >= height:
+                height = parent.height + 1
+        self.height = height
 
 
 def differentiate(active: Active, args: tuple) -> Value:
     """Apply an operation to operands of which at least one is tagged."""
-    level = max(a.level for a in args if isinstance(a, Tagged))
-    mine = [i for i, a in enumerate(args) if isinstance(a, Tagged) and a.level == level and active.rules[i]]
-    primals = tuple(a.primal if isinstance(a, Tagged) and a.level == level else a for a in args)
+    level = 0
+    for a in args:
+        if isinstance(a, Tagged) and a.level > level:
+            level = a.level
+    places, plain = [], []
+    for i, a in enumerate(args):
+        if isinstance(a, Tagged) and a.level == level:
+            plain.append(a.primal)
+            if active.rules[i]:
+                places.append(i)
+        else:
+            plain.append(a)
+    primals = tuple(plain)
     result = active.apply(*primals)
-    if not mine:
+    if not places:
         return result
-    if isinstance(args[mine[0]], Node):
-        parents = tuple(args[i] for i in mine)
-        step = Step(active, primals, result, tuple(mine))
-        return Node(level, result, step, parents, 1 + max(p.height for p in parents))
+    if isinstance(args[places[0]], Node):
+        return Node(level, result, active, tuple([args[i] for i in places]), primals, places)
     tangent = None
-    for i in mine:
-        part = contribution(active.forward, active.rules[i], args[i].tangent, primals, result)
+    for i in places:
+        part = active.contribution(active.forward, i, args[i].tangent, primals, result)
         tangent = part if tangent is None else active.forward.apply("add", tangent, part)
     return Dual(level, result, tangent)
 

@@ -90,7 +90,7 @@ def _tangent(leaf: Value, level: int) -> Value:
 
 def source(level: int, x: Value) -> Node:
     """A float on which others depend: a node without a past."""
-    return Node(level, x, None, (), 0)
+    return Node(level, x, None, ())
 
 
 def lift_reverse(level: int, x: Value) -> Value:
@@ -172,14 +172,14 @@ def with_jvp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
 def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
     """`y`, its floats depending on those of `x` by a rule."""
     parents = tuple(node for leaf in leaves(x) if (node := node_at(leaf, level)))
-    joint = Node(level, None, Joint(pull_all), parents, 1 + max(p.height for p in parents))
+    joint = Node(level, None, Joint(pull_all), parents)
 
     def output(index: int, leaf: Value) -> Value:
         if not is_float(leaf):
             return leaf
         captured = node_at(leaf, level)
         both = (joint, captured) if captured else (joint,)
-        return Node(level, primal_at(leaf, level), Output(index), both, 1 + max(p.height for p in both))
+        return Node(level, primal_at(leaf, level), Output(index), both)
 
     return rebuild(y, iter([output(i, leaf) for i, leaf in enumerate(leaves(y))]))
 

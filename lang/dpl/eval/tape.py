@@ -10,9 +10,10 @@ which the result does not depend gets exactly 0).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dpl.diagnostics import DplError
-from dpl.eval.active import Node, Step, at_level
+from dpl.eval.active import Active, Node, at_level
 from dpl.eval.scalar import scalar
 from dpl.eval.value import Value, number
 
@@ -43,16 +44,17 @@ class Cotangents:
     """What has reached each node so far; a Joint collects pairs instead of a sum."""
 
     def __init__(self, seeds: Seeds) -> None:
-        self.by_node: dict[int, Value] = {}
+        self.by_node: dict[int, Any] = {}
         for node, cotangent in seeds:
             self.add(node, cotangent)
 
     def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
         key = id(node)
-        if key not in self.by_node:
+        before = self.by_node.get(key)
+        if before is None:
             self.by_node[key] = cotangent
         else:
-            self.by_node[key] = scalar("add", kind)(self.by_node[key], cotangent)
+            self.by_node[key] = scalar("add", kind)(before, cotangent)
 
     def collect(self, joint: Node, index: int, cotangent: Value) -> None:
         self.by_node.setdefault(id(joint), []).append((index, cotangent))
@@ -65,17 +67,19 @@ def sweep(seeds: Seeds) -> Cotangents:
     cotangents = Cotangents(seeds)
     for node in sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True):
         cotangent = cotangents.by_node[id(node)]
-        match node.step:
-            case Step() as step:
-                for parent, part in zip(node.parents, step.pull(cotangent), strict=True):
-                    cotangents.add(parent, part, step.active.reverse.kind)
-            case Output(index=index):
-                cotangents.collect(node.parents[0], index, cotangent)
-                for parent in node.parents[1:]:
-                    cotangents.add(parent, cotangent)
-            case Joint() as step:
-                for parent, part in zip(node.parents, step.pull_all(cotangent), strict=True):
-                    cotangents.add(parent, part)
+        step, parents = node.step, node.parents
+        if isinstance(step, Active):
+            world = step.reverse
+            for i, parent in zip(node.places, parents, strict=True):
+                part = step.contribution(world, i, cotangent, node.args, node.primal)
+                cotangents.add(parent, part, world.kind)
+        elif isinstance(step, Output):
+            cotangents.collect(parents[0], step.index, cotangent)
+            for parent in parents[1:]:
+                cotangents.add(parent, cotangent)
+        elif isinstance(step, Joint):
+            for parent, part in zip(parents, step.pull_all(cotangent), strict=True):
+                cotangents.add(parent, part)
     return cotangents
 
 
@@ -110,16 +114,11 @@ def check_linear(outputs: list, level: int) -> None:
 
 def _is_linear(node: Node) -> bool:
     step = node.step
-    if not isinstance(step, Step):
+    if not isinstance(step, Active):
         return True
-    others = [a for i, a in enumerate(step.args) if i not in step.places]
-    match step.active.name:
-        case "neg" | "f64" | "f32" | "f16" | "select":
-            return True
-        case "add" | "sub":
-            return all(number(a) == 0 for a in others)
-        case "mul":
-            return len(step.places) == 1
-        case "div":
-            return step.places == (0,)
-    return False
+    others = [a for i, a in enumerate(node.args) if i not in node.places]
+    if step.name in ("add", "sub"):
+        return all(number(a) == 0 for a in others)
+    if step.name == "mul":
+        return len(node.places) == 1
+    return step.name in ("neg", "f64", "f32", "f16") or step.name == "div" and node.places == [0]
