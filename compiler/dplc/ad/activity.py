@@ -1,0 +1,154 @@
+"""Which leaves depend on which: the graph of a function, on which derivatives decide what to carry.
+
+    fn f(x: f64, n: i64)                   return.0 <- s', s' <- y, s;  s <- y, t
+      y = mul x x                          y.0 <- x.0
+      s' = for i < n state (s = y) { t = mul s x; yield t }        t.0 <- s.0, x.0
+
+A node is a leaf of a variable (`ad/tangent.py`).  There is an edge where a derivative can flow: not through `floor`, a
+comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it reaches a result
+that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not there cannot be
+multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dplc.ad.rules import flows
+from dplc.ad.tangent import Tangents
+from dplc.flat import term as f
+
+Node = tuple[str, int]
+Deps = tuple[frozenset[int], ...]  # of a function: for each leaf of its results, the leaves of its parameters
+
+
+@dataclass(slots=True)
+class Graph:
+    params: list[Node] = field(default_factory=list)
+    results: list[Node | None] = field(default_factory=list)
+    sources: dict[Node, list[Node]] = field(default_factory=dict)
+    targets: dict[Node, list[Node]] = field(default_factory=dict)
+    callees: set[str] = field(default_factory=set)
+
+    def varied(self, active: Iterable[int]) -> set[Node]:
+        return reach((self.params[i] for i in active), self.targets)
+
+    def useful(self, wanted: Iterable[int]) -> set[Node]:
+        return reach((node for node in (self.results[i] for i in wanted) if node is not None), self.sources)
+
+    def deps(self) -> Deps:
+        number = {node: i for i, node in enumerate(self.params)}
+        return tuple(
+            frozenset(number[n] for n in self.useful([i]) if n in number) if node is not None else frozenset()
+            for i, node in enumerate(self.results)
+        )
+
+
+def reach(start: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
+    seen = set(start)
+    todo = list(seen)
+    while todo:
+        for node in edges.get(todo.pop(), ()):
+            if node not in seen:
+                seen.add(node)
+                todo.append(node)
+    return seen
+
+
+class Grapher:
+    """Draws the graph of one function; `deps` are those of the functions that it calls, as far as known."""
+
+    def __init__(self, tangents: Tangents, deps: dict[str, Deps]) -> None:
+        self.tangents = tangents
+        self.deps = deps
+        self.graph = Graph()
+
+    def draw(self, fn: f.Fn) -> Graph:
+        for param in fn.params:
+            self.graph.params += self.nodes(param)  # type: ignore[arg-type]  (a variable's nodes are there)
+        self.graph.results = [node for result in fn.body.results for node in self.nodes(result)]
+        self.block(fn.body)
+        return self.graph
+
+    def nodes(self, atom: f.Atom) -> list[Node | None]:
+        count = len(self.tangents.leaves(atom.ty))
+        return [(atom.name, i) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+
+    def edge(self, source: Node | None, target: Node | None) -> None:
+        if source is not None and target is not None:
+            self.graph.sources.setdefault(target, []).append(source)
+            self.graph.targets.setdefault(source, []).append(target)
+
+    def flow(self, source: f.Atom, target: f.Atom) -> None:
+        """Leaf by leaf, between values of one type."""
+        for s, t in zip(self.nodes(source), self.nodes(target), strict=True):
+            self.edge(s, t)
+
+    def mix(self, sources: Sequence[f.Atom], targets: Sequence[f.Atom]) -> None:
+        """Every leaf to every leaf."""
+        for target in targets:
+            for t in self.nodes(target):
+                for source in sources:
+                    for s in self.nodes(source):
+                        self.edge(s, t)
+
+    def block(self, block: f.Block, results: Sequence[f.Atom] = ()) -> None:
+        for bind in block.binds:
+            self.bind(bind)
+        for source, target in zip(block.results, results, strict=False):
+            self.flow(source, target)
+
+    def bind(self, bind: f.Bind) -> None:
+        match bind.rhs:
+            case f.Op() as op:
+                self.mix([op.args[i] for i in flows(op)], bind.vars)
+            case f.Call() as call:
+                self.call(call, bind.vars)
+            case f.TupMake(items):
+                sources = [node for item in items for node in self.nodes(item)]
+                for source, target in zip(sources, self.nodes(bind.vars[0]), strict=True):
+                    self.edge(source, target)
+            case f.TupGet(tup, index):
+                for source, target in zip(component(self.tangents, tup, self.nodes(tup), index), self.nodes(bind.vars[0]), strict=True):
+                    self.edge(source, target)
+            case f.ConMake(_, _, arg):
+                self.mix([arg] if arg is not None else [], bind.vars)
+            case f.If(_, then, else_):
+                self.block(then, bind.vars)
+                self.block(else_, bind.vars)
+            case f.Switch(scrutinee, cases, default):
+                for case in cases:
+                    if case.payload is not None:
+                        self.mix([scrutinee], [case.payload])
+                    self.block(case.body, bind.vars)
+                if default is not None:
+                    self.block(default, bind.vars)
+            case f.For(_, _, state, inits, body, _) | f.While(state, inits, _, body, _):
+                self.loop(state, inits, body, bind.vars)
+            case f.Build(_, _, body):
+                self.block(body)
+                for source, target in zip(body.results, bind.vars, strict=True):
+                    self.mix([source], [target])
+
+    def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, vars_: Sequence[f.Var]) -> None:
+        self.block(body, state)
+        for s, init, result in zip(state, inits, vars_, strict=False):
+            self.flow(init, s)
+            self.flow(s, result)
+        self.mix(body.results[len(state) :], vars_[len(state) :])
+
+    def call(self, call: f.Call, vars_: Sequence[f.Var]) -> None:
+        self.graph.callees.add(call.fn)
+        sources = [node for arg in call.args for node in self.nodes(arg)]
+        targets = [node for var in vars_ for node in self.nodes(var)]
+        for target, deps in zip(targets, self.deps.get(call.fn, ()), strict=False):
+            for i in deps:
+                self.edge(sources[i], target)
+
+
+def component(tangents: Tangents, tup: f.Atom, leaves: Sequence, index: int) -> Sequence:
+    """The leaves of one component among those of a tuple."""
+    assert isinstance(tup.ty, f.Tup)
+    start = sum(len(tangents.leaves(t)) for t in tup.ty.items[:index])
+    return leaves[start : start + len(tangents.leaves(tup.ty.items[index]))]

@@ -1,0 +1,95 @@
+"""Writing flat code: bindings one after the other, with types worked out.  Also the world in which the table's derivative
+rules are read.
+
+    b = Builder(supply)
+    y = b.op("mul", x, x)
+    b.block(y)                    # { y.1: f64 = mul x x; yield y.1 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.source import NOWHERE, Span
+
+from dplc.flat import term as f
+from dplc.flat.types import elem_of, rank_of, result_types
+
+
+class Builder:
+    __slots__ = ("supply", "binds")
+
+    def __init__(self, supply: f.Supply) -> None:
+        self.supply = supply
+        self.binds: list[f.Bind] = []
+
+    def inner(self) -> Builder:
+        """For a block inside this one."""
+        return Builder(self.supply)
+
+    def fresh(self, hint: str, ty: f.Type) -> f.Var:
+        return f.Var(self.supply.fresh(hint), ty)
+
+    def bind(self, types: Sequence[f.Type], rhs: f.Rhs, hint: str = "v") -> tuple[f.Var, ...]:
+        vars_ = tuple(self.fresh(hint, ty) for ty in types)
+        self.binds.append(f.Bind(vars_, rhs))
+        return vars_
+
+    def op(self, name: str, *args: f.Atom, span: Span = NOWHERE, **attrs: object) -> f.Var:
+        """An operation with one result."""
+        types = result_types(name, tuple(a.ty for a in args), attrs)
+        assert types is not None
+        return self.bind(types, f.Op(name, args, tuple(attrs.items()), span), name)[0]
+
+    def call(self, fn: str, args: Sequence[f.Atom], results: Sequence[f.Type], span: Span = NOWHERE) -> tuple[f.Var, ...]:
+        return self.bind(results, f.Call(fn, tuple(args), span))
+
+    def make(self, items: Sequence[f.Atom]) -> f.Atom:
+        return self.bind((f.Tup(tuple(a.ty for a in items)),), f.TupMake(tuple(items)), "t")[0] if items else UNIT
+
+    def get(self, tup: f.Atom, index: int) -> f.Var:
+        assert isinstance(tup.ty, f.Tup)
+        return self.bind((tup.ty.items[index],), f.TupGet(tup, index), "t")[0]
+
+    def con(self, data: str, tag: int, arg: f.Atom | None) -> f.Var:
+        return self.bind((f.Data(data),), f.ConMake(data, tag, arg), "c")[0]
+
+    def choose(self, cond: f.Atom, then: f.Block, else_: f.Block) -> tuple[f.Var, ...]:
+        return self.bind([a.ty for a in then.results], f.If(cond, then, else_))
+
+    def dims(self, array: f.Atom) -> tuple[f.Var, ...]:
+        return tuple(self.op("dim", array, k=k) for k in range(rank_of(array.ty)))
+
+    def block(self, *results: f.Atom) -> f.Block:
+        return f.Block(tuple(self.binds), results)
+
+
+UNIT = f.Const((), f.UNIT)
+
+
+def int_(value: int) -> f.Const:
+    return f.Const(value, f.I64)
+
+
+class World:
+    """Derivative rules write into a builder; raw values are atoms."""
+
+    __slots__ = ("b", "span")
+
+    def __init__(self, b: Builder, span: Span) -> None:
+        self.b = b
+        self.span = span
+
+    def apply(self, name: str, *raw: f.Atom) -> f.Atom:
+        if name == "to_like":
+            ty = elem_of(raw[1].ty)
+            assert isinstance(ty, f.Num)
+            return self.b.op("cast", raw[0], to=ty.name, span=self.span)
+        return self.b.op(name, *raw, span=self.span)
+
+    def literal(self, number: float, like: f.Atom) -> f.Atom:
+        ty = elem_of(like.ty)
+        return f.Const(float(number) if f.is_float(ty) else int(number), ty)
+
+    def integer(self, value: int) -> f.Atom:
+        return int_(value)

@@ -1,0 +1,334 @@
+"""flat -> flat without Ad: every derivative is made, once for each way in which it is needed.
+
+    (y, dy) = jvp f (c, x, dx)          =>    (y, dy) = f.jvp(c, x, dx)
+    (y, r) = vjp f (c, x)               =>    (y, k) = f.fwd(c, x);  r = (k, x)
+    dx = pullback f (r, dy)             =>    cx = f.bwd(k, dy, 0);  dx = from_tan(cx, like x)
+
+Innermost first: what is differentiated is first freed of derivatives itself (`body`), so nested derivatives are
+derivatives of ordinary code and cannot be confused.  All is memoised: forward mode on the function and which leaves of
+its parameters have tangents, reverse mode also on which leaves of its results have cotangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dpl.diagnostics import Bug, DplError
+from dpl.source import Span
+
+from dplc.ad import special
+from dplc.ad.activity import Deps, Graph, Grapher, Node
+from dplc.ad.builder import Builder
+from dplc.ad.convert import Conversions
+from dplc.ad.forward import Forward
+from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
+from dplc.ad.reverse import Reverse
+from dplc.ad.tangent import Tangents
+from dplc.flat import term as f
+from dplc.flat.retype import Retype
+from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.passes import NeedsInterpreter
+
+
+def expand(program: f.Program) -> f.Program:
+    """The program without `Ad` and `Res`."""
+    if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
+        return program
+    out = f.Program(dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main)
+    derivatives = Derivatives(out, supply_for(program))
+    for name in program.fns:
+        out.fns[name] = derivatives.body(name)
+    derivatives.finish()
+    return out
+
+
+@dataclass(slots=True)
+class Forwarded:
+    """f.jvp: `results` are the leaves of f's results whose tangents it gives too."""
+
+    name: str
+    results: tuple[int, ...]
+    presence: list[Presence]
+
+
+@dataclass(slots=True)
+class Reversed:
+    """f.fwd, f.bwd, the type of what is kept, and what is known of the accumulators that come out."""
+
+    fwd: str
+    bwd: str
+    residual: f.Type
+    presence: list[Presence]
+
+
+class Derivatives:
+    def __init__(self, program: f.Program, supply: f.Supply) -> None:
+        self.program = program
+        self.supply = supply
+        self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode == "vjp"}
+        self.retype = Retype(self.residual_of)
+        self.tangents = Tangents(program.datas, self.retype.type)
+        self.convert = Conversions(program, supply, self.tangents)
+        self._bodies: dict[str, f.Fn | None] = {}  # None: being worked on
+        self._graphs: dict[str, Graph] = {}
+        self._deps: dict[str, Deps] = {}
+        self._forward: dict[tuple, Forwarded] = {}
+        self._reverse: dict[tuple, Reversed] = {}
+        self._open: set[str] = set()  # functions being generated
+        self._boxes: set[str] = set()
+        self.quiet: dict[str, str] = {}  # functions to come (`special.silent`), and what they are the silent form of
+        self._residuals: dict[str, f.Type] = {}
+
+    # ---- functions without Ad ------------------------------------------------------------------------------------
+
+    def body(self, name: str, span: Span | None = None) -> f.Fn:
+        """A function, freed of the derivatives taken in it."""
+        if name in self.quiet and name not in self.program.fns:
+            special.quieten(self, name)
+        fn = self.program.fns[name]
+        done = self._bodies.get(name)
+        if done is not None:
+            return done
+        if name in self._bodies or name in self._open:
+            raise endless(fn, span)
+        self._bodies[name] = None
+        self._bodies[name] = self.program.fns[name] = done = self.retype.fn(self.without_ad(fn))
+        return done
+
+    def without_ad(self, fn: f.Fn) -> f.Fn:
+        return f.Fn(fn.name, fn.params, fn.results, self.block(fn.body), fn.label, fn.span)
+
+    def block(self, block: f.Block) -> f.Block:
+        b = Builder(self.supply)
+        for bind in block.binds:
+            if isinstance(bind.rhs, f.Ad):
+                self.site(b, bind.rhs, bind.vars)
+            else:
+                b.binds.append(f.Bind(bind.vars, with_blocks(bind.rhs, self.block)))
+        return f.Block(tuple(b.binds), block.results)
+
+    def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
+        """One derivative taken by the program."""
+        match ad.mode:
+            case "jvp":
+                fn = self.body(ad.fn, ad.span)
+                active = self.last_leaves(fn)
+                made = self.forward(ad.fn, tuple((i, FULL) for i in active), ad.span)
+                tangents = self.convert.to_tan(b, ad.args[-1])
+                leaves = self.tangents.leaves(fn.results[0])
+                outs: list[f.Atom | None] = [None] * len(leaves)
+                if made.results:
+                    types = [*fn.results, *(leaves[i] for i in made.results)]
+                    y, *given = b.call(made.name, (*ad.args[:-1], *tangents), types, ad.span)
+                else:
+                    (y,), given = b.call(ad.fn, ad.args[:-1], fn.results, ad.span), []
+                for i, out in zip(made.results, given, strict=True):
+                    outs[i] = out
+                self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y)))
+            case "vjp":
+                fn = self.body(ad.fn, ad.span)
+                made = self.pulled(ad)
+                y, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
+                self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1])))))
+            case "pullback":
+                fn = self.body(ad.fn, ad.span)
+                residual = f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
+                self.pullback(b, ad, fn, residual, vars_)
+
+    def pullback(self, b: Builder, ad: f.Ad, fn: f.Fn, residual: f.Atom, vars_: tuple[f.Var, ...]) -> None:
+        made = self.pulled(ad)
+        x = fn.params[-1]
+        types = self.tangents.leaves(x.ty)
+        outs: list[f.Atom | None] = [None] * len(types)
+        active = self.pulled_leaves(fn)
+        start = len(self.param_nodes(fn)) - len(types)
+        if active:
+            given = self.convert.to_tan(b, ad.args[1])
+            cts = [given[i] for i in self.wanted_leaves(fn)]
+            accs = [atom_of(None, types[i - start]) for i in active]
+            for i, out in zip(active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True):
+                outs[i - start] = out
+        like = b.get(residual, 1) if self.like(fn, x) else f.Const(0.0, x.ty)
+        self.rename(b, vars_, (self.convert.from_tan(b, outs, like),))
+
+    def pulled(self, ad: f.Ad) -> Reversed:
+        fn = self.body(ad.fn, ad.span)
+        return self.reverse(ad.fn, self.pulled_leaves(fn), tuple((i, FULL) for i in self.wanted_leaves(fn)), ad.span)
+
+    def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
+        """The argument, if its shape is needed to give a cotangent of its type."""
+        return () if f.is_float(fn.params[-1].ty) else (x,)
+
+    def rename(self, b: Builder, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> None:
+        """Binds variables to atoms, through a tuple."""
+        tup = b.make(atoms)
+        b.binds += [f.Bind((self.retype.var(var),), f.TupGet(tup, i)) for i, var in enumerate(vars_)]
+
+    def finish(self) -> None:
+        """The functions still to come; and no residual's name is left in a type."""
+        while missing := [name for name in self.quiet if name not in self.program.fns]:
+            for name in missing:
+                special.quieten(self, name)
+        for name, fn in list(self.program.fns.items()):
+            self.program.fns[name] = self.retype.fn(fn)
+        for name, decl in list(self.program.datas.items()):
+            self.program.datas[name] = self.retype.data(decl)
+
+    def residual_of(self, site: str) -> f.Type:
+        """What the type `Res(site)` stands for."""
+        if site not in self._residuals:
+            if site not in self.sites:
+                raise Bug(f"flat: no vjp at site {site}")
+            ad = self.sites[site]
+            made = self.pulled(ad)
+            x = self.body(ad.fn).params[-1]
+            self._residuals[site] = f.Tup((made.residual, *(a.ty for a in self.like(self.body(ad.fn), x))))
+        return self._residuals[site]
+
+    # ---- who depends on what -------------------------------------------------------------------------------------
+
+    def param_nodes(self, fn: f.Fn) -> list[Node]:
+        return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
+
+    def last_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """Of all leaves of the parameters, those of the last."""
+        count = len(self.param_nodes(fn))
+        return tuple(range(count - len(self.tangents.leaves(fn.params[-1].ty)), count))
+
+    def wanted_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """The leaves of the results that depend on the last parameter."""
+        last = set(self.last_leaves(fn))
+        return tuple(i for i, deps in enumerate(self.deps(fn.name)) if deps & last)
+
+    def pulled_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """The leaves of the last parameter on which the results depend."""
+        deps = frozenset[int]().union(*self.deps(fn.name))
+        return tuple(i for i in self.last_leaves(fn) if i in deps)
+
+    def deps(self, name: str) -> Deps:
+        """For each leaf of a function's results, the leaves of its parameters that it depends on."""
+        if name not in self._deps:
+            order = self.unknown(name)
+            for fn in order:
+                self._deps[fn] = special.deps(self, fn) if fn in self.program.rules else ()
+            changed = True
+            while changed:
+                changed = False
+                for fn in order:
+                    if fn in self.program.rules:
+                        continue
+                    graph = Grapher(self.tangents, self._deps).draw(self.body(fn))
+                    deps = graph.deps()
+                    changed |= deps != self._deps[fn]
+                    self._graphs[fn], self._deps[fn] = graph, deps
+        return self._deps[name]
+
+    def unknown(self, name: str) -> list[str]:
+        """The functions reachable from one whose dependencies are not known yet, callees first."""
+        order: list[str] = []
+        seen: set[str] = set()
+        todo = [(name, False)]
+        while todo:
+            fn, done = todo.pop()
+            if done:
+                order.append(fn)
+            elif fn not in seen and fn not in self._deps:
+                seen.add(fn)
+                todo.append((fn, True))
+                if fn not in self.program.rules:
+                    todo += [(bind.rhs.fn, False) for bind in every(self.body(fn).body) if isinstance(bind.rhs, f.Call)]
+        return order
+
+    def graph(self, name: str) -> Graph:
+        self.deps(name)
+        return self._graphs[name]
+
+    # ---- the two modes -------------------------------------------------------------------------------------------
+
+    def forward(self, name: str, active: tuple[tuple[int, Presence], ...], span: Span | None = None) -> Forwarded:
+        key = (name, active)
+        if key not in self._forward:
+            fn = self.body(name, span)
+            indices = {i for i, _ in active}
+            results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
+            made = self._forward[key] = Forwarded(self.fresh(name, "jvp"), results, [MAYBE] * len(results))
+            if name in self.program.rules:
+                special.forward(self, fn, made, active)
+            elif results:
+                graph = self.graph(name)
+                self.no_references(fn, graph.varied(indices))
+                self._open.add(made.name)
+                self.program.fns[made.name], made.presence = Forward(self, graph, active).function(fn, made.name, results)
+                self._open.discard(made.name)
+        return self._forward[key]
+
+    def reverse(self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None) -> Reversed:
+        key = (name, active, wanted)
+        if key in self._reverse:
+            made = self._reverse[key]
+            if made.fwd in self._open and not isinstance(made.residual, f.Data):
+                made.residual = f.Data(f"res.{made.fwd}")  # it calls itself: what it keeps is boxed
+                self._boxes.add(f"res.{made.fwd}")
+            return made
+        fn = self.body(name, span)
+        fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
+        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, [MAYBE] * len(active))
+        if name in self.program.rules:
+            special.reverse(self, fn, made, active, wanted)
+        elif name in self.program.checkpoints:
+            special.checkpoint(self, fn, made, active, wanted)
+        else:
+            graph = self.graph(name)
+            self.no_references(fn, graph.varied(active))
+            self._open |= {fwd, bwd}
+            work = Reverse(self, graph, active, wanted)
+            made_fwd, made_bwd, presence = work.function(fn, fwd, bwd, f"res.{fwd}")
+            self.program.fns[fwd], self.program.fns[bwd] = made_fwd, made_bwd
+            self._open -= {fwd, bwd}
+            made.presence, made.residual = presence, made_fwd.results[-1]
+        return made
+
+    def boxed(self, box: str) -> bool:
+        return box in self._boxes
+
+    def fresh(self, name: str, kind: str) -> str:
+        new = f"{name}.{kind}"
+        while new in self.program.fns or new in self._open:
+            new = f"{name}.{self.supply.fresh(kind)}"
+        self._open.add(new)
+        self.program.fns[new] = f.Fn(new, (), (), f.Block((), ()))  # reserved
+        self._open.discard(new)
+        return new
+
+    def no_references(self, fn: f.Fn, varied: set[Node]) -> None:
+        """References that hold something differentiated are left to the interpreter."""
+        for op in (bind.rhs for bind in every(fn.body)):
+            if isinstance(op, f.Op) and op.op in ("ref_new", "ref_set"):
+                content = op.args[-1]
+                if isinstance(content, f.Var) and any((content.name, i) in varied for i in range(len(self.tangents.leaves(content.ty)))):
+                    raise NeedsInterpreter("a derivative flows through a reference", op.span)
+
+    def split(self, b: Builder, both: f.Var, arrays: Sequence[f.Var], widths: Sequence[int | None]) -> None:
+        """An array of tuples -> arrays of parts of them: each of so many items, or of one item not made a tuple."""
+        index, inner = b.fresh("i", f.I64), b.inner()
+        tup = inner.op("index", both, index, unchecked=True)
+        at, parts = 0, []
+        for width in widths:
+            items = [inner.get(tup, k) for k in range(at, at + (width or 1))]
+            parts.append(items[0] if width is None else inner.make(items))
+            at += len(items)
+        b.binds.append(f.Bind(tuple(arrays), f.Build(index, b.op("dim", both, k=0), inner.block(*parts))))
+
+
+def sites(fn: f.Fn) -> Iterator[f.Ad]:
+    """The derivatives taken in a function."""
+    return (bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
+
+
+def endless(fn: f.Fn | None, span: Span | None) -> DplError:
+    name = f"`{fn.label}`" if fn is not None and fn.label else "a function"
+    return DplError.at(
+        "E0405", f"the derivative of {name} is needed inside its own derivative, to an order known only when it runs", span,
+        helps=("derivatives of an order known when the program runs: Ad.jet n f x",),
+    )  # fmt: skip

@@ -1,0 +1,292 @@
+"""Reverse mode: f -> f.fwd, which also gives what it keeps, and f.bwd, which runs against its order.
+
+    fn f(x: f64, y: f64) -> (f64)         fn f.fwd(x, y) -> (f64, (f64, f64))
+      t = mul x y                           t = mul x y;  r = sin t;  return r, (t, y)
+      r = sin t                  =>       fn f.bwd((t, y), cr, cx) -> (f64)           -- only x is active
+      return r                              ct = mul cr (cos t);  cx' = add cx (mul ct y);  return cx'
+
+*Accumulators are passed in.*  The current cotangent of each active argument goes into f.bwd and comes out with f's
+contribution added, arrays in place; nothing is returned to be added, so reading one element costs O(1).
+
+A block becomes a `Tape` of steps.  `Tape.backward` writes the backward code, last step first, into a scope
+(`ad/scope.py`); it refers to variables of the forward code by name, and what it turns out to need is kept.  Only then
+does `Tape.forward` give the forward code, which now knows what to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dplc.ad import keep, rules, spread
+from dplc.ad.activity import Graph, Node, component
+from dplc.ad.builder import Builder, int_
+from dplc.ad.presence import HOLEY, MAYBE, Part, Presence, either
+from dplc.ad.scope import Scope, if_there
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.flat.walk import bound
+
+if TYPE_CHECKING:
+    from dplc.ad.expand import Derivatives
+
+
+class Step(Protocol):
+    def backward(self, scope: Scope) -> None: ...
+
+    def forward(self) -> list[f.Bind]: ...
+
+
+class Tape:
+    """A block being reversed.  `names` are bound in it (by bindings, or as its parameters)."""
+
+    def __init__(self, reverse: Reverse, block: f.Block, params: Sequence[f.Var]) -> None:
+        self.reverse = reverse
+        self.block = block
+        self.params = params
+        self.names = {p.name for p in params}
+        self.dims: dict[str, dict[int, f.Var]] = {}
+        self.steps: list[Step] = []
+        for var in params:
+            reverse.home[var.name] = self
+        for bind in block.binds:
+            for var in bind.vars:
+                self.own(var)
+            self.steps.append(reverse.step(self, bind))
+
+    def own(self, var: f.Var) -> f.Var:
+        """A variable of this block."""
+        self.names.add(var.name)
+        self.reverse.home[var.name] = self
+        return var
+
+    def backward(self, scope: Scope) -> None:
+        for step in reversed(self.steps):
+            step.backward(scope)
+
+    def forward(self) -> list[f.Bind]:
+        binds = [bind for var in self.params for bind in self.measures(var)]
+        for step in self.steps:
+            for bind in step.forward():
+                binds.append(bind)
+                binds += [more for var in bind.vars for more in self.measures(var)]
+        return binds
+
+    def measures(self, var: f.Var) -> list[f.Bind]:
+        return [f.Bind((d,), f.Op("dim", (var,), (("k", k),))) for k, d in self.dims.get(var.name, {}).items()]
+
+
+@dataclass(slots=True)
+class Plain:
+    """What has no cotangent."""
+
+    bind: f.Bind
+
+    def backward(self, scope: Scope) -> None:
+        pass
+
+    def forward(self) -> list[f.Bind]:
+        return [self.bind]
+
+
+@dataclass(slots=True)
+class Op:
+    reverse: Reverse
+    op: f.Op
+    y: f.Var
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.op)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is None:
+            return
+        if not rules.known(self.op):
+            raise rules.refuse(self.op)
+        if rules.scalar_row(self.op.op):
+            self.row(scope, part)
+        elif part.nullable or part.presence is MAYBE and self.op.op in ("dot", "fill"):
+            if_there(scope, part, self.bulk)
+        else:
+            self.bulk(scope, part)
+
+    def bulk(self, scope: Scope, part: Part) -> None:
+        spread.spread(self.reverse, scope, self.op, self.y, part)
+
+    def row(self, scope: Scope, part: Part) -> None:
+        if part.nullable:
+            if_there(scope, part, self.row)
+            return
+        for i in rules.flows(self.op):
+            (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
+            if node is None or not scope.active(node):
+                continue
+            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.holes)
+            rank = rank_of(self.op.args[i].ty)
+            if rank < rank_of(t.ty):
+                t = scope.b.op("sum_to", t, rank=rank)
+            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
+            scope.add(node, Part(t, masked.part_of_sum(t.ty)))
+
+
+@dataclass(slots=True)
+class Tuple:
+    """TupMake and TupGet: leaves change their names."""
+
+    reverse: Reverse
+    bind: f.Bind
+    sources: Sequence[Node | None]
+
+    def forward(self) -> list[f.Bind]:
+        return [self.bind]
+
+    def backward(self, scope: Scope) -> None:
+        for source, target in zip(self.sources, self.reverse.nodes(self.bind.vars[0]), strict=True):
+            scope.add(source, scope.get(target) if target is not None else None)
+
+
+@dataclass(slots=True)
+class Con:
+    reverse: Reverse
+    y: f.Var
+    con: f.ConMake
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.con)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is not None and self.con.arg is not None:
+            if_there(scope, part, self.open)
+
+    def open(self, scope: Scope, part: Part) -> None:
+        assert self.con.arg is not None
+        d = self.reverse.d
+        leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
+        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE) for leaf in leaves])
+
+
+class Reverse:
+    """The reversal of one function, given which leaves of its parameters are active and of its results wanted."""
+
+    def __init__(self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> None:
+        self.d = derivatives
+        self.tangents = derivatives.tangents
+        self.active_params = active
+        self.wanted = wanted
+        self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
+        self.home: dict[str, Tape] = {}
+        self.leaf: dict[Node, f.Type] = {}
+
+    def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
+        """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or the data
+        type `box` if calls inside turn out to need one (`Derivatives.box`)."""
+        self.register(fn)
+        tape = Tape(self, fn.body, fn.params)
+        scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
+        params = [node for p in fn.params for node in self.nodes(p)]
+        results = [node for r in fn.body.results for node in self.nodes(r)]
+        types = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
+        accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]
+        seeds = [scope.b.fresh("c", types[i]) for i, _ in self.wanted]
+        for i, acc in zip(self.active_params, accs, strict=True):
+            scope.set(params[i], Part(acc, MAYBE))
+        for (i, presence), seed in zip(self.wanted, seeds, strict=True):
+            scope.add(results[i], Part(seed, presence))
+        tape.backward(scope)
+        body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
+        forward = tape.forward()
+        kept, again = keep.choose(body, tape.names, (), forward)
+        there, value, back = self.residual(kept, box)
+        made_fwd = f.Fn(
+            fwd, fn.params, (*fn.results, value.ty),
+            f.Block((*forward, *there), (*fn.body.results, value)), fn.label, fn.span,
+        )  # fmt: skip
+        body = f.Block((*back[1], *again, *body.binds), body.results)
+        made_bwd = f.Fn(
+            bwd, (back[0], *seeds, *accs), tuple(a.ty for a in accs), body, fn.label and f"reverse of {fn.label}", fn.span
+        )
+        return made_fwd, made_bwd, [either([scope.get(params[i])]) for i in self.active_params]
+
+    def residual(self, kept: Sequence[f.Var], box: str) -> tuple[list[f.Bind], f.Atom, tuple[f.Var, list[f.Bind]]]:
+        """How the residual is made, it, and how it is opened again: its parameter and the bindings."""
+        there, back = Builder(self.d.supply), Builder(self.d.supply)
+        value = there.make(kept)
+        if not self.d.boxed(box):
+            param = back.fresh("res", value.ty)
+            return there.binds, value, (param, self.unkeep(kept, param))
+        self.d.program.datas[box] = f.DataDecl(box, (value.ty,), (box,))
+        param = back.fresh("res", f.Data(box))
+        tup = self.d.convert.open(back, param, 0)
+        boxed = there.con(box, 0, value)
+        return there.binds, boxed, (param, [*back.binds, *self.unkeep(kept, tup)])
+
+    def unkeep(self, kept: Sequence[f.Var], tup: f.Var) -> list[f.Bind]:
+        return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
+
+    def step(self, tape: Tape, bind: f.Bind) -> Step:
+        from dplc.ad.control import Branch, Build, Call, Loop  # they reverse blocks, in turn
+
+        if not any(node in self.active for var in bind.vars for node in self.nodes(var)):
+            return Plain(bind)
+        match bind.rhs:
+            case f.Op() as op:
+                return Op(self, op, bind.vars[0])
+            case f.TupMake(items):
+                return Tuple(self, bind, [node for item in items for node in self.nodes(item)])
+            case f.TupGet(tup, index):
+                return Tuple(self, bind, component(self.tangents, tup, self.nodes(tup), index))
+            case f.ConMake() as con:
+                return Con(self, bind.vars[0], con)
+            case f.Call() as call:
+                return Call(self, tape, call, bind.vars)
+            case f.If() | f.Switch():
+                return Branch(self, tape, bind)
+            case f.For() | f.While():
+                return Loop(self, tape, bind)
+            case f.Build():
+                return Build(self, tape, bind)
+        raise AssertionError(bind)
+
+    # ---- cotangents of atoms -------------------------------------------------------------------------------------
+
+    def register(self, fn: f.Fn) -> None:
+        """The types of all nodes of the function."""
+        for var in bound(fn):
+            for i, leaf in enumerate(self.tangents.leaves(var.ty)):
+                self.leaf[(var.name, i)] = leaf
+
+    def nodes(self, atom: f.Atom) -> list[Node | None]:
+        count = len(self.tangents.leaves(atom.ty))
+        return [(atom.name, i) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+
+    def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
+        return [None if node is None else scope.get(node) for node in self.nodes(atom)]
+
+    def add(self, scope: Scope, atom: f.Atom, parts: Sequence[Part | None]) -> None:
+        for node, part in zip(self.nodes(atom), parts, strict=True):
+            scope.add(node, part)
+
+    def packed(self, scope: Scope, atom: f.Atom) -> Part | None:
+        """The cotangent in one piece; None if nothing has been added to it."""
+        parts = self.parts(scope, atom)
+        if not any(parts):
+            return None
+        if not isinstance(atom.ty, f.Tup):
+            return parts[0]
+        return Part(self.tangents.pack(scope.b, atom.ty, [None if p is None else p.atom for p in parts]), MAYBE)
+
+    def dim(self, array: f.Atom, k: int) -> f.Atom:
+        """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""
+        if not isinstance(array, f.Var):
+            return int_(0)
+        tape = self.home[array.name]
+        dims = tape.dims.setdefault(array.name, {})
+        if k not in dims:
+            dims[k] = tape.own(f.Var(self.d.supply.fresh("dim"), f.I64))
+        return dims[k]
+
+    def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
+        return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))

@@ -1,0 +1,205 @@
+"""Functions whose derivative is not that of their body: with rules of their own, and checkpoints.
+
+A rule stands in for the derivative of its function in the mode it is for; in the other mode it is transposed, being
+linear in its tangent:
+
+    vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
+    jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
+
+A transpose is the reverse mode of the linear function, at zero.
+
+A checkpoint's f.fwd keeps its arguments alone; its f.bwd runs the true f.fwd, without what it prints, and then f.bwd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import DplError
+
+from dplc.ad.builder import Builder
+from dplc.ad.presence import FULL, Presence
+from dplc.ad.tangent import zero
+from dplc.flat import term as f
+from dplc.flat.walk import every, with_blocks
+
+if TYPE_CHECKING:
+    from dplc.ad.activity import Deps
+    from dplc.ad.expand import Derivatives, Forwarded, Reversed
+
+OUTPUT = frozenset({"write", "progress"})
+
+
+def deps(d: Derivatives, name: str) -> Deps:
+    """Everything may depend on everything."""
+    fn = d.program.fns[name]
+    every_param = frozenset(range(len(d.param_nodes(fn))))
+    return tuple(every_param for ty in fn.results for _ in d.tangents.leaves(ty))
+
+
+def only_last(d: Derivatives, fn: f.Fn, active: Sequence[int]) -> None:
+    """A rule says nothing of what its function captures."""
+    last = d.last_leaves(fn)
+    if any(i not in last for i in active):
+        raise DplError.at(
+            "E0407", "a function with its own derivative rule captures a variable that is being differentiated", fn.span,
+            helps=("pass it as part of the argument, and let the rule say how the result depends on it",),
+        )  # fmt: skip
+
+
+# ---- rules --------------------------------------------------------------------------------------------------------------
+
+
+def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+    """Writes f.jvp of a function with a rule."""
+    only_last(d, fn, [i for i, _ in active])
+    rule, x = d.program.rules[fn.name], fn.params[-1]
+    leaves = d.tangents.leaves(x.ty)
+    start = d.last_leaves(fn)[0]
+    b = Builder(d.supply)
+    given = {i - start: b.fresh("d", leaves[i - start]) for i, _ in active}
+    tangent = [given.get(k) for k in range(len(leaves))]
+    if rule.kind == "jvp":
+        dx = d.convert.from_tan(b, tangent, x)
+        y, dy = b.call(rule.fn, (*fn.params, dx), (*fn.results, *fn.results), fn.span)
+        outs = d.convert.to_tan(b, dy)
+    else:
+        y, kept = b.call(rule.fn, fn.params, d.body(rule.fn).results, fn.span)
+        cts = [zero(leaf) if t is None else t for t, leaf in zip(tangent, leaves, strict=True)]
+        outs = transpose(d, b, rule.pullback, (kept,), y, cts, fn)
+    chosen = [outs[i] for i in made.results]
+    params = (*fn.params, *given.values())
+    d.program.fns[made.name] = f.Fn(
+        made.name, params, (*fn.results, *(a.ty for a in chosen)), b.block(y, *chosen), fn.label, fn.span
+    )  # fmt: skip
+
+
+def reverse(d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> None:
+    """Writes f.fwd and f.bwd of a function with a rule."""
+    only_last(d, fn, active)
+    rule, x = d.program.rules[fn.name], fn.params[-1]
+    leaves, start = d.tangents.leaves(x.ty), d.last_leaves(fn)[0]
+    there, back = Builder(d.supply), Builder(d.supply)
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    seeds = {i: back.fresh("c", types[i]) for i, _ in wanted}
+    accs = [back.fresh("c", leaves[i - start]) for i in active]
+    cts = [seeds.get(i, zero(ty)) for i, ty in enumerate(types)]
+    if rule.kind == "vjp":
+        y, kept = there.call(rule.fn, fn.params, d.body(rule.fn).results, fn.span)
+        value = there.make((kept, y))
+        param = back.fresh("res", value.ty)
+        dy = d.convert.from_tan(back, cts, back.get(param, 1))
+        (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
+        parts = d.convert.to_tan(back, dx)
+    else:
+        (y,) = there.call(fn.name, fn.params, fn.results, fn.span)
+        value = there.make(fn.params)
+        param = back.fresh("res", value.ty)
+        params = [back.get(param, i) for i in range(len(fn.params))]
+        parts = transpose(d, back, rule.fn, params, params[-1], cts, fn)
+    totals = [d.convert.add(back, acc, parts[i - start]) for i, acc in zip(active, accs, strict=True)]
+    made.residual = value.ty
+    d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, (*fn.results, value.ty), there.block(y, value), fn.label, fn.span)
+    d.program.fns[made.bwd] = f.Fn(
+        made.bwd, (param, *seeds.values(), *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
+    )
+
+
+def transpose(
+    d: Derivatives, b: Builder, linear: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[f.Atom], of: f.Fn
+) -> list[f.Atom]:
+    """The transpose of `linear(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
+    last result."""
+    fn = d.body(linear, of.span)
+    leaves = d.tangents.leaves(like.ty)
+    outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
+    last, start = set(d.last_leaves(fn)), d.last_leaves(fn)[0]
+    offset = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
+    dependent = d.deps(linear)[offset:]
+    wanted = tuple((offset + i, FULL) for i, on in enumerate(dependent) if on & last)
+    active = tuple(i for i in sorted(last) if any(i in dependent[k - offset] for k, _ in wanted))
+    if not active:
+        return outs
+    made = d.reverse(linear, active, wanted, of.span)
+    nothing = d.convert.from_tan(b, [None] * len(leaves), like)
+    *_, residual = b.call(made.fwd, (*fixed, nothing), (*fn.results, made.residual), of.span)
+    accs = [zero(leaves[i - start]) for i in active]
+    args = (residual, *(cts[i - offset] for i, _ in wanted), *accs)
+    for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
+        outs[i - start] = out
+    return outs
+
+
+# ---- checkpoints --------------------------------------------------------------------------------------------------------
+
+
+def checkpoint(
+    d: Derivatives, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
+) -> None:
+    """Writes f.fwd and f.bwd of a checkpoint."""
+    there, back = Builder(d.supply), Builder(d.supply)
+    ys = there.call(fn.name, fn.params, fn.results, fn.span)
+    value = there.make(fn.params)
+    made.residual = value.ty
+    inside = f.Fn(d.fresh(fn.name, "inside"), fn.params, fn.results, fn.body, fn.label, fn.span)
+    d.program.fns[inside.name] = inside
+    true = d.reverse(inside.name, active, wanted, fn.span)
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    params = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
+    param = back.fresh("res", value.ty)
+    seeds = [back.fresh("c", types[i]) for i, _ in wanted]
+    accs = [back.fresh("c", params[i]) for i in active]
+    args = [back.get(param, i) for i in range(len(fn.params))]
+    *_, residual = back.call(silent(d, true.fwd), args, (*fn.results, true.residual), fn.span)
+    totals = back.call(true.bwd, (residual, *seeds, *accs), [a.ty for a in accs], fn.span)
+    made.presence = true.presence
+    d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, (*fn.results, value.ty), there.block(*ys, value), fn.label, fn.span)
+    d.program.fns[made.bwd] = f.Fn(
+        made.bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
+    )
+
+
+def silent(d: Derivatives, name: str) -> str:
+    """The name of a function that does the same and prints nothing; `quieten` makes it when it is wanted."""
+    quiet = f"{name}.silent"
+    d.quiet.setdefault(quiet, name)
+    return quiet
+
+
+def quieten(d: Derivatives, quiet: str) -> None:
+    name = d.quiet[quiet]
+    old = d.program.fns[name]
+    if prints(d, name):
+        body = quiet_block(d, old.body)
+    else:
+        vars_ = tuple(f.Var(d.supply.fresh("v"), ty) for ty in old.results)
+        body = f.Block((f.Bind(vars_, f.Call(name, old.params)),), vars_)
+    d.program.fns[quiet] = f.Fn(quiet, old.params, old.results, body, old.label, old.span)
+
+
+def prints(d: Derivatives, name: str) -> bool:
+    reached = {name}
+    todo = [name]
+    while todo:
+        for bind in every(d.program.fns[todo.pop()].body):
+            match bind.rhs:
+                case f.Op(op) if op in OUTPUT:
+                    return True
+                case f.Call(fn) if fn not in reached and fn in d.program.fns:
+                    reached.add(fn)
+                    todo.append(fn)
+    return False
+
+
+def quiet_block(d: Derivatives, block: f.Block) -> f.Block:
+    binds = []
+    for bind in block.binds:
+        match bind.rhs:
+            case f.Op(op) if op in OUTPUT:
+                pass
+            case f.Call(fn, args, span):
+                binds.append(f.Bind(bind.vars, f.Call(silent(d, fn), args, span)))
+            case rhs:
+                binds.append(f.Bind(bind.vars, with_blocks(rhs, lambda inner: quiet_block(d, inner))))
+    return f.Block(tuple(binds), block.results)

@@ -1,0 +1,131 @@
+"""Type -> the type of its tangents (and cotangents), and its *leaves*.
+
+    Tan(f64)                = f64                    Tan(i64) = Tan(str) = ()
+    Tan((f64, i64, f64[]))  = (f64, (), f64[])       leaves: f64, f64[]
+    Tan((f64, i64)[])       = (f64, ())[]            one leaf, itself
+    Tan(tree)               = tan.tree               one leaf: the same constructors with Tan payloads
+
+Tuples dissolve: derivatives handle a variable's tangent leaf by leaf, so that one component of a tuple can be active and
+another not.  A leaf is a float, an array or data; the latter two may be null, which means zero of whatever shape.
+What holds no float has no leaves and Tan ().  Tan is idempotent, so derivatives of derivatives need no more types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dplc.ad.builder import UNIT, Builder
+from dplc.flat import term as f
+
+PREFIX = "tan."
+
+
+class Tangents:
+    """`resolve` gives the type of a residual (a `Res`)."""
+
+    def __init__(self, datas: dict[str, f.DataDecl], resolve: Callable[[f.Type], f.Type]) -> None:
+        self.datas = datas
+        self.resolve = resolve
+        self._leaves: dict[f.Type, tuple[f.Type, ...]] = {}
+        self._floats: dict[str, bool] = {}
+
+    def leaves(self, ty: f.Type) -> tuple[f.Type, ...]:
+        """The types of the leaves of a tangent of `ty`, in order."""
+        known = self._leaves.get(ty)
+        if known is None:
+            known = self._leaves[ty] = self._find(ty)
+        return known
+
+    def _find(self, ty: f.Type) -> tuple[f.Type, ...]:
+        match ty:
+            case f.Num():
+                return (ty,) if f.is_float(ty) else ()
+            case f.Tup(items):
+                return tuple(leaf for item in items for leaf in self.leaves(item))
+            case f.Arr(elem, rank):
+                return (f.Arr(self.of(elem), rank),) if self.leaves(elem) else ()
+            case f.Data(name):
+                return (self.mirror(name),) if self.has_float(name) else ()
+            case f.Res():
+                return self.leaves(self.resolve(ty))
+        return ()
+
+    def of(self, ty: f.Type) -> f.Type:
+        """Tan(ty)."""
+        leaves = self.leaves(ty)
+        match ty:
+            case f.Res():
+                return self.of(self.resolve(ty))
+            case f.Tup(items) if leaves:
+                return f.Tup(tuple(map(self.of, items)))
+        return leaves[0] if leaves else f.UNIT
+
+    def payload(self, data: str, tag: int) -> f.Type | None:
+        payload = self.datas[data].payloads[tag]
+        return None if payload is None else self.resolve(payload)
+
+    def mirror(self, name: str) -> f.Data:
+        """The data type of tangents of a data type; made when first wanted."""
+        if name.startswith(PREFIX) or PREFIX + name in self.datas:
+            return f.Data(name if name.startswith(PREFIX) else PREFIX + name)
+        decl = self.datas[name]
+        self.datas[PREFIX + name] = f.DataDecl(PREFIX + name, (), decl.names)  # it may mention itself
+        payloads = []
+        for tag in range(len(decl.payloads)):
+            payload = self.payload(name, tag)
+            payloads.append(self.of(payload) if payload is not None and self.leaves(payload) else None)
+        self.datas[PREFIX + name] = f.DataDecl(PREFIX + name, tuple(payloads), decl.names)
+        return f.Data(PREFIX + name)
+
+    def has_float(self, name: str) -> bool:
+        """Whether a value of this data type can hold a float."""
+        if name not in self._floats:
+            seen: set[str] = set()
+            self._floats[name] = self._reaches_float(f.Data(name), seen)
+        return self._floats[name]
+
+    def _reaches_float(self, ty: f.Type, seen: set[str]) -> bool:
+        match ty:
+            case f.Tup(items):
+                return any(self._reaches_float(item, seen) for item in items)
+            case f.Arr(elem, _):
+                return self._reaches_float(elem, seen)
+            case f.Res():
+                return self._reaches_float(self.resolve(ty), seen)
+            case f.Data(name):
+                if name in seen:
+                    return False
+                seen.add(name)
+                return any(p is not None and self._reaches_float(p, seen) for p in self.datas[name].payloads)
+        return f.is_float(ty)
+
+    # ---- tangents as values --------------------------------------------------------------------------------------
+
+    def pack(self, b: Builder, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Atom:
+        """Leaves (None: zero) -> a value of type Tan(ty)."""
+        return self._pack(b, self.of(ty), list(leaves))
+
+    def _pack(self, b: Builder, tan: f.Type, rest: list[f.Atom | None]) -> f.Atom:
+        match tan:
+            case f.Tup(()):
+                return UNIT
+            case f.Tup(items):
+                return b.make([self._pack(b, item, rest) for item in items])
+        leaf = rest.pop(0)
+        return zero(tan) if leaf is None else leaf
+
+    def unpack(self, b: Builder, value: f.Atom) -> list[f.Atom]:
+        """A value of a Tan type -> its leaves."""
+        match value.ty:
+            case f.Tup(items):
+                return [leaf for i, t in enumerate(items) if self.leaves(t) for leaf in self.unpack(b, b.get(value, i))]
+        return [value]
+
+
+def zero(leaf: f.Type) -> f.Const:
+    """Zero of a leaf's type: 0.0, or null."""
+    return f.Const(0.0 if f.is_float(leaf) else None, leaf)
+
+
+def is_zero(atom: f.Atom) -> bool:
+    return isinstance(atom, f.Const) and (atom.value is None or atom.value == 0.0 and f.is_float(atom.ty))

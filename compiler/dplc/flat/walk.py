@@ -1,0 +1,145 @@
+"""Going through flat: operands, inner blocks and binders of a right-hand side, and rebuilding it with others.
+
+A pass that cares for a few shapes mentions these and leaves the rest to `rebuild`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dplc.flat import term as f
+
+
+def atoms(rhs: f.Rhs) -> tuple[f.Atom, ...]:
+    """The operands of a right-hand side, inner blocks apart."""
+    match rhs:
+        case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args) | f.Map(_, args):
+            return args
+        case f.TupGet(one) | f.If(one) | f.Switch(one) | f.Build(_, one):
+            return (one,)
+        case f.ConMake(_, _, arg):
+            return () if arg is None else (arg,)
+        case f.For(_, count, _, inits):
+            return (count, *inits)
+        case f.While(_, inits):
+            return inits
+
+
+def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
+    """The inner blocks of a right-hand side."""
+    match rhs:
+        case f.If(_, then, else_):
+            return (then, else_)
+        case f.Switch(_, cases, None):
+            return tuple([case.body for case in cases])
+        case f.Switch(_, cases, f.Block() as default):
+            return (*[case.body for case in cases], default)
+        case f.For() | f.Build() | f.Map():
+            return (rhs.body,)
+        case f.While():
+            return (rhs.cond, rhs.body)
+    return ()
+
+
+def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
+    """The variables that a right-hand side binds for its inner blocks."""
+    match rhs:
+        case f.Switch(_, cases):
+            return tuple([case.payload for case in cases if case.payload is not None])
+        case f.For(index, _, state):
+            return (index, *state)
+        case f.While(state):
+            return state
+        case f.Build(index):
+            return (index,)
+        case f.Map(params):
+            return params
+    return ()
+
+
+def rebuild(
+    rhs: f.Rhs, atom: Callable[[f.Atom], f.Atom], block: Callable[[f.Block], f.Block], binder: Callable[[f.Var], f.Var]
+) -> f.Rhs:
+    """The same with operands, inner blocks and binders replaced; binders first, then blocks."""
+
+    def all_(args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
+        return tuple([atom(a) for a in args])
+
+    match rhs:
+        case f.Op(op, args, attrs, span):
+            return f.Op(op, all_(args), attrs, span)
+        case f.Call(fn, args, span):
+            return f.Call(fn, all_(args), span)
+        case f.Ad(mode, fn, args, site, span):
+            return f.Ad(mode, fn, all_(args), site, span)
+        case f.TupMake(items):
+            return f.TupMake(all_(items))
+        case f.TupGet(tup, index):
+            return f.TupGet(atom(tup), index)
+        case f.ConMake(data, tag, arg):
+            return f.ConMake(data, tag, None if arg is None else atom(arg))
+        case f.If(cond, then, else_):
+            return f.If(atom(cond), block(then), block(else_))
+        case f.Switch(scrutinee, cases, default):
+            new_cases = []
+            for case in cases:
+                payload = None if case.payload is None else binder(case.payload)
+                new_cases.append(f.Case(case.tag, payload, block(case.body)))
+            return f.Switch(atom(scrutinee), tuple(new_cases), None if default is None else block(default))
+        case f.For(index, count, state, inits, body, collect):
+            count, inits = atom(count), all_(inits)
+            return f.For(binder(index), count, tuple([binder(s) for s in state]), inits, block(body), collect)
+        case f.While(state, inits, cond, body, collect):
+            inits = all_(inits)
+            return f.While(tuple([binder(s) for s in state]), inits, block(cond), block(body), collect)
+        case f.Build(index, count, body, span):
+            count = atom(count)
+            return f.Build(binder(index), count, block(body), span)
+        case f.Map(params, inputs, body, ranks, span):
+            inputs = all_(inputs)
+            return f.Map(tuple([binder(p) for p in params]), inputs, block(body), ranks, span)
+
+
+def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
+    """The same with inner blocks replaced."""
+    return rebuild(rhs, lambda a: a, block, lambda v: v) if blocks(rhs) else rhs
+
+
+def every(block: f.Block) -> Iterator[f.Bind]:
+    """All bindings of a block and its inner blocks, outer before inner."""
+    for bind in block.binds:
+        yield bind
+        for inner in blocks(bind.rhs):
+            yield from every(inner)
+
+
+def bound(fn: f.Fn) -> Iterator[f.Var]:
+    """Everything a function binds."""
+    yield from fn.params
+    for bind in every(fn.body):
+        yield from bind.vars
+        yield from binders(bind.rhs)
+
+
+def mentioned(block: f.Block) -> dict[str, f.Var]:
+    """Every variable used in a block."""
+    found: dict[str, f.Var] = {}
+    todo = [block]
+    while todo:
+        block = todo.pop()
+        for atom in (*(a for bind in block.binds for a in atoms(bind.rhs)), *block.results):
+            if isinstance(atom, f.Var):
+                found[atom.name] = atom
+        todo += [inner for bind in block.binds for inner in blocks(bind.rhs)]
+    return found
+
+
+def supply_for(program: f.Program) -> f.Supply:
+    """Names that do not occur in the program yet."""
+    supply = f.Supply()
+    for fn in program.fns.values():
+        for name in (fn.name, *(var.name for var in bound(fn))):
+            tail = name.rpartition(".")[2]
+            if tail.isdigit():
+                supply.count = max(supply.count, int(tail))
+    return supply
