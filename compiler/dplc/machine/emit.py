@@ -19,7 +19,7 @@ from dplc.machine.emitter import NEVER, escape
 from dplc.machine.failures import Sites
 from dplc.machine.kernels import Vectors
 from dplc.machine.memory import Droppers
-from dplc.machine.recursion import groups
+from dplc.flat.recursion import groups
 
 ENTRY = "dpl_entry"
 STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit

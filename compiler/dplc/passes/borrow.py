@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dplc.flat import term as f
-from dplc.machine.recursion import callees, groups
+from dplc.flat.recursion import callees, groups
 from dplc.passes.owners import Owners, Token, consumed_operands, counted_paths
 
 Borrowed = dict[str, set[int]]  # by function: the numbers of its borrowed parameters
