@@ -1,0 +1,36 @@
+"""flat -> the same under new names, with some variables replaced: for whoever duplicates code or puts it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dplc.flat import term as f
+from dplc.flat.walk import rebuild
+
+
+class Copier:
+    """Copies blocks; every variable bound inside gets a fresh name, so that names stay unique in a function.
+
+    `atoms` says what stands for variables of the original; copying adds what the copied bindings bind."""
+
+    def __init__(self, supply: f.Supply, atoms: Mapping[str, f.Atom]) -> None:
+        self.supply = supply
+        self.atoms = dict(atoms)
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        return self.atoms.get(atom.name, atom) if isinstance(atom, f.Var) else atom
+
+    def var(self, var: f.Var) -> f.Var:
+        fresh = f.Var(self.supply.fresh(var.name), var.ty)
+        self.atoms[var.name] = fresh
+        return fresh
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        copied = []
+        for bind in binds:
+            rhs = rebuild(bind.rhs, self.atom, self.block, self.var)
+            copied.append(f.Bind(tuple(map(self.var, bind.vars)), rhs))
+        return tuple(copied)
+
+    def block(self, block: f.Block) -> f.Block:
+        return f.Block(self.binds(block.binds), tuple(map(self.atom, block.results)))
