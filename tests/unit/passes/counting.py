@@ -1,5 +1,6 @@
 """An evaluator of flat that knows nothing but owners: it counts them, and asserts that nothing leaks, nothing is used
-after it was freed or freed twice.  Conditions are thrown like dice; numbers are all alike."""
+after it was freed or freed twice.  Conditions are thrown like dice; numbers are all alike; operations it does not know
+give new values of the right types."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dplc.flat import term as f
+from dplc.flat.ops import OPS
 
 
 class OutOfFuel(Exception):
@@ -55,8 +57,10 @@ class Heap:
                 self.dup(x)
         cell.count -= 1
 
-    def own(self, block: Block) -> Block:
-        """Someone's own copy."""
+    def own(self, block: Block | None) -> Block:
+        """Someone's own copy; of a constant always a new one."""
+        if block is None:
+            return self.new([])
         assert block.count > 0, "use of what was freed"
         if block.count == 1:
             return block
@@ -65,6 +69,10 @@ class Heap:
         for x in block.content:
             self.dup(x)
         return self.new(list(block.content))
+
+
+def blocks_in(ty: f.Type) -> bool:
+    return any(map(blocks_in, ty.items)) if isinstance(ty, f.Tup) else not isinstance(ty, f.Num)
 
 
 def blocks(value):
@@ -96,7 +104,7 @@ class Counting:
             self.fuel -= 1
             if self.fuel < 0:
                 raise OutOfFuel
-            results = self.rhs(bind.rhs, env)
+            results = self.rhs(bind, env)
             env.update(zip([v.name for v in bind.vars], results, strict=True))
         return tuple([self.value(a, env) for a in block.results])
 
@@ -106,10 +114,10 @@ class Counting:
             assert block.count > 0, f"{atom} was freed"
         return value
 
-    def rhs(self, rhs: f.Rhs, env: dict) -> tuple:
-        match rhs:
+    def rhs(self, bind: f.Bind, env: dict) -> tuple:
+        match rhs := bind.rhs:
             case f.Op(op, args):
-                return self.op(op, [self.value(a, env) for a in args])
+                return self.op(op, [self.value(a, env) for a in args], bind.vars)
             case f.Call(fn, args):
                 return self.call(fn, tuple([self.value(a, env) for a in args]))
             case f.TupMake(items):
@@ -122,28 +130,61 @@ class Counting:
                 return self.block(self.dice.choice((then, else_)), env)
             case f.Switch(scrutinee, cases, default):
                 cell = self.value(scrutinee, env)
+                if isinstance(scrutinee.ty, f.Num):
+                    bodies = [case.body for case in cases] + [default] * (default is not None)
+                    return self.block(self.dice.choice(bodies), env)
+                if cell is None:
+                    raise OutOfFuel
                 for case in cases:
                     if cell.tag == case.tag:
                         payload = {case.payload.name: cell.content[0]} if case.payload else {}
                         return self.block(case.body, env | payload)
+                if default is None:  # the value is not one the program can have
+                    raise OutOfFuel
                 return self.block(default, env)
             case f.For() | f.While():
                 state = [self.value(a, env) for a in rhs.inits]
                 kept = []
                 for _ in range(self.dice.randrange(4)):
                     inner = env | {v.name: x for v, x in zip(rhs.state, state, strict=True)}
+                    if isinstance(rhs, f.For):
+                        inner[rhs.index.name] = None
                     if isinstance(rhs, f.While):
                         self.block(rhs.cond, inner)
                     results = self.block(rhs.body, inner)
                     state = list(results[: len(state)])
                     kept.append(results[len(state) :])
                 return (*state, self.heap.new(kept)) if rhs.collect else tuple(state)
-            case f.Build(_, _, body):
-                rows = [self.block(body, env) for _ in range(self.dice.randrange(4))]
+            case f.Map(_, inputs):
+                for a in inputs:
+                    self.heap.drop(self.value(a, env))
+                return tuple([self.make(var.ty) for var in bind.vars])
+            case f.Build(index, _, body):
+                rows = [self.block(body, env | {index.name: None}) for _ in range(self.dice.randrange(4))]
                 return tuple([self.heap.new([row[k] for row in rows]) for k in range(len(body.results))])
         raise AssertionError(rhs)
 
-    def op(self, op: str, args: list) -> tuple:
+    def make(self, ty: f.Type, depth: int = 3):
+        """Some new value of a type."""
+        match ty:
+            case f.Num():
+                return None
+            case f.Tup(items):
+                return tuple([self.make(item, depth) for item in items])
+            case f.Data(name):
+                if depth <= 0:
+                    return None  # null
+                payloads = self.program.datas[name].payloads
+                tag = self.dice.randrange(len(payloads))
+                payload = payloads[tag]
+                return self.heap.new([] if payload is None else [self.make(payload, depth - 1)], tag)
+            case f.Arr(elem) if depth > 0 and blocks_in(elem):
+                return self.heap.new([self.make(elem, depth - 1) for _ in range(self.dice.randrange(3))])
+            case f.Ref(elem):
+                return self.heap.new([self.make(elem, depth - 1)])
+        return self.heap.new([])
+
+    def op(self, op: str, args: list, variables: tuple[f.Var, ...]) -> tuple:
         heap = self.heap
         match op, args:
             case "new", []:
@@ -156,18 +197,21 @@ class Counting:
                 heap.drop(x)
             case "take", [cell]:
                 heap.take(cell)
-            case "update", [a, v, _]:
+            case "update", [a, v, *_]:
                 mine = heap.own(a)
-                mine.content.append(v)
+                if blocks_in(variables[0].ty.elem):
+                    mine.content.append(v)
+                else:
+                    heap.drop(v)  # a row of numbers
                 return (mine,)
-            case "index", [a, _]:
-                element = self.dice.choice(a.content) if a.content else None
-                if element is None:
-                    raise OutOfFuel
+            case "index", [a, *_]:
+                if not a or not a.content or isinstance(variables[0].ty, f.Arr | f.Num):
+                    return (self.make(variables[0].ty),)
+                element = self.dice.choice(a.content)
                 heap.dup(element)
                 return (element,)
             case "concat", [a, b]:
-                both = [*a.content, *b.content]
+                both = [*(a.content if a else ()), *(b.content if b else ())]
                 for x in both:
                     heap.dup(x)
                 return (heap.new(both),)
@@ -185,6 +229,11 @@ class Counting:
             case "ref_set", [r, x]:
                 heap.drop(r.content[0])
                 r.content[0] = x
+            case "fail" | "exit", _:
+                raise OutOfFuel
             case _:
-                raise AssertionError(op)
+                own = OPS[op].own if op in OPS and op != "cast" else range(len(args))
+                for i in own:
+                    heap.drop(args[i])
+                return tuple([self.make(var.ty) for var in variables])
         return ()
