@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
@@ -19,23 +20,37 @@ from dpl.types.env import Exports
 from dpl.types.library import Library, library
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program, what to warn of, and what each of its modules offers, with types as inferred."""
+
+    program: term.Program
+    warnings: list[Diagnostic]
+    exports: dict[str, Exports]
+
+
 def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> tuple[term.Program, list[Diagnostic]]:
     """Modules in the order in which they run -> the program, and warnings.  Raises all errors at once."""
+    checked = check_all(modules, stdlib)
+    return checked.program, checked.warnings
+
+
+def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Checked:
     std = stdlib or library()
     warnings = Warnings()
-    known = dict(std.modules)
-    datas = dict(std.datas)
-    program = term.Program([], std.definitions, datas)
+    known: dict[str, Exports] = {}
+    datas, loud = dict(std.datas), set(std.loud)
+    items: list[Item] = []
     problems: list[Diagnostic] = []
     for module in modules:
-        names = {**std.modules, **{alias: known[name] for alias, name in module.imports.items() if name in known}}
-        items, exports, failures = check_module(module.name, module.tree, names, datas, std.loud, warnings, std.primitives)
-        known[module.name] = exports.public()
-        program.items += items
+        public = std.modules | {name: exports.public() for name, exports in known.items()}
+        names = std.modules | {alias: public[name] for alias, name in module.imports.items() if name in public}
+        made, known[module.name], failures = check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives)
+        items += made
         problems += failures
     if problems:
         raise DplError(*problems)
-    return program, warnings.diagnostics
+    return Checked(term.Program(items, std.definitions, datas), warnings.diagnostics, known)
 
 
 def check_module(
