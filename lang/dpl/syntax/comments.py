@@ -1,0 +1,99 @@
+"""comments -> the nodes they belong to, so that the formatter can put them back.
+
+A comment on lines of its own leads the node that follows; one at the end of a line trails the node before it.
+Patterns, types and interpolated strings are taken whole: a comment inside leads or trails them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import fields
+from typing import Any
+
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.syntax.shape import comment_ends_line
+
+_WHOLE = (
+    tree.PatWild, tree.PatVar, tree.PatLit, tree.PatTuple, tree.PatCon, tree.PatCons, tree.PatList, tree.PatArray,
+    tree.PatRecord, tree.PatAs, tree.PatOr, tree.PatAnnot, tree.TyVar, tree.TyName, tree.TyTuple, tree.TyFun,
+    tree.TyArray, tree.Interp, tree.Param,
+)  # fmt: skip
+
+
+class Comments:
+    """The comments of a file by the part of the tree they belong to.  A part is a node, or a tuple that stands for a
+    constructor or field of a type declaration."""
+
+    def __init__(self, file: tree.File) -> None:
+        self.leading: dict[int, list[tree.Comment]] = {}
+        self.trailing: dict[int, list[tree.Comment]] = {}
+        self._children: dict[int, tuple[list[Any], list[int]]] = {}
+        for comment in file.comments:
+            self._attach(comment, file)
+
+    def _attach(self, comment: tree.Comment, part: Any) -> None:
+        while True:
+            children, starts = self._inside(part)
+            number = bisect_right(starts, comment.span.start) - 1
+            before = children[number] if number >= 0 else None
+            if before is not None and comment.span.start < span_of(before).end:
+                part = before
+                continue
+            after = children[number + 1] if number + 1 < len(children) else None
+            if after is not None and (before is None or not comment_ends_line(comment.span) or _begins_line(comment)):
+                self.leading.setdefault(id(after), []).append(comment)
+            else:
+                self.trailing.setdefault(id(part if before is None else before), []).append(comment)
+            return
+
+    def _inside(self, part: Any) -> tuple[list[Any], list[int]]:
+        """The parts of a part in the order of the text, and where they start."""
+        found = self._children.get(id(part))
+        if found is None:
+            children = sorted(_parts(part), key=lambda p: span_of(p).start)
+            found = self._children[id(part)] = children, [span_of(c).start for c in children]
+        return found
+
+    def pop_lost(self, span: Span) -> list[tree.Comment]:
+        """Comments inside that found no place."""
+        lost: list[tree.Comment] = []
+        for table in (self.leading, self.trailing):
+            for key, comments in list(table.items()):
+                if any(span.start < c.span.start < span.end for c in comments):
+                    lost += table.pop(key)
+        return sorted(lost, key=lambda c: c.span.start)
+
+    def pop_leading(self, part: Any) -> list[tree.Comment]:
+        return self.leading.pop(id(part), [])
+
+    def pop_trailing(self, part: Any) -> list[tree.Comment]:
+        return self.trailing.pop(id(part), [])
+
+
+def span_of(part: Any) -> Span:
+    return part.span if isinstance(part, tree.Node) else part[-1]
+
+
+def _parts(part: Any) -> list[Any]:
+    if isinstance(part, _WHOLE) or not isinstance(part, tree.Node):
+        return []
+    parts: list[Any] = []
+    waiting = [getattr(part, f.name) for f in fields(part) if f.name not in ("span", "op_span", "comments")]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tree.Variants):
+            parts += value.cases
+        elif isinstance(value, tree.Fields):
+            parts += value.fields
+        elif isinstance(value, tuple):
+            waiting += value
+        elif isinstance(value, tree.Node):
+            parts.append(value)
+    return parts
+
+
+def _begins_line(comment: tree.Comment) -> bool:
+    text, start = comment.span.source.text, comment.span.start
+    return not text[text.rfind("\n", 0, start) + 1 : start].strip()
+

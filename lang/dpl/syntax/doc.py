@@ -1,0 +1,188 @@
+"""document -> text of a given width, after Wadler: groups that fit stay on one line, others are broken.
+
+    group("[", "1,", LINE, "2", "]")   ->   [1, 2]   or, where that is too wide,   [1,
+                                                                                    2]
+
+Two things are added for comments: text that waits for the end of its line, and groups that cannot stay on one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A line break; in a group that fits, `flat` instead.  A hard one breaks the groups around it."""
+
+    flat: str = " "
+    hard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    parts: tuple[Doc, ...]
+    hard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    content: Doc
+    hard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Lines after the first are indented by `depth` more; without a depth, to the column where the content begins."""
+
+    content: Doc
+    depth: int | None
+    hard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """Text put at the end of the line, whatever comes between.  Nothing can follow it there."""
+
+    text: str
+    hard: bool = True
+
+
+Doc = str | Break | Concat | Group | Nest | Suffix
+
+LINE, SOFT, HARD = Break(), Break(""), Break(hard=True)
+
+
+def _is_hard(doc: Doc) -> bool:
+    return "\n" in doc if isinstance(doc, str) else doc.hard
+
+
+def concat(*parts: Doc) -> Doc:
+    return parts[0] if len(parts) == 1 else Concat(parts, any(map(_is_hard, parts)))
+
+
+def group(*parts: Doc) -> Doc:
+    content = concat(*parts)
+    return Group(content, _is_hard(content))
+
+
+def nest(depth: int, *parts: Doc) -> Doc:
+    content = concat(*parts)
+    return Nest(content, depth, _is_hard(content))
+
+
+def align(*parts: Doc) -> Doc:
+    content = concat(*parts)
+    return Nest(content, None, _is_hard(content))
+
+
+def fill(separator: str, docs: Iterable[Doc]) -> Doc:
+    """As many in a line as fit."""
+    first, *others = docs
+    return concat(first, *(concat(separator, group(LINE, doc)) for doc in others))
+
+
+def join(separator: Doc, docs: Iterable[Doc]) -> Doc:
+    parts: list[Doc] = []
+    for doc in docs:
+        if parts:
+            parts.append(separator)
+        parts.append(doc)
+    return concat(*parts)
+
+
+def flat_width(doc: Doc) -> int:
+    """How wide it is in one line."""
+    match doc:
+        case str():
+            return len(doc)
+        case Break(text):
+            return len(text)
+        case Concat(parts):
+            return sum(map(flat_width, parts))
+        case Group(content) | Nest(content):
+            return flat_width(content)
+        case Suffix():
+            return 0
+
+
+_Todo = tuple[int, bool, Doc]  # indentation, flat, what
+
+
+class _Page:
+    """The lines written so far, and suffixes that wait for the end of the current one."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self.column = 0
+        self.waiting: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.out.append(text)
+        before, newline, last = text.rpartition("\n")
+        self.column = len(last) if newline else self.column + len(text)
+
+    def end_line(self, indent: int) -> None:
+        for number, text in enumerate(self.waiting):
+            self.out.append(("\n" + " " * indent if number else "  ") + text)
+        self.waiting.clear()
+        self.out.append("\n" + " " * indent)
+        self.column = indent
+
+    def finish(self) -> str:
+        self.end_line(0)
+        return "\n".join(line.rstrip() for line in "".join(self.out).split("\n"))
+
+
+def layout(doc: Doc, width: int = 100) -> str:
+    """The text, with a newline at its end and no blanks at the ends of lines."""
+    page = _Page()
+    todo: list[_Todo] = [(0, False, doc)]
+    while todo:
+        indent, flat, doc = todo.pop()
+        match doc:
+            case str():
+                page.write(doc)
+            case Suffix(text):
+                page.waiting.append(text)
+            case Break(text, hard):
+                if flat and not hard:
+                    page.write(text)
+                else:
+                    page.end_line(indent)
+            case Concat(parts):
+                todo.extend((indent, flat, part) for part in reversed(parts))
+            case Nest(content, depth):
+                todo.append((page.column if depth is None else indent + depth, flat, content))
+            case Group(content, hard):
+                fits = flat or (not hard and _fits((indent, True, content), todo, width - page.column))
+                todo.append((indent, fits, content))
+    return page.finish()
+
+
+def _fits(first: _Todo, rest: list[_Todo], room: int) -> bool:
+    """Does `first`, followed by what comes up to the next possible line break, fit into the room?"""
+    todo, number = [first], len(rest)
+    while room >= 0:
+        if not todo:
+            if number == 0:
+                return True
+            number -= 1
+            todo.append(rest[number])
+        indent, flat, doc = todo.pop()
+        match doc:
+            case str():
+                line, newline, _ = doc.partition("\n")
+                room -= len(line)
+                if newline:
+                    return room >= 0
+            case Break(text, hard):
+                if hard or not flat:
+                    return True
+                room -= len(text)
+            case Concat(parts):
+                todo.extend((indent, flat, part) for part in reversed(parts))
+            case Nest(content) | Group(content):
+                todo.append((indent, flat, content))
+    return False

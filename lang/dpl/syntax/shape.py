@@ -1,0 +1,227 @@
+"""What the formatter asks of a tree: what binds tighter, what would swallow what follows, what its author broke."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.syntax.operators import AND, ASSIGN, COMPARE, CONS, OR, PIPE, POWER, UNARY, Level, level
+
+APPLY, POSTFIX, ATOM = POWER.rank + 1, POWER.rank + 2, POWER.rank + 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an expression stands.  `least`: the loosest rank of operators that needs no parentheses.  `seq`: may it be
+    a sequence?  And what follows it that would be taken for a part of it if it had no parentheses: a semicolon, the
+    bar of an enclosing match, an `else`, or anything at all (`more`: an operator or an argument)."""
+
+    least: int = -1
+    seq: bool = True
+    semi: bool = False
+    bar: bool = False
+    orelse: bool = False
+    more: bool = False
+
+
+FREE = Place()
+ITEM = Place(seq=False)  # before a comma or a closing bracket
+STEP = Place(seq=False, semi=True)  # before a semicolon
+ARGUMENT = Place(POSTFIX, more=True)
+PART = Place(ATOM, more=True)
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_OPEN = (tree.Let, tree.Fun, tree.Shift, tree.Match)  # their bodies extend over semicolons
+_BINDERS = (*_OPEN, tree.If, tree.LoopFor, tree.LoopWhile)
+
+
+def needs_parentheses(node: tree.Expr, place: Place) -> bool:
+    if is_binder(node):
+        return place.least > OR.rank or is_swallowed(node, place)
+    return rank_of(node) < place.least or is_swallowed(node, place)
+
+
+def is_swallowed(node: tree.Expr, place: Place) -> bool:
+    """Would it swallow what follows, or be torn apart by it?"""
+    match node:
+        case tree.Seq():
+            return not place.seq or place.more
+        case tree.Match() if place.bar:
+            return True
+        case tree.If(_, _, _, None) if place.orelse:
+            return True
+        case _:
+            return (is_binder(node) and place.more) or (isinstance(node, _OPEN) and place.semi)
+
+
+def is_binder(node: tree.Expr) -> bool:
+    return isinstance(node, _BINDERS)
+
+
+def level_of(node: tree.Expr) -> Level:
+    """The precedence of an infix form."""
+    match node:
+        case tree.Pipe():
+            return PIPE
+        case tree.Assign():
+            return ASSIGN
+        case tree.Logic(_, op, _, _):
+            return AND if op == "&&" else OR
+        case tree.Cons():
+            return CONS
+        case tree.Binary(_, op, _, _, _):
+            return level(op)
+    raise TypeError(node)
+
+
+def rank_of(node: tree.Expr) -> int:
+    match node:
+        case tree.Binary() | tree.Logic() | tree.Cons() | tree.Pipe() | tree.Assign():
+            return level_of(node).rank
+        case tree.Unary(_, "-", _) | tree.App(_, tree.Var(_, "not"), _):
+            return UNARY.rank
+        case tree.Lit() if is_negative(node):
+            return UNARY.rank
+        case tree.App() if is_prefixed(node):
+            return ATOM
+        case tree.App() | tree.Reset():
+            return APPLY
+        case tree.Field() | tree.Index():
+            return POSTFIX
+        case tree.Seq():
+            return -1
+        case _:
+            return ATOM
+
+
+def is_negative(node: tree.Expr) -> bool:
+    match node:
+        case tree.Lit(_, str() | bool()):
+            return False
+        case tree.Lit(_, value, _, text):
+            return text.startswith("-") or (not text and str(value).startswith("-"))
+        case _:
+            return False
+
+
+def is_prefixed(node: tree.Expr) -> bool:
+    """A user's prefix operator with its operand."""
+    match node:
+        case tree.App(_, tree.Var(_, op), _):
+            return op[0] in "~?!" and op not in ("!", "?", "!=")
+        case _:
+            return False
+
+
+def starts_with_symbol(node: tree.Expr) -> bool:
+    """Would a sign right before it be read as one operator with it?"""
+    while True:
+        match node:
+            case tree.Unary():
+                return True
+            case tree.App() if is_prefixed(node):
+                return True
+            case tree.App(_, inner, _) | tree.Field(_, inner, _) | tree.Index(_, inner, _) | tree.Binary(_, _, inner, _, _):
+                node = inner
+            case _:
+                return is_negative(node)
+
+
+def operands(node: tree.Expr) -> tuple[str, tree.Expr, tree.Expr]:
+    match node:
+        case tree.Binary(_, op, left, right, _) | tree.Logic(_, op, left, right):
+            return op, left, right
+        case tree.Cons(_, left, right):
+            return "::", left, right
+        case tree.Pipe(_, left, right):
+            return "|>", left, right
+        case tree.Assign(_, left, right):
+            return ":=", left, right
+    raise TypeError(node)
+
+
+def flatten(node: tree.Expr) -> tuple[tree.Expr, list[tuple[str, tree.Expr]]]:
+    """The first operand of a chain, then each operator with the next."""
+    rank = level_of(node)
+    op, left, right = operands(node)
+    pairs = [(op, right)]
+    if rank.right:
+        while _is_infix(right) and level_of(right) is rank:
+            op, middle, right = operands(right)
+            pairs[-1:] = [(pairs[-1][0], middle), (op, right)]
+    elif rank is not COMPARE:
+        while _is_infix(left) and level_of(left) is rank:
+            op, left, middle = operands(left)
+            pairs.append((op, middle))
+        pairs.reverse()
+    return left, pairs
+
+
+def _is_infix(node: tree.Expr) -> bool:
+    return isinstance(node, tree.Binary | tree.Logic | tree.Cons | tree.Pipe | tree.Assign)
+
+
+def spine(node: tree.Expr) -> tuple[tree.Expr, list[tree.Expr]]:
+    """A function and its arguments."""
+    args: list[tree.Expr] = []
+    while isinstance(node, tree.App) and not (args and is_prefixed(node)):
+        args.append(node.arg)
+        node = node.fn
+    return node, args[::-1]
+
+
+def embraces(node: tree.Expr) -> bool:
+    """Does it break well by itself, so that it can begin in the line of what it belongs to?"""
+    match node:
+        case tree.App():
+            return isinstance(spine(node)[1][-1], tree.Fun)
+        case _:
+            return isinstance(node, tree.Fun | tree.ListLit | tree.ArrayLit | tree.Comprehension | tree.Record | tree.RecordWith | tree.ArrayWith)
+
+
+# ---- the author's lines -------------------------------------------------------------------------------------------
+
+
+def newlines(node: tree.Node, start: int, end: int) -> int:
+    """How many line breaks its source has there."""
+    return node.span.source.text.count("\n", start, end) if start < end else 0
+
+
+def has_blank_line(node: tree.Node, start: int, end: int) -> bool:
+    return start < end and bool(_BLANK_LINE.search(node.span.source.text, start, end))
+
+
+def starts_line(node: tree.Node) -> bool:
+    """Is it the first thing of its line?"""
+    text, start = node.span.source.text, node.span.start
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return bool(text) and "\n" in text[:start] and not line.strip()
+
+
+def run_is_broken(node: tree.Expr) -> bool:
+    """Did the author put the steps of a run of `let .. in` and `e;` on lines of their own?"""
+    while True:
+        match node:
+            case tree.Let(_, _, bindings, body):
+                end = bindings[-1].span.end
+            case tree.Seq(_, first, body):
+                end = first.span.end
+            case _:
+                return False
+        if newlines(node, end, body.span.start):
+            return True
+        node = body
+
+
+def branches_are_broken(node: tree.If) -> bool:
+    return bool(node.else_ and newlines(node, node.then.span.end, node.else_.span.start)) or (
+        isinstance(node.else_, tree.If) and branches_are_broken(node.else_)
+    )
+
+
+def comment_ends_line(span: Span) -> bool:
+    text, end = span.source.text, span.end
+    newline = text.find("\n", end)
+    return not text[end : newline if newline >= 0 else len(text)].strip()
