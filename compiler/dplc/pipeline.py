@@ -73,6 +73,7 @@ def stages() -> Iterator[Stage]:
     yield Stage("sets", lambda mono, _: solve(mono), str)
 
     from dplc.ad.expand import expand
+    from dplc.passes.accumulate import accumulate
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
     from dplc.passes.memory import count_references
@@ -80,7 +81,7 @@ def stages() -> Iterator[Stage]:
     yield Stage("lower", lambda solved, _: lower(solved), show_flat, verify_flat)
     yield Stage("loops", lambda program, _: loops(program), show_flat, verify_flat)
     yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
-    yield Stage("fuse", lambda program, _: fuse(program), show_flat, verify_flat)
+    yield Stage("fuse", lambda program, _: fuse(accumulate(program)), show_flat, verify_flat)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
     from dplc.machine.codegen import Compiled, assemble, emit_text

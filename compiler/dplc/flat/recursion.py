@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dplc.flat import term as f
+from dplc.flat.traverse import blocks
 
 
 def groups(program: f.Program) -> tuple[dict[str, int], set[int]]:
@@ -58,17 +59,3 @@ def callees(block: f.Block) -> Iterator[str]:
             yield bind.rhs.fn
         for inner in blocks(bind.rhs):
             yield from callees(inner)
-
-
-def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
-    """The blocks directly inside a right-hand side."""
-    match rhs:
-        case f.If(_, then, else_):
-            return then, else_
-        case f.Switch(_, cases, default):
-            return (*(case.body for case in cases), *((default,) if default else ()))
-        case f.While(_, _, cond, body):
-            return cond, body
-        case f.For() | f.Build() | f.Map():
-            return (rhs.body,)
-    return ()

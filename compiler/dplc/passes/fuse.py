@@ -12,11 +12,11 @@ written, just before that.  Arrays that only the group itself reads are never ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE
+from dplc.flat.traverse import mentions, names, rhs_mentions, with_blocks
 from dplc.flat.types import elem_of, rank_of
 
 LARGEST = 48  # operations in a group: more would only run out of registers
@@ -52,24 +52,10 @@ class _Fuser:
         scope = _Scope(self)
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
-                scope.seal(mentioned(bind))
-                scope.binds.append(self.inside(bind))
+                scope.seal(set(rhs_mentions(bind.rhs)))
+                scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
         scope.seal(None)
         return f.Block(tuple(scope.binds), block.results)
-
-    def inside(self, bind: f.Bind) -> f.Bind:
-        """Inner blocks likewise."""
-        match bind.rhs:
-            case f.If(cond, then, else_):
-                return replace(bind, rhs=f.If(cond, self.block(then), self.block(else_)))
-            case f.Switch(scrutinee, cases, default):
-                cases = tuple(replace(case, body=self.block(case.body)) for case in cases)
-                return replace(bind, rhs=f.Switch(scrutinee, cases, default and self.block(default)))
-            case f.While() as loop:
-                return replace(bind, rhs=replace(loop, cond=self.block(loop.cond), body=self.block(loop.body)))
-            case f.For() | f.Build() as loop:
-                return replace(bind, rhs=replace(loop, body=self.block(loop.body)))
-        return bind
 
 
 class _Scope:
@@ -80,9 +66,9 @@ class _Scope:
         self.binds: list[f.Bind] = []
         self.open: dict[str, Group] = {}
 
-    def seal(self, names: set[str] | None) -> None:
+    def seal(self, wanted: set[str] | None) -> None:
         """Writes the groups that define any of these variables (None: all)."""
-        closing = list({id(g): g for n, g in self.open.items() if names is None or n in names}.values())
+        closing = list({id(g): g for n, g in self.open.items() if wanted is None or n in wanted}.values())
         for group in closing:
             self.binds.append(self.map(group))
         closed = {id(group) for group in closing}
@@ -151,7 +137,7 @@ class _Scope:
         """A group as one Map: its arrays that others read, then its sums."""
         binds = [bind for _, bind in group.members]
         elements = {bind.vars[0].name: self.fuser.fresh(bind.vars[0].name, bind.vars[0].ty) for bind in binds}
-        inside = Counter(name for bind in binds for name in atoms_of(bind.rhs.args))
+        inside = Counter(name for bind in binds for name in names(bind.rhs.args))
         inside.update(summand.name for _, summand, _ in group.sums)
         params: dict[f.Var, f.Var] = {}  # by the array
 
@@ -173,47 +159,3 @@ class _Scope:
             tuple(params.values()), tuple(params), f.Block(tuple(body), tuple(results)), ranks, binds[0].rhs.span
         )
         return f.Bind((*kept, *(total for total, _, _ in group.sums)), rhs)
-
-
-# ---- what is mentioned where
-
-
-def atoms_of(atoms: tuple[f.Atom, ...]) -> Iterator[str]:
-    return (atom.name for atom in atoms if isinstance(atom, f.Var))
-
-
-def mentioned(bind: f.Bind) -> set[str]:
-    return set(rhs_mentions(bind.rhs))
-
-
-def mentions(block: f.Block) -> Iterator[str]:
-    """The variables that a block mentions, as often as it does."""
-    for bind in block.binds:
-        yield from rhs_mentions(bind.rhs)
-    yield from atoms_of(block.results)
-
-
-def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
-    match rhs:
-        case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args):
-            yield from atoms_of(args)
-        case f.TupGet(tup, _):
-            yield from atoms_of((tup,))
-        case f.ConMake(_, _, arg):
-            yield from atoms_of((arg,) if arg is not None else ())
-        case f.If(cond, then, else_):
-            yield from (*atoms_of((cond,)), *mentions(then), *mentions(else_))
-        case f.Switch(scrutinee, cases, default):
-            yield from atoms_of((scrutinee,))
-            for case in cases:
-                yield from mentions(case.body)
-            if default:
-                yield from mentions(default)
-        case f.For(_, count, _, inits, body):
-            yield from (*atoms_of((count, *inits)), *mentions(body))
-        case f.While(_, inits, cond, body):
-            yield from (*atoms_of(inits), *mentions(cond), *mentions(body))
-        case f.Build(_, count, body):
-            yield from (*atoms_of((count,)), *mentions(body))
-        case f.Map(_, inputs, body):
-            yield from (*atoms_of(inputs), *mentions(body))
