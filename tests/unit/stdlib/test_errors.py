@@ -1,0 +1,28 @@
+"""What the library refuses, and that it says which function refused it."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "expression, message",
+    [
+        ("maximum (zeros 0)", "maximum of an empty array"),
+        ("minimum (zeros 0)", "minimum of an empty array"),
+        ("argmax (zeros 0)", "argmax of an empty array"),
+        ("argmin (zeros 0)", "argmin of an empty array"),
+        ("gather [1, 2] [2]", "index 2 is out of bounds"),
+        ("scatter [1, 2] [-1] [5]", "index -1 is out of bounds"),
+        ("List.nth [1; 2] 2", "List.nth"),
+        ("List.nth [1; 2] (-1)", "List.nth"),
+        ("List.zip [1;] [1; 2]", "List.zip"),
+        ('List.assoc "x" [("y", 1);]', "List.assoc"),
+        ('String.split "" "abc"', "String.split"),
+        ('Data.read_text "no/such/file"', "no/such/file"),
+        ('Data.read_csv "no/such/file"', "no/such/file"),
+        ("Ad.diffn 7 (fun x -> x) 1.0", "Ad.jet"),
+    ],
+)
+def test_refusal(dpl, expression: str, message: str) -> None:
+    run = dpl("run", "-", stdin=f"do print ({expression})\n")
+    assert (run.returncode, run.stdout) == (1, ""), run.stderr
+    assert message in run.stderr
