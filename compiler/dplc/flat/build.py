@@ -27,11 +27,19 @@ class Bundle:
 
 
 Value = f.Atom | Bundle
-UNIT = Bundle((), f.Const((), f.UNIT))
+UNIT_ATOM = f.Const((), f.UNIT)
+UNIT = Bundle((), UNIT_ATOM)
 
 
 def integer(n: int) -> f.Const:
     return f.Const(n, f.I64)
+
+
+def pieces(value: Value) -> tuple[Value, ...]:
+    """Of a tuple's value."""
+    if not isinstance(value, Bundle):
+        raise Bug(f"not in pieces: {value}")
+    return value.items
 
 
 def leaves(value: Value) -> list[f.Atom]:
@@ -78,19 +86,20 @@ class Builder:
     def one(self, rhs: f.Rhs, ty: f.Type, hint: str = "v") -> f.Var:
         return self.bind(rhs, (ty,), hint)[0]
 
-    def op(self, name: str, args: Sequence[f.Atom], span: Span = NOWHERE, **attrs: object) -> f.Var:
+    def op(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> f.Var:
         """An operation with one result, whose type follows from those of the operands."""
-        types = result_types(name, tuple([a.ty for a in args]), attrs)
+        atoms = self.atoms(args)
+        types = result_types(name, tuple([a.ty for a in atoms]), attrs)
         if types is None or len(types) != 1:
             raise Bug(f"{name} has not one result")
-        return self.one(f.Op(name, tuple(args), tuple(attrs.items()), span), types[0], name)
+        return self.one(f.Op(name, atoms, tuple(attrs.items()), span), types[0], name)
 
-    def effect(self, name: str, args: Sequence[f.Atom], span: Span = NOWHERE, **attrs: object) -> None:
+    def effect(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> None:
         """An operation without results."""
-        self.bind(f.Op(name, tuple(args), tuple(attrs.items()), span), ())
+        self.bind(f.Op(name, self.atoms(args), tuple(attrs.items()), span), ())
 
-    def call(self, fn: str, args: Sequence[f.Atom], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
-        return self.one(f.Call(fn, tuple(args), span), ty, hint)
+    def call(self, fn: str, args: Sequence[Value], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
+        return self.one(f.Call(fn, self.atoms(args), span), ty, hint)
 
     # ---- tuples -----------------------------------------------------------------------------------------------------
 
@@ -112,6 +121,9 @@ class Builder:
             return value.whole
         items = [self.atom(item) for item in value.items]
         return self.one(f.TupMake(tuple(items)), f.Tup(tuple([a.ty for a in items])), "t")
+
+    def atoms(self, values: Sequence[Value]) -> tuple[f.Atom, ...]:
+        return tuple([self.atom(value) for value in values])
 
     def fresh_like(self, value: Value, hint: str) -> tuple[Value, tuple[f.Var, ...]]:
         """New variables in the form of a value."""

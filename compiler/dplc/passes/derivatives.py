@@ -14,7 +14,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value
+from dplc.flat.build import Bundle, Value, pieces
 from dplc.passes import trees
 from dplc.passes.ground import ground_set
 from dplc.passes.sets import Pullback
@@ -57,7 +57,7 @@ def checkpoint(body: Body, e: c.Prim) -> Value:
     name = body.up.function(("checkpoint", ty), (flat(ty), flat(ty.arg)),
                             lambda inner, fn, x: inner.b.atom(inner.apply(fn, ty, x, e.span)))
     body.up.program.checkpoints.add(name)
-    return body.b.explode(body.b.call(name, (body.b.atom(fn), body.b.atom(arg)), flat(ty.result), e.span))
+    return body.b.explode(body.b.call(name, (fn, arg), flat(ty.result), e.span))
 
 
 def with_rule(body: Body, e: c.Prim) -> Value:
@@ -77,14 +77,13 @@ def with_rule(body: Body, e: c.Prim) -> Value:
         else:
             up.program.rules[name] = f.Rule("jvp", up.function(("rule_jvp", ty, rule_ty), (*params, flat(ty.arg)),
                                                                forward_rule(rule_ty)))
-    args = [body.b.atom(value) for value in (fn, rule, x)]
-    return body.b.explode(body.b.call(name, args, flat(ty.result), e.span))
+    return body.b.explode(body.b.call(name, (fn, rule, x), flat(ty.result), e.span))
 
 
 def reverse_rule(rule_ty: t.Fn):
     def make(body: Body, _fn: Value, rule: Value, x: Value) -> list[f.Atom]:
         pair = body.apply(rule, rule_ty, x, NOWHERE)
-        return [body.b.atom(part) for part in pair.items]
+        return list(body.b.atoms(pieces(pair)))
 
     return make
 
@@ -93,7 +92,7 @@ def forward_rule(rule_ty: t.Fn):
     def make(body: Body, _fn: Value, rule: Value, x: Value, dx: Value) -> list[f.Atom]:
         linear = body.apply(rule, rule_ty, x, NOWHERE)
         pair = body.apply(linear, rule_ty.result, dx, NOWHERE)
-        return [body.b.atom(part) for part in pair.items]
+        return list(body.b.atoms(pieces(pair)))
 
     return make
 

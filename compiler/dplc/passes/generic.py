@@ -14,7 +14,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, leaves
+from dplc.flat.build import UNIT, UNIT_ATOM, Builder, Bundle, Value, integer, leaves, pieces, type_of
 from dplc.flat.types import rank_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def tag_of(up: Lowering, ty: t.Con) -> str:
 
 def compare(body: Body, op: str, ty: t.Ty, left: Value, right: Value) -> Value:
     """One of eq ne lt le gt ge."""
-    if isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and isinstance(left.ty, f.Num):
+    if isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and isinstance(type_of(left), f.Num):
         return body.b.op(op, (left, right))
     if op not in ("eq", "ne"):
         return body.b.op(op, (ordered(body, ty, left, right), integer(0)))
@@ -79,7 +79,7 @@ def equal(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
             payload = body.up.datas.payload(ty, 0)
             return TRUE if payload is None else equal(body, payload, left, right)
         case t.Tup(items):
-            parts = list(zip(items, left.items, right.items, strict=True))
+            parts = list(zip(items, pieces(left), pieces(right), strict=True))
             return equal_all(body, [lambda p=p: equal(body, *p) for p in parts])
     fn = body.up.function(("equal", ty), (body.up.layout.flat(ty),) * 2,
                           lambda inner, x, y: equal_arrays(inner, ty, x, y) if isinstance(ty, t.Arr) else equal_data(inner, ty, x, y))
@@ -174,7 +174,7 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
             payload = body.up.datas.payload(ty, 0)
             return integer(0) if payload is None else ordered(body, payload, left, right)
         case t.Tup(items):
-            parts = list(zip(items, left.items, right.items, strict=True))
+            parts = list(zip(items, pieces(left), pieces(right), strict=True))
             return lexicographic(body, [lambda p=p: ordered(body, *p) for p in parts])
     fn = body.up.function(("order", ty), (body.up.layout.flat(ty),) * 2,
                           lambda inner, x, y: order_arrays(inner, ty, x, y) if isinstance(ty, t.Arr) else order_data(inner, ty, x, y))
@@ -227,7 +227,7 @@ def show(body: Body, ty: t.Ty, value: Value, *, abridged: bool = False, argument
             show_number(body, value, argument and name[0] != "u")
         case t.Tup(items):
             text(body, "(")
-            for i, (part, item) in enumerate(zip(value.items, items, strict=True)):
+            for i, (part, item) in enumerate(zip(pieces(value), items, strict=True)):
                 text(body, ", ") if i else None
                 show(body, item, part, abridged=abridged)
             text(body, ")")
@@ -265,7 +265,7 @@ def show_signed(body: Body, x: f.Atom) -> f.Atom:
         return UNIT
 
     body.branch(negative, parenthesised, plain)
-    return UNIT.whole
+    return UNIT_ATOM
 
 
 def show_one(body: Body, ty: t.Ty, x: Value, abridged: bool, argument: bool) -> f.Atom:
@@ -281,7 +281,7 @@ def show_one(body: Body, ty: t.Ty, x: Value, abridged: bool, argument: bool) -> 
         case t.Con():
             names = [name for name, _ in cases_of(body, ty)]
             opened(body, ty, x, lambda tag, payload, arg: show_application(body, names[tag], payload, arg, abridged, argument))
-    return UNIT.whole
+    return UNIT_ATOM
 
 
 def opened(body: Body, ty: t.Con, x: Value, arm: Callable[[int, t.Ty | None, Value | None], Value]) -> None:
@@ -304,7 +304,7 @@ def show_application(body: Body, name: str, ty: t.Ty | None, arg: Value | None, 
 def show_record(body: Body, ty: t.Con, payload: t.Ty, value: Value, abridged: bool) -> Value:
     names = body.up.datas.datas[ty.name].fields
     lone = body.up.datas.lone_field(ty.name)
-    parts = [(payload, value)] if lone else list(zip(payload.items, value.items, strict=True))
+    parts = [(payload, value)] if lone else list(zip(payload.items, pieces(value), strict=True))
     for i, (name, (field, part)) in enumerate(zip(names, parts, strict=True)):
         text(body, f"; {name} = " if i else f"{{ {name} = ")
         show(body, field, part, abridged=abridged)
@@ -353,7 +353,7 @@ def list_length(up: Lowering, ty: t.Con) -> str:
         def arm(tag: int, _: t.Ty | None, cell: Value | None) -> Value:
             if tag == 0:
                 return count
-            return body.b.call(fn, (cell.items[1], body.b.op("add", (count, integer(1)))), f.I64)
+            return body.b.call(fn, (pieces(cell)[1], body.b.op("add", (count, integer(1)))), f.I64)
 
         return body.b.atom(by_constructor(body, ty, xs, arm, whole=True))
 
@@ -369,8 +369,8 @@ def show_list(body: Body, ty: t.Con, elem: t.Ty, x: f.Atom, abridged: bool) -> N
     def cell(tag: int, _: t.Ty | None, value: Value | None) -> Value:
         if tag == 0:
             return rest
-        show_item(body, index, count, "; ", abridged, lambda: show(body, elem, value.items[0], abridged=abridged))
-        return value.items[1]
+        show_item(body, index, count, "; ", abridged, lambda: show(body, elem, pieces(value)[0], abridged=abridged))
+        return pieces(value)[1]
 
     text(body, "[")
     with b.inside() as binds:
@@ -397,8 +397,8 @@ def append(up: Lowering, ty: t.Ty) -> str:
         def arm(tag: int, _: t.Ty | None, cell: Value | None) -> Value:
             if tag == 0:
                 return ys
-            rest = body.b.call(fn, (cell.items[1], ys), flat)
-            return body.construct(ty, 1, Bundle((cell.items[0], rest)))
+            rest = body.b.call(fn, (pieces(cell)[1], ys), flat)
+            return body.construct(ty, 1, Bundle((pieces(cell)[0], rest)))
 
         return body.b.atom(by_constructor(body, ty, xs, arm))
 

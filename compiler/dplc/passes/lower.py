@@ -22,7 +22,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves
+from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
 from dplc.passes.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.lambdas import Solved, solve
 from dplc.passes.matching import lower_match
@@ -193,11 +193,11 @@ class Body:
     def apply(self, closure: Value, ty: t.Ty, arg: Value, span: Span, whole: bool = False) -> Value:
         functions = ground_set(ty)
         if functions.boxed:
-            result = self.b.call(self.up.applying(ty), (self.b.atom(closure), self.b.atom(arg)),
+            result = self.b.call(self.up.applying(ty), (closure, arg),
                                  self.up.layout.flat(ty.result), span)
             return result if whole else self.b.explode(result)
         for member, captures in functions.members.items():
-            return self.enter(member, captures, closure.items, ty, arg, span, whole)
+            return self.enter(member, captures, pieces(closure), ty, arg, span, whole)
         return self.fail("this function does not exist", self.up.layout.flat(ty.result), span)
 
     def enter(self, member: Member, captures: tuple[t.Ty, ...], payload: Sequence[Value], ty: t.Fn, arg: Value,
@@ -215,8 +215,7 @@ class Body:
             if not known.keys() >= inner.captures.keys():
                 known |= self.peers(instance, payload)
             return self.close(ty.result, inner, [known[name] for name in inner.captures])
-        atoms = [self.b.atom(value) for value in (*payload, arg)]
-        called = self.b.call(self.up.called(instance), atoms, result, span, member.label.rpartition(".")[2] or "v")
+        called = self.b.call(self.up.called(instance), (*payload, arg), result, span, member.label.rpartition(".")[2] or "v")
         return called if whole else self.b.explode(called)
 
     def differentiated(self, ty: t.Ty) -> str:
@@ -232,7 +231,7 @@ class Body:
         """A closure as the first arguments of the function that `differentiated` names."""
         functions = ground_set(ty)
         if not functions.boxed and any(isinstance(m, Lambda) for m in functions.members):
-            return [self.b.atom(item) for item in closure.items]
+            return list(self.b.atoms(pieces(closure)))
         return [self.b.atom(closure)]
 
     # ---- control ----------------------------------------------------------------------------------------------------
@@ -348,10 +347,10 @@ class Body:
 
             def open_up() -> Value:
                 fields = self.b.explode(payload)
-                return fields if single else fields.items[index]
+                return fields if single else pieces(fields)[index]
 
             return self.join((open_up,), lambda blocks: f.Switch(value, (f.Case(0, payload, blocks[0]),), None))
-        return value if single else value.items[index]
+        return value if single else pieces(value)[index]
 
     def array(self, items: list[f.Atom], e: c.Term) -> Value:
         if items:

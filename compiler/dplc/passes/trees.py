@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dpl.core import ty as t
 from dpl.source import Span
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value, integer
+from dplc.flat.build import Bundle, Value, integer, pieces
 from dplc.flat.types import rank_of
 from dplc.passes import generic
 
@@ -51,7 +51,7 @@ def mapped(body: Body, fn_ty: t.Fn, fn: Value, ty: t.Ty, operands: list[Value], 
         case t.Con(name) if up.datas.unboxed(name):
             return mapped(body, fn_ty, fn, up.datas.payload(ty, 0), operands, span)
         case t.Tup(items):
-            parts = [[x.items[i] for x in operands] for i in range(len(items))]
+            parts = [[pieces(x)[i] for x in operands] for i in range(len(items))]
             return Bundle(tuple([mapped(body, fn_ty, fn, item, p, span) for item, p in zip(items, parts, strict=True)]))
     flat = up.layout.flat(ty)
     make = map_array if isinstance(ty, t.Arr) else map_data
@@ -131,7 +131,7 @@ def counted(body: Body, ty: t.Ty, value: Value) -> f.Atom:
             return counted(body, up.datas.payload(ty, 0), value)
         case t.Tup(items):
             total: f.Atom = integer(0)
-            for item, part in zip(items, value.items, strict=True):
+            for item, part in zip(items, pieces(value), strict=True):
                 total = b.op("add", (total, counted(body, item, part)))
             return total
         case t.Arr() if isinstance(value.ty.elem, f.Num):
@@ -168,7 +168,7 @@ def stored(body: Body, ty: t.Ty, value: Value, into: f.Atom, at: f.Atom) -> tupl
         case t.Con(name) if up.datas.unboxed(name):
             return stored(body, up.datas.payload(ty, 0), value, into, at)
         case t.Tup(items):
-            for item, part in zip(items, value.items, strict=True):
+            for item, part in zip(items, pieces(value), strict=True):
                 into, at = stored(body, item, part, into, at)
             return into, at
     make = store_array if isinstance(ty, t.Arr) else store_data
@@ -176,7 +176,7 @@ def stored(body: Body, ty: t.Ty, value: Value, into: f.Atom, at: f.Atom) -> tupl
     fn = up.function(("stored", ty), (up.layout.flat(ty), FLOATS, f.I64),
                      lambda inner, x, a, i: inner.b.atom(make(inner, ty, x, a, i)))
     pair = b.explode(b.call(fn, (value, into, at), result))
-    return pair.items[0], pair.items[1]
+    return pieces(pair)[0], pieces(pair)[1]
 
 
 def store_array(body: Body, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
