@@ -94,30 +94,30 @@ def describe(record: Record, extra: str) -> tuple[str, str, tuple[str, ...]]:
     a, b, text = record.a, record.b, record.text
     match record.code:
         case Failure.MESSAGE:
-            return extra or "R0701", text, ()
+            return extra or "R0706", text, ()
         case Failure.INDEX:
-            return "R0702", f"index {a} is out of bounds for length {b}", ()
+            return "R0705", f"index {a} is out of bounds for length {b}", ()
         case Failure.SLICE:
-            return "R0702", f"slice {a}:{b} is out of bounds" + (f" for length {text}" if text else ""), ()
+            return "R0705", f"the slice {a}:{b} is out of bounds" + (f" for length {text}" if text else ""), ()
         case Failure.NEGATIVE:
-            return "R0703", f"a size cannot be negative: {a}", ()
+            return "R0702", f"an array cannot have {a} elements", ()
         case Failure.SHAPE:
-            return "R0704", f"sizes differ: {a} and {b}", ()
+            return "R0703", f"sizes {a} and {b} differ", ()
         case Failure.CHECK:
-            return "R0704", f"{extra or 'size'} is {a}, but must be {b}", ()
+            return "R0703", f"{extra or 'size'}: {a} is not {b}", ()
         case Failure.DIVIDE:
-            return "R0705", "division by zero", ()
+            return "R0701", "division by zero", ()
         case Failure.DEPTH:
             helps = ("a function that calls itself last needs no stack; DPL_STACK sets the stack's size in MiB",)
             return "R0801", "recursion is too deep", helps
         case Failure.MEMORY:
             return "R0802", f"out of memory: {a} bytes asked for", ()
         case Failure.FILE:
-            return "R0501", text, ()
+            return "R0506", text, ()
         case Failure.CODE_POINT:
-            return "R0502", f"{a} is no code point", ()
+            return "R0501", f"{a} is not the number of a character", ()
         case Failure.FORMAT:
-            return "R0503", text, ()
+            return "R0502", text, ()
         case Failure.EMPTY:
             return "R0706", "an empty array has none", ()
     return "R0700", f"unknown failure {int(record.code)}", ()

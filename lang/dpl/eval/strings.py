@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
+from dpl.eval.show import scalar_text
 from dpl.eval.value import Array, Value, number
 
 INTEGER = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
@@ -47,7 +48,10 @@ def format_(spec: str, value: Value, ty: t.Ty, show: Callable[[Value, t.Ty], str
     found = SPEC.fullmatch(spec)
     if not found or found[3] not in SUITED[sort]:
         raise DplError.at("R0502", f"the format `{spec}` does not suit {kind or 'this value'}")
+    plain = number(value) if sort != "text" else show(value, ty)
+    if sort == "float" and not found[2] and not found[3]:
+        plain = float(scalar_text(plain, kind))  # the digits that show gives, at a precision of their own
     try:
-        return format(number(value) if sort != "text" else show(value, ty), spec)
+        return format(plain, spec)
     except ValueError:
         raise DplError.at("R0502", f"the format `{spec}` does not suit {kind or 'this value'}") from None
