@@ -9,12 +9,12 @@ back on.  So levels never mix, and forward and reverse nest in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from dpl.eval.value import Tagged, Value
 from dpl.prims import contribution
 
-Rule = Callable
+Rule: TypeAlias = Callable
 
 
 class World(Protocol):
@@ -26,12 +26,14 @@ class World(Protocol):
 
 
 class Active:
-    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its result's and
-    of its operands' scalar type (different for conversions only)."""
+    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its
+    result's and of its operands' scalar type (different for conversions only)."""
 
-    __slots__ = ("name", "apply", "rules", "forward", "reverse", "_plain")
+    __slots__ = ("_plain", "apply", "forward", "name", "reverse", "rules")
 
-    def __init__(self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World) -> None:
+    def __init__(
+        self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World
+    ) -> None:
         self.name = name
         self.apply = apply
         self.rules = rules
@@ -74,10 +76,10 @@ class Dual(Tagged):
 
 
 class Node(Tagged):
-    """Reverse: the number, and the step that made it: an Active with the operands `args`, of which those at `places` are the
-    numbers of the `parents` (tape.py has other steps).  `height` orders the graph: above all parents."""
+    """Reverse: the number, and the step that made it: an Active with the operands `args`, of which those at `places`
+    are the numbers of the `parents` (tape.py has other steps).  `height` orders the graph: above all parents."""
 
-    __slots__ = ("step", "parents", "args", "places", "height")
+    __slots__ = ("args", "height", "parents", "places", "step")
 
     def __init__(
         self, level: int, primal: Value, step: object, parents: tuple, args: tuple = (), places: Sequence[int] = ()

@@ -84,9 +84,8 @@ def stack(items: list, rank: int) -> Array:
     shape = items[0].shape
     for i, item in enumerate(items):
         if item.shape != shape:
-            raise DplError.at(
-                "R0704", f"an array's rows must have one size: row 0 has {sizes(shape)}, row {i} has {sizes(item.shape)}"
-            )
+            found = f"row 0 has {sizes(shape)}, row {i} has {sizes(item.shape)}"
+            raise DplError.at("R0704", f"an array's rows must have one size: {found}")
     return Array((len(items), *shape), [v for item in items for v in item.data])
 
 
@@ -165,7 +164,8 @@ def append(x: Value, y: Value) -> Value:
                 raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
             inner = x.shape[1:] if x.shape[0] else y.shape[1:]
             return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
-    raise Bug(f"append: {x!r}")
+        case _:
+            raise Bug(f"append: {x!r}")
 
 
 def reshape(x: Array, *shape: int) -> Array:
@@ -205,11 +205,11 @@ def sum_(kind: str) -> Callable[[Array], Value]:
     add, zero = scalar("add", kind), _zero(kind)
 
     def run(x: Array) -> Value:
-        n, *inner = x.shape
+        inner = x.shape[1:]
         if not inner:
             return reduce(add, x.data, zero)
-        size = product(tuple(inner))
-        return Array(tuple(inner), [reduce(add, x.data[j::size], zero) for j in range(size)])
+        size = product(inner)
+        return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
 
     return run
 

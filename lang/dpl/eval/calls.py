@@ -2,6 +2,7 @@
 
 A function that is known when compiling is called without looking at it, and if its body is direct then so is the call.
 """
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
 from __future__ import annotations
 
@@ -56,11 +57,12 @@ def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | 
     return value if isinstance(value, Closure) else None
 
 
-def _prefix(term: c.Term, dropped: int) -> c.App:
-    """A call without its last arguments."""
+def _prefix(call: c.App, dropped: int) -> c.App:
+    """A call without its last arguments, one of them left at least."""
     for _ in range(dropped):
-        term = term.fn
-    return term
+        assert isinstance(call.fn, c.App)
+        call = call.fn
+    return call
 
 
 # ---- known functions ----------------------------------------------------------------------------------------------
@@ -79,7 +81,8 @@ def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], 
             return Code(lambda env, k: (code.run, captured + (a(env),), k))
         case [a, b]:
             return Code(lambda env, k: (code.run, captured + (a(env), b(env)), k))
-    return Code(lambda env, k: (code.run, captured + tuple([f(env) for f in direct]), k))
+        case _:
+            return Code(lambda env, k: (code.run, captured + tuple([f(env) for f in direct]), k))
 
 
 def _inline(body: Direct, captured: tuple, args: list[Direct], called: Site) -> Direct:

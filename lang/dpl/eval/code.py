@@ -19,8 +19,8 @@ Run = Callable[[tuple, tuple], tuple]
 
 
 class Code:
-    """`run(env, k)` is a step of the machine.  `direct(env)`, when there is one, gives the value at once: the term calls no
-    unknown function and does not capture its continuation."""
+    """`run(env, k)` is a step of the machine.  `direct(env)`, if there is one, gives the value at once: the term calls
+    no unknown function and does not capture its continuation."""
 
     __slots__ = ("direct", "run")
 
@@ -38,8 +38,8 @@ def at_once(direct: Direct) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are generalised,
-    and over what; `size` is the length of the environment here."""
+    """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are
+    generalised, and over what; `size` is the length of the environment here."""
 
     slots: dict[str, int]
     polys: dict[str, tuple[t.Var, ...]]
@@ -61,7 +61,7 @@ def root() -> Scope:
 class Poly:
     """A generalised local value: made for each instance on demand."""
 
-    __slots__ = ("make", "made")
+    __slots__ = ("made", "make")
 
     def __init__(self, make: Callable[[Any], Value]) -> None:
         self.make = make

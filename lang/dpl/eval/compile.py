@@ -4,8 +4,10 @@
       operands:  n, directly;  fact (n - 1), a call: a frame keeps the environment and n;  then multiply
 
 Most terms have operands and make something of their values: those go through `gather`.  What binds names is here too;
-calls are in calls.py, loops in loops.py, captured continuations and derivatives in control.py.
+calls are in calls.py, choices by pattern in matching.py, loops in loops.py, captured continuations and derivatives in
+control.py.
 """
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
 from __future__ import annotations
 
@@ -15,14 +17,13 @@ from operator import itemgetter
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
-from dpl.eval import arrays, calls, control, loops
+from dpl.eval import arrays, calls, control, loops, matching
 from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once
-from dpl.eval.failure import Site, located
-from dpl.eval.instance import is_type, staged, type_args, type_params
+from dpl.eval.failure import located
+from dpl.eval.instance import staged, type_args, type_params, types_of
 from dpl.eval.machine import FunctionCode, Machine
 from dpl.eval.mentioned import Mentioned
 from dpl.eval.outside import Outside
-from dpl.eval.patterns import binder, variables
 from dpl.eval.primitives import implementation, rank
 from dpl.eval.scalar import FIT
 from dpl.eval.show import Shower
@@ -57,21 +58,20 @@ class Compiler:
                 return self.bindings(term, scope)
             case c.Tuple(items=items):
                 return self.make(items, scope, lambda *values: values)
-            case c.Con(name=name, tag=tag, arg=None):
-                constant = Con(tag, name)
-                return at_once(lambda env: constant)
             case c.Con(name=name, tag=tag, arg=arg):
-                return self.make((arg,), scope, lambda value: Con(tag, name, value))
+                return self.constructor(Con(tag, name), arg, scope)
             case c.Field(record=record, index=i):
                 return self.make((record,), scope, lambda value: value.arg[i])
             case c.ArrayLit(span=span, items=items):
                 return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
-            case c.Prim(op=op):
-                return control.compile_primitive(self, term, scope) if op in control.PRIMITIVES else self.primitive(term, scope)
+            case c.Prim(op=op) if op in control.PRIMITIVES:
+                return control.compile_primitive(self, term, scope)
+            case c.Prim():
+                return self.primitive(term, scope)
             case c.If():
                 return self.conditional(term, scope)
             case c.Match():
-                return self.match(term, scope)
+                return matching.compile_match(self, term, scope)
             case c.For():
                 return loops.compile_for(self, term, scope)
             case c.While():
@@ -106,8 +106,8 @@ class Compiler:
         return Code(self.gather(codes, terms, done))
 
     def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
-        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a frame
-        that keeps the environment and the values so far."""
+        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a
+        frame that keeps the environment and the values so far."""
         stage = self._stage(codes, terms, 0, done)
         return lambda env, k: stage(env, (), k)
 
@@ -155,8 +155,7 @@ class Compiler:
 
     def constant(self, term: c.Var) -> tuple[Value, Callable | None]:
         """A global's value, or how to get it from the environment if it depends on types that are not known yet."""
-        types = tuple(a for a in term.inst if is_type(a))
-        return staged(types, lambda closed: self.lookup(term.name, closed))
+        return staged(types_of(term.inst), lambda closed: self.lookup(term.name, closed))
 
     def literal(self, term: c.Lit) -> Direct:
         value = term.value
@@ -169,6 +168,13 @@ class Compiler:
 
         constant, later = staged((term.ty,), fitted)
         return later or (lambda env: constant)
+
+    def constructor(self, alone: Con, arg: c.Term | None, scope: Scope) -> Code:
+        """One without an argument is shared by all its uses."""
+        if arg is None:
+            return at_once(lambda env: alone)
+        tag, name = alone.tag, alone.name
+        return self.make((arg,), scope, lambda value: Con(tag, name, value))
 
     # ---- functions ------------------------------------------------------------------------------------------------
 
@@ -268,64 +274,21 @@ class Compiler:
             self.gather([cond], [term.cond], lambda env, values, k: first(env, k) if values[0] else second(env, k))
         )
 
-    def match(self, term: c.Match, scope: Scope) -> Code:
-        scrutinee = self.compile(term.scrutinee, scope)
-        arms = []
-        for arm in term.arms:
-            inner = scope.bind(*variables(arm.pattern))
-            guard = self.compile(arm.guard, inner) if arm.guard else None
-            arms.append((binder(arm.pattern), guard, self.compile(arm.body, inner)))
-        if scrutinee.direct and all(body.direct and (not guard or guard.direct) for _, guard, body in arms):
-            return at_once(_match_directly(scrutinee.direct, arms))
-        choose = self._arms(arms, term)
-        return Code(self.gather([scrutinee], [term.scrutinee], lambda env, values, k: choose(values[0], env, k)))
-
-    def _arms(self, arms: list, term: c.Match) -> Callable[[Value, tuple, tuple], tuple]:
-        def choose(value: Value, env: tuple, k: tuple) -> tuple:
-            raise Bug(f"no case fits at {term.span}")
-
-        for (bind, guard, body), arm in zip(reversed(arms), reversed(term.arms), strict=True):
-            choose = self._arm(bind, guard, body.run, arm, choose)
-        return choose
-
-    def _arm(self, bind: Callable, guard: Code | None, body: Run, arm: c.Arm, otherwise: Callable) -> Callable:
-        if guard is None:
-
-            def choose(value: Value, env: tuple, k: tuple) -> tuple:
-                inner = bind(value, env)
-                return otherwise(value, env, k) if inner is None else body(inner, k)
-
-            return choose
-
-        def resume(holds: Value, frame: tuple) -> tuple:
-            value, env, inner = frame[1]
-            return body(inner, frame[2]) if holds else otherwise(value, env, frame[2])
-
-        self.note(resume, arm.guard)
-
-        def choose_guarded(value: Value, env: tuple, k: tuple) -> tuple:
-            inner = bind(value, env)
-            if inner is None:
-                return otherwise(value, env, k)
-            return guard.run(inner, (resume, (value, env, inner), k))
-
-        return choose_guarded
-
     # ---- primitives and checks ------------------------------------------------------------------------------------
 
     def primitive(self, term: c.Prim, scope: Scope) -> Code:
         op = term.op
         types = (*(arg.ty for arg in term.args), term.ty)
         ready, later = staged(types, lambda types: implementation(op, types, self.shower, self.world))
-        span = None if op in TABLE and TABLE[op].pure and op not in ("dot", "matmul") and rank(term.ty) == 0 else term.span
-        if ready:
+        span = None if op in TABLE and TABLE[op].elementwise and TABLE[op].pure and rank(term.ty) == 0 else term.span
+        if later is None:
             return self.make(term.args, scope, ready, span)
         codes = [at_once(later), *(self.compile(arg, scope) for arg in term.args)]
         return self.combine(codes, (term, *term.args), lambda run, *values: run(*values), term.span)
 
     def check(self, term: c.Check, scope: Scope) -> Code:
         inner = scope.bind(term.name)
-        pairs = [(self.compile(a, inner).direct, self.compile(b, inner).direct, text) for a, b, text in term.pairs]
+        pairs = [(self.size(a, inner), self.size(b, inner), text) for a, b, text in term.pairs]
 
         def verify(env: tuple, value: Value) -> Value:
             inside = env + (value,)
@@ -340,6 +303,14 @@ class Compiler:
         return Code(self.gather([body], [term.body], lambda env, values, k: (k[0], verify(env, values[0]), k)))
 
 
+    def size(self, term: c.Term, scope: Scope) -> Direct:
+        """Sizes are made of dimensions and constants, and are direct."""
+        direct = self.compile(term, scope).direct
+        if direct is None:
+            raise Bug(f"a size with a call in it at {term.span}")
+        return direct
+
+
 def _extend(rhs: Direct) -> Callable[[tuple], tuple]:
     return lambda env: env + (rhs(env),)
 
@@ -348,36 +319,18 @@ def _after(steps: list[Callable[[tuple], tuple]], code: Code) -> Code:
     """`code` in the environment that the steps make."""
     if not steps:
         return code
-    run, direct = code.run, code.direct
-    if len(steps) == 1:
-        (step,) = steps
-        return Code(lambda env, k: run(step(env), k), direct and (lambda env: direct(step(env))))
+    before = steps[0] if len(steps) == 1 else _chain(steps)
+    run = code.run
+    return Code(lambda env, k: run(before(env), k), (direct := code.direct) and (lambda env: direct(before(env))))
 
-    def run_after(env: tuple, k: tuple) -> tuple:
+
+def _chain(steps: list[Callable[[tuple], tuple]]) -> Callable[[tuple], tuple]:
+    def chained(env: tuple) -> tuple:
         for step in steps:
             env = step(env)
-        return run(env, k)
+        return env
 
-    def direct_after(env: tuple) -> Value:
-        for step in steps:
-            env = step(env)
-        return direct(env)
-
-    return Code(run_after, direct and direct_after)
-
-
-def _match_directly(scrutinee: Direct, arms: list) -> Direct:
-    plain = [(bind, guard and guard.direct, body.direct) for bind, guard, body in arms]
-
-    def direct(env: tuple) -> Value:
-        value = scrutinee(env)
-        for bind, guard, body in plain:
-            inner = bind(value, env)
-            if inner is not None and (guard is None or guard(inner)):
-                return body(inner)
-        raise Bug("no case fits")
-
-    return direct
+    return chained
 
 
 def _direct(operands: list[Direct], combine: Callable, span: Span | None) -> Direct:

@@ -3,6 +3,7 @@
     shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
     jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
 """
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
 from __future__ import annotations
 
@@ -128,7 +129,8 @@ FOREIGN = {
     "f64": ctypes.c_double,
     "f32": ctypes.c_float,
     "bool": ctypes.c_bool,
-    **{f"{sign}{bits}": getattr(ctypes, f"c_{'u' * (sign == 'u')}int{bits}") for sign in "iu" for bits in (8, 16, 32, 64)},
+    **{f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
 }
 
 
@@ -157,7 +159,8 @@ def _foreign(ty: t.Ty, symbol: str):
     match ty:
         case t.Con(name) if name in FOREIGN:
             return FOREIGN[name]
-    raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C, and `{symbol}` takes or gives more")
+        case _:
+            raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C; `{symbol}` wants more")
 
 
 def _curried(symbol: str, function: Callable, missing: int, args: tuple) -> Builtin:

@@ -149,8 +149,8 @@ def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
 
 
 def with_jvp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """A function with its own forward rule, at an argument that is tagged.  The rule runs on a tangent of a level of its
-    own; the graph that this leaves shows whether it is linear, and is swept for reverse mode."""
+    """A function with its own forward rule, at an argument that is tagged.  The rule runs on a tangent of a level of
+    its own; the graph that this leaves shows whether it is linear, and is swept for reverse mode."""
     level, inside = highest(x), levels.fresh()
     direction = rebuild(x, iter([source(inside, _tangent(a, level)) if is_float(a) else zero_of(a) for a in leaves(x)]))
     y, dy = call(rule, primal(x, level), direction)

@@ -51,6 +51,8 @@ def for_user(error: DplError, own: Collection[Source]) -> DplError:
     """The error as the user should see it: with its path, and pointing into one of the user's `own` sources."""
     sites = error.sites if isinstance(error, RuntimeFailure) else []
     first, *rest = error.diagnostics
+    if first.span is None and sites:
+        first = replace(first, span=sites[-1].span)
     if first.span is not None and first.span.source not in own:
         ours = [i for i, site in enumerate(sites) if site.span.source in own]
         if ours:

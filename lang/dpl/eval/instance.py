@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, TypeGuard
 
 from dpl.core import ty as t
 
@@ -27,12 +28,18 @@ def erase(ty: t.Ty) -> t.Ty:
             return t.Arr(erase(elem), ANY_SIZE)
         case t.Fn(arg, _, result):
             return t.Fn(erase(arg), t.PURE, erase(result))
-    return ty
+        case t.Var():
+            return ty
 
 
-def is_type(arg: object) -> bool:
+def is_type(arg: object) -> TypeGuard[t.Ty]:
     """Whether an argument of a type is one, and no size or effect."""
-    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn)) or isinstance(arg, t.Var) and arg.sort == "type"
+    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn)) or (isinstance(arg, t.Var) and arg.sort == "type")
+
+
+def types_of(inst: tuple) -> tuple[t.Ty, ...]:
+    """The types in an instantiation."""
+    return tuple(a for a in inst if is_type(a))
 
 
 @cache
@@ -66,13 +73,13 @@ class Assignment(dict):
     """Variables to types; one that nothing determined is as good as unit."""
 
     def get(self, name: str, default: object = None) -> t.Ty:
-        return self[name] if name in self else t.UNIT
+        return super().get(name, t.UNIT)
 
 
 class Types:
     """An assignment of closed types to variables.  `memo` is for the compiled code, keyed by where it asks."""
 
-    __slots__ = ("names", "memo", "_inner")
+    __slots__ = ("_inner", "memo", "names")
 
     def __init__(self, names: dict[str, t.Ty]) -> None:
         self.names = Assignment(names)
@@ -80,7 +87,11 @@ class Types:
         self._inner: dict[tuple, Types] = {}
 
     def resolve(self, ty: t.Ty) -> t.Ty:
-        return ty if is_closed(ty) else t.substitute(ty, self.names)
+        if is_closed(ty):
+            return ty
+        closed = t.substitute(ty, self.names)
+        assert is_type(closed)
+        return closed
 
     def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...]) -> Types:
         key = (names, types)
@@ -89,8 +100,8 @@ class Types:
         return self._inner[key]
 
 
-def staged(types: tuple[t.Ty, ...], make: Callable) -> tuple[object, Callable | None]:
-    """`make(types)` now if they are closed, as (result, None); else (None, a function of the environment that gives it)."""
+def staged(types: tuple[t.Ty, ...], make: Callable) -> tuple[Any, Callable | None]:
+    """`make(types)` now if they are closed, as (result, None); else (None, what gets it from the environment)."""
     types = tuple(map(erase, types))
     if all(map(is_closed, types)):
         return make(types), None

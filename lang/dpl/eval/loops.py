@@ -2,6 +2,7 @@
 
     For:    state, (environment, turn, count)      Build:  also the elements so far (its body captures nothing)
 """
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
 from __future__ import annotations
 

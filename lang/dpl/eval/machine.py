@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Bug, DplError
 from dpl.eval.derive import Levels
 from dpl.eval.failure import Site, in_path
 from dpl.eval.value import Builtin, Closure, Cont, Partial, Value
@@ -42,7 +42,7 @@ class FunctionCode:
     `run(env, k)` evaluates the body; `direct(env)`, if there is one, does so at once: nothing in the body calls unknown
     functions or captures its continuation.  `env` is the closure's environment followed by the arguments."""
 
-    __slots__ = ("arity", "name", "run", "direct", "_compile")
+    __slots__ = ("_compile", "arity", "direct", "name", "run")
 
     def __init__(self, arity: int, name: str, compile_: Callable[[], tuple[Callable, Callable | None]]) -> None:
         self.arity = arity
@@ -127,7 +127,8 @@ class Machine:
                 if k is not self.end:
                     self.meta = (k, self.meta)
                 return frames[0], args[0], frames
-        raise AssertionError(f)
+            case _:
+                raise Bug(f"called as a function: {f!r}")
 
     def _more(self, args: tuple, k: Frame) -> Frame:
         """Where the result for the first argument goes: to `k`, or first to the other arguments."""

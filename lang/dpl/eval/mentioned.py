@@ -31,6 +31,8 @@ class Mentioned:
                 todo.extend(part)
             case c.Node() | c.Arm():
                 todo.extend(getattr(part, slot) for slot in SLOTS[type(part)])
+            case _:  # a name, a number, nothing
+                pass
 
 
 def _slots(shape: type) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 """Patterns -> binders: (value, environment) -> the environment with the pattern's variables added, or None."""
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def variables(pattern: c.Pattern) -> list[str]:
             return [*variables(inner), name]
         case c.POr(_, left, _):
             return variables(left)
-    return []
+        case _:
+            return []
 
 
 def binder(pattern: c.Pattern) -> Binder:
@@ -49,7 +51,6 @@ def binder(pattern: c.Pattern) -> Binder:
             return lambda value, env: None if (found := bind(value, env)) is None else found + (value,)
         case c.POr(_, left, right):
             return _either(left, right)
-    raise AssertionError(pattern)
 
 
 def _literal(ty: t.Ty, literal: c.Value) -> Binder:

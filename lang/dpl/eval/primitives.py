@@ -14,7 +14,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import arrays, derive, outside, strings
 from dpl.eval.outside import Outside
-from dpl.eval.scalar import COMPARISONS, FIT, cast, scalar
+from dpl.eval.scalar import COMPARISONS, FIT, cast, evaluation, scalar
 from dpl.eval.show import Shower
 from dpl.eval.structure import compare, equal, leaves
 from dpl.eval.value import Array, Cell, Value
@@ -55,7 +55,8 @@ def elementwise(op: str, types: Types) -> Callable:
             return arrays.lift1(f)
         case 2:
             return arrays.lift2(f)
-    return arrays.lift(f)
+        case _:
+            return arrays.lift(f)
 
 
 def _scalar(op: str, types: Types) -> Callable:
@@ -64,12 +65,13 @@ def _scalar(op: str, types: Types) -> Callable:
             convert = cast(kind(types[0]), kind(types[1]))
             return lambda x, _like: convert(x)
         case "not" | "and" | "or" | "select":
-            return TABLE[op].eval
+            return evaluation(op)
         case "pow" if kind(types[1]) in t.INTS:
             return scalar("powi", kind(types[0]))
         case _ if op in FIT:
             return cast(kind(types[0]), op)
-    return scalar(op, kind(types[-1]))
+        case _:
+            return scalar(op, kind(types[-1]))
 
 
 ORDER: dict[str, Callable[[int], bool]] = {
@@ -186,4 +188,5 @@ def implementation(op: str, types: Types, shower: Shower, world: Outside) -> Cal
             return lambda spec, x: strings.format_(spec, x, types[1], shower.show)
         case "print_string" | "progress" | "arg_count" | "arg" | "exit":
             return getattr(world, op)
-    raise Bug(f"the interpreter does not know the primitive `{op}`")
+        case _:
+            raise Bug(f"the interpreter does not know the primitive `{op}`")

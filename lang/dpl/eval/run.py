@@ -64,6 +64,8 @@ class Interpreter:
                     self._lookup(name, ())
                 except DplError as error:
                     raise for_user(error, self._own) from None
+            case _:  # a generalised value waits until it is wanted; an expectation, until it is asked for
+                pass
 
     def holds(self, item: c.Expect) -> bool:
         return self.value(item.body) is not False
@@ -97,8 +99,8 @@ class Interpreter:
 
 
 def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
-    """Run a program.  Raises DplError for its run-time errors and ProgramExit when it asks to stop; what it has printed by
-    then is written."""
+    """Run a program.  Raises DplError for its run-time errors and ProgramExit when it asks to stop; what it has printed
+    by then is written."""
     threshold = gc.get_threshold()
     gc.set_threshold(*COLLECT_AFTER)
     interpreter = Interpreter(program, args, out)

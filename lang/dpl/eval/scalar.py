@@ -53,9 +53,16 @@ COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le"
 CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
 
 
+def evaluation(name: str) -> Callable:
+    """A row's meaning on plain numbers."""
+    run = TABLE[name].eval
+    assert run
+    return run
+
+
 def _plain(name: str, kind: str) -> Callable:
-    """The row on plain numbers, its result brought to the type `kind`."""
-    run = EXACT.get(name) or TABLE[name].eval
+    """The same, its result brought to the type `kind`."""
+    run = EXACT.get(name) or evaluation(name)
     if kind in ("bool", "f64") or name in CLOSED:
         return run
     fit = FIT[kind]
@@ -78,7 +85,7 @@ def _dividing(run: Callable) -> Callable:
 
 
 class World:
-    """Where derivative rules are evaluated: values of one scalar type, any of them perhaps tagged (`prims.table.Val`)."""
+    """Where derivative rules are evaluated (`prims.table.Val`): values of one scalar type, perhaps tagged."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -94,9 +101,10 @@ class World:
             case "to_like":
                 return cast("i64" if args[0].__class__ is int else self.kind, self.kind)(args[0])
             case "and" | "or" | "not":
-                return TABLE[name].eval(*args)
-        whole = all(a.__class__ is int for a in args)
-        return scalar(name, "i64" if whole else self.kind)(*args)
+                return evaluation(name)(*args)
+            case _:
+                whole = all(a.__class__ is int for a in args)
+                return scalar(name, "i64" if whole else self.kind)(*args)
 
 
 @cache
@@ -117,7 +125,8 @@ def scalar(name: str, kind: str) -> Callable:
         return lambda *args: plain(*map(number, args))
     here = world(kind)
     active = Active(name, plain, rules, here, here)
-    return _unary(plain, active) if len(rules) == 1 else _binary(plain, active) if len(rules) == 2 else _any(plain, active)
+    shape = {1: _unary, 2: _binary}.get(len(rules), _any)
+    return shape(plain, active)
 
 
 def _unary(plain: Callable, active: Active) -> Callable:
@@ -151,7 +160,7 @@ def _any(plain: Callable, active: Active) -> Callable:
 @cache
 def cast(source: str, target: str) -> Callable:
     """The conversion between two scalar types; between floats it passes derivatives on, rounded to the other type."""
-    convert = TABLE[target].eval
+    convert = evaluation(target)
     if target in t.INTS:
         return lambda x: convert(number(x))
     fit = FIT[target]
@@ -159,4 +168,6 @@ def cast(source: str, target: str) -> Callable:
         return lambda x: fit(float(x))
     if source == target:
         return lambda x: x
-    return _unary(fit, Active(target, fit, TABLE[target].linear, world(target), world(source)))
+    rules = TABLE[target].linear
+    assert rules
+    return _unary(fit, Active(target, fit, rules, world(target), world(source)))

@@ -5,8 +5,8 @@
 * Strings bare at the top; inside data in double quotes with `\\"`, `\\\\`, `\\n`, `\\t` escaped and nothing else.
 * Tuples `(a, b)`, arrays `[a, b]` nested by rank, lists `[a; b]`, `[a;]`; nothing inside: `[]`.
 * Records `{ w = a; b = c }` in order of declaration.  Constructors `None`, `Some a`, `Node (a, b)`, references `ref a`:
-  the argument stands in parentheses if it begins with `-` or is itself an application (a constructor with an argument, a
-  reference); a tuple has its own.  Nowhere else are there parentheses.
+  the argument stands in parentheses if it begins with `-` or is itself an application (a constructor with an argument,
+  a reference); a tuple has its own.  Nowhere else are there parentheses.
 * Abridged (`print`, not `show`): every array (at each rank by itself) and every list of more than 1,000 elements shows
   its first 500, then `...` in the place of one element, then its last 500.
 """
@@ -19,6 +19,7 @@ from functools import cache
 from dpl.core import ty as t
 from dpl.core.term import Data
 from dpl.diagnostics import Bug
+from dpl.eval.instance import is_type
 from dpl.eval.scalar import FIT
 from dpl.eval.value import Array, Con, Value, list_items, number
 
@@ -46,7 +47,8 @@ class Shower:
             if isinstance(item, str):
                 out.append(item)
             else:
-                todo.extend(reversed(self._parts(*item, abridged)))
+                inner, its, is_argument = item
+                todo.extend(reversed(self._parts(inner, its, is_argument, abridged)))
         return "".join(out)
 
     def _parts(self, value: Value, ty: t.Ty, is_argument: bool, abridged: bool) -> list:
@@ -55,7 +57,7 @@ class Shower:
             case t.Con(name) if name in FIT or name in ("bool", "string"):
                 text = scalar_text(value, name)
                 return [f"({text})"] if is_argument and text.startswith("-") else [text]
-            case t.Con("list", (elem,)):
+            case t.Con("list", (elem,)) if is_type(elem):
                 texts = _abridge(list(list_items(value)), abridged)
                 closing = ";]" if len(texts) == 1 else "]"
                 return ["[", *_joined([_item(x, elem) for x in texts], "; "), closing]
@@ -70,7 +72,8 @@ class Shower:
                 return ["[", *_joined([_item(x, elem) for x in rows], ", "), "]"]
             case t.Fn():
                 return ["<fun>"]
-        raise Bug(f"cannot show a value of type {ty}")
+            case t.Var():
+                raise Bug(f"cannot show a value of type {ty}")
 
     def _data(self, value: Con, ty: t.Con, is_argument: bool) -> list:
         name, argument, fields = self._case(ty, value.tag)
@@ -85,10 +88,9 @@ class Shower:
         """Constructor, type of its argument, names of the fields if it is a record."""
         data = self.datas[ty.name]
         name, argument = data.cases[tag]
-        env = {p.name: a for p, a in zip(data.params, ty.args, strict=True)}
         if argument is not None:
-            argument = t.substitute(argument, env)
-        if data.fields and not isinstance(argument, t.Tup):
+            argument = t.substitute(argument, {p.name: a for p, a in zip(data.params, ty.args, strict=True)})
+        if data.fields and is_type(argument) and not isinstance(argument, t.Tup):
             argument = t.Tup((argument,))
         return name.rpartition(".")[2] or name, argument, data.fields
 
@@ -130,4 +132,5 @@ def scalar_text(value: Value, kind: str) -> str:
             fit = FIT[kind]
             tries = (float(f"{value:.{digits}g}") for digits in range(1, DIGITS[kind] + 1))
             return repr(next((x for x in tries if fit(x) == value), value))
-    return repr(value)
+        case _:
+            return repr(value)

@@ -43,7 +43,7 @@ def leaves(value: Value) -> list:
 class _Close:
     """On the work stack: the parts of this value are done, put them together."""
 
-    __slots__ = ("value", "count")
+    __slots__ = ("count", "value")
 
     def __init__(self, value: Value, count: int) -> None:
         self.value = value
@@ -108,6 +108,8 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                     raise DplError.at("R0503", f"{what}: sizes {sizes(b.shape)} and {sizes(a.shape)} differ")
                 if a.data and isinstance(a.data[0], INNER):
                     todo.extend(zip(a.data, b.data, strict=True))
+            case _:  # a leaf
+                pass
 
 
 def sizes(shape: tuple[int, ...]) -> str:
@@ -156,7 +158,7 @@ def compare(x: Value, y: Value) -> int:
                     todo.append((a.arg, b.arg))
             case Array():
                 todo.append((a.shape[0], b.shape[0]))
-                todo.extend(reversed(tuple(zip(a.data, b.data))))  # noqa: B905: the shorter decides
+                todo.extend(reversed(tuple(zip(a.data, b.data))))  # the shorter decides
             case _:
                 p, q = number(a), number(b)
                 if p < q:

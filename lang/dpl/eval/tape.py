@@ -31,8 +31,8 @@ class Joint:
 
 
 class Output:
-    """One float of a Joint; that is its node's first parent.  A second parent is the float as computed, when it depends on the
-    level also through variables that the rule's functions captured."""
+    """One float of a Joint; that is its node's first parent.  A second parent is the float as computed, when it depends
+    on the level also through variables that the rule's functions captured."""
 
     __slots__ = ("index",)
 
@@ -121,4 +121,4 @@ def _is_linear(node: Node) -> bool:
         return all(number(a) == 0 for a in others)
     if step.name == "mul":
         return len(node.places) == 1
-    return step.name in ("neg", "f64", "f32", "f16") or step.name == "div" and node.places == [0]
+    return step.name in ("neg", "f64", "f32", "f16") or (step.name == "div" and node.places == [0])

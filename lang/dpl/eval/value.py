@@ -8,15 +8,15 @@ here.  All of it is immutable but `Cell`; an `Array`'s list is never changed onc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-Value = Any
+Value: TypeAlias = Any
 
 
 class Array:
     """A regular array of any rank: `data` holds the elements in row-major order, none of them an Array."""
 
-    __slots__ = ("shape", "data")
+    __slots__ = ("data", "shape")
 
     def __init__(self, shape: tuple[int, ...], data: list) -> None:
         self.shape = shape
@@ -26,7 +26,7 @@ class Array:
 class Con:
     """A constructor of a data type, of a list (`[]`, `::`) or of a record (tag 0, the tuple of its fields)."""
 
-    __slots__ = ("tag", "name", "arg")
+    __slots__ = ("arg", "name", "tag")
 
     def __init__(self, tag: int, name: str, arg: Value = None) -> None:
         self.tag = tag
@@ -56,7 +56,7 @@ class Closure:
 class Partial:
     """A closure that has been given some, but not all, of its arguments."""
 
-    __slots__ = ("closure", "args")
+    __slots__ = ("args", "closure")
 
     def __init__(self, closure: Closure, args: tuple) -> None:
         self.closure = closure

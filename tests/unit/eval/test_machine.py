@@ -6,7 +6,6 @@ import io
 import math
 
 import pytest
-
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
@@ -14,7 +13,7 @@ from dpl.eval.run import Interpreter
 from dpl.eval.value import Array
 from dpl.source import NOWHERE
 
-I, F = t.I64, t.F64
+INT, F = t.I64, t.F64
 
 
 def fn(a: t.Ty, b: t.Ty) -> t.Fn:
@@ -26,7 +25,7 @@ def var(name: str, ty: t.Ty = F) -> c.Var:
 
 
 def lit(value) -> c.Lit:
-    return c.Lit(NOWHERE, t.BOOL if isinstance(value, bool) else I if isinstance(value, int) else F, value)
+    return c.Lit(NOWHERE, t.BOOL if isinstance(value, bool) else INT if isinstance(value, int) else F, value)
 
 
 def lam(name: str, body: c.Term, arg: t.Ty = F) -> c.Lam:
@@ -83,11 +82,11 @@ def diff(f: c.Term, x: c.Term) -> c.Term:
 
 def count(step: c.Term) -> c.Term:
     """let rec go n = if n = 0 then 0 else `step` in go 300000"""
-    body = if_(prim("eq", var("n", I), lit(0), ty=t.BOOL), lit(0), step)
-    return rec("go", lam("n", body, I), app(var("go", fn(I, I)), lit(300_000)))
+    body = if_(prim("eq", var("n", INT), lit(0), ty=t.BOOL), lit(0), step)
+    return rec("go", lam("n", body, INT), app(var("go", fn(INT, INT)), lit(300_000)))
 
 
-GO = app(var("go", fn(I, I)), prim("sub", var("n", I), lit(1)))
+GO = app(var("go", fn(INT, INT)), prim("sub", var("n", INT), lit(1)))
 
 
 def test_arithmetic_wraps():
@@ -104,15 +103,15 @@ def test_tail_calls():
 
 def test_multi_shot():
     """reset (10 + shift k -> k 1 + k 2) = 23"""
-    k = var("k", fn(I, I))
+    k = var("k", fn(INT, INT))
     body = prim("add", app(k, lit(1)), app(k, lit(2)))
-    assert value(reset(prim("add", lit(10), shift("k", body, I)))) == 23
+    assert value(reset(prim("add", lit(10), shift("k", body, INT)))) == 23
 
 
 def test_nested_prompts():
     """reset (2 * reset (1 + shift h -> shift f -> h (f 3))) = 8"""
-    h, f = var("h", fn(I, I)), var("f", fn(I, I))
-    inner = shift("h", shift("f", app(h, app(f, lit(3))), I), I)
+    h, f = var("h", fn(INT, INT)), var("f", fn(INT, INT))
+    inner = shift("h", shift("f", app(h, app(f, lit(3))), INT), INT)
     assert value(reset(prim("mul", lit(2), reset(prim("add", lit(1), inner))))) == 8
 
 
