@@ -10,10 +10,10 @@ import pytest
 def evaluate(dpl, tmp_path: Path):
     """The output of a program in a folder of its own; `{}` in it stands for that folder."""
 
-    def run(program: str, *args: str):
+    def run(program: str, *args: str, engine: str = "interp"):
         file = tmp_path / "program.dp"
         file.write_text(program.replace("{}", str(tmp_path)), encoding="utf-8")
-        return dpl("run", file, *args)
+        return dpl("run", "--engine", engine, file, *args)
 
     return run
 
@@ -25,15 +25,17 @@ def test_read_npy_of_every_type(evaluate, tmp_path: Path, dtype: str) -> None:
     assert evaluate('do print (Data.read_npy "{}/a.npy")').stdout == want
 
 
-def test_read_npy_of_higher_rank(evaluate, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_read_npy_of_higher_rank(evaluate, tmp_path: Path, engine: str) -> None:
     np.save(tmp_path / "m.npy", np.arange(6.0).reshape(2, 3) - 2.5)
     np.save(tmp_path / "t.npy", np.arange(4.0).reshape(1, 2, 2))
-    run = evaluate('do print (Data.read_npy2 "{}/m.npy")\ndo print (Data.read_npy3 "{}/t.npy")')
+    run = evaluate('do print (Data.read_npy2 "{}/m.npy")\ndo print (Data.read_npy3 "{}/t.npy")', engine=engine)
     assert run.stdout == "[[-2.5, -1.5, -0.5], [0.5, 1.5, 2.5]]\n[[[0.0, 1.0], [2.0, 3.0]]]\n", run.stderr
 
 
-def test_write_npy(evaluate, tmp_path: Path) -> None:
-    run = evaluate('do Data.write_npy "{}/a.npy" [0.1, -2.5, inf]\ndo Data.write_npy2 "{}/m.npy" [[1.0, 2.0], [3.0, 4.0]]')
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_write_npy(evaluate, tmp_path: Path, engine: str) -> None:
+    run = evaluate('do Data.write_npy "{}/a.npy" [0.1, -2.5, inf]\ndo Data.write_npy2 "{}/m.npy" [[1.0, 2.0], [3.0, 4.0]]', engine=engine)
     assert run.returncode == 0, run.stderr
     assert np.load(tmp_path / "a.npy").tolist() == [0.1, -2.5, np.inf]
     assert np.load(tmp_path / "m.npy").tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -86,7 +88,8 @@ def test_text_files(evaluate, tmp_path: Path) -> None:
     assert run.stdout == '["one"; "twö"]\none\ntwö\n1.0,2.5\n', run.stderr
 
 
-def test_sys(evaluate) -> None:
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_sys(evaluate, engine: str) -> None:
     run = evaluate(
         "do print Sys.args\n"
         'do print (Sys.env "NO_SUCH_VARIABLE_HERE")\n'
@@ -96,6 +99,7 @@ def test_sys(evaluate) -> None:
         'do print "never"\n',
         "a b",
         "-x",
+        engine=engine,
     )
     assert run.stdout == '["a b"; "-x"]\nNone\ntrue\n'
     assert (run.returncode, run.stderr) == (3, "")
