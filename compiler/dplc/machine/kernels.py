@@ -2,6 +2,7 @@
 
     @rt.sum.f64(a, n)   @rt.dot.f64(a, b, n)     in a fixed order: element i is added to lane i mod 32
     @rt.dots.f64        the inner products of four rows of a matrix with a vector
+    @rt.outer.f64       the product of a column and a row
     @rt.tile8.f64       eight rows of a matrix product, three vectors wide, kept in registers
     @rt.transpose.8     elements of 8 bytes
 
@@ -260,6 +261,37 @@ def tile(machine: Vectors, rows: str, ty: str) -> str:
     return function(f"void @rt.tile{rows}.{ty}({params})", out)
 
 
+def outer(machine: Vectors, ty: str) -> str:
+    """c = a b, or c + a b, of a column `a` of `m` and a row `b` of `n` elements, row by row.  The last few of a row are
+    taken one by one: a masked store would hold up the load of the next row, which begins in the same vector."""
+    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
+    one = Shape(ty, 1, machine)
+    out = ["entry:", f"%whole = and i64 %n, {-shape.lanes}", "br label %rows", "rows:"]
+    out += ["%i = phi i64 [ 0, %entry ], [ %i.next, %end ]", "%i.more = icmp slt i64 %i, %m"]
+    out += ["br i1 %i.more, label %row, label %done", "row:", f"%pa = {shape.at('%a', '%i')}"]
+    out += [f"%x = load {shape.elem}, ptr %pa"]
+    shape.splat(out, "%v.x", "%x")
+    one.splat(out, "%s.x", "%x")
+    out += ["%skip = mul i64 %i, %n", f"%pc = {shape.at('%c', '%skip')}", "br label %v.head"]
+    _outer_columns(out, shape, "v", "row", "%whole", "s.head")
+    _outer_columns(out, one, "s", "v.head", "%n", "end")
+    out += ["end:", "%i.next = add i64 %i, 1", "br label %rows", "done:", "ret void"]
+    return function(f"void @rt.outer.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i1 %acc)", out)
+
+
+def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, after: str) -> None:
+    """Part of a row, up to `end`, from 0 or, on coming from another part, from where that stopped."""
+    first = "0" if entry == "row" else f"%{entry.split('.')[0]}.j"
+    out += [f"{p}.head:", f"%{p}.j = phi i64 [ {first}, %{entry} ], [ %{p}.next, %{p}.set ], [ %{p}.next, %{p}.add ]"]
+    out += [f"%{p}.more = icmp slt i64 %{p}.j, {end}", f"br i1 %{p}.more, label %{p}.step, label %{after}", f"{p}.step:"]
+    out += [f"%{p}.pb = {shape.at('%b', f'%{p}.j')}", f"%{p}.pc = {shape.at('%pc', f'%{p}.j')}"]
+    out += [f"%{p}.b = {shape.load(f'%{p}.pb')}", f"%{p}.next = add i64 %{p}.j, {shape.lanes}"]
+    out += [f"br i1 %acc, label %{p}.add, label %{p}.set", f"{p}.set:", f"%{p}.ab = fmul {shape.type} %{p}.x, %{p}.b"]
+    out += [shape.store(f"%{p}.ab", f"%{p}.pc"), f"br label %{p}.head", f"{p}.add:", f"%{p}.c = {shape.load(f'%{p}.pc')}"]
+    shape.add_product(out, f"%{p}.sum", f"%{p}.x", f"%{p}.b", f"%{p}.c")
+    out += [shape.store(f"%{p}.sum", f"%{p}.pc"), f"br label %{p}.head"]
+
+
 def plain_matmul(machine: Vectors, ty: str) -> str:
     """For element types without tiles: rows of b, times a number, are added to a row of c."""
     t = SCALARS[ty]
@@ -338,6 +370,7 @@ def tallest(machine: Vectors) -> str:
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(sum|dot)\.([iuf]\d+)", reduction),
     (r"rt\.dots\.(f32|f64)", dots),
+    (r"rt\.outer\.(f32|f64)", outer),
     (r"rt\.tile([1248])\.(f32|f64)", tile),
     (r"rt\.panel\.(f32|f64)", panel),
     (r"rt\.tallest", tallest),
