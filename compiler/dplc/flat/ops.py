@@ -81,6 +81,7 @@ OPS: dict[str, Spec] = {
     # memory, put in by passes/memory.py
     "dup": impure("x: one owner more; gives nothing"),
     "drop": impure("x: one owner less; gives nothing", own=(0,)),
+    "take": impure("a cell, attrs data, tag: its payload's parts now belong to the arm; one owner less; gives nothing", own=(0,)),
 }  # fmt: skip
 
 ELEMENTWISE = frozenset(name for name, row in TABLE.items() if row.elementwise) | {"cast", "bitcast"}
