@@ -138,7 +138,8 @@ def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: in
         previous = None
         for number in sorted({m.line for m in own}):
             if previous is not None and number == previous + 2:
-                yield f"{paint.frame(f'{number - 1:>{margin}} |')} {_Line(source.line(number - 1), [], width - margin - 3).shown}"
+                between = _Line(source.line(number - 1), [], width - margin - 3)
+                yield f"{paint.frame(f'{number - 1:>{margin}} |')} {between.shown}"
             elif previous is not None and number > previous + 2:
                 yield "..."
             here = [m for m in own if m.line == number]
@@ -185,7 +186,8 @@ class _Line:
 
     def rows(self, marks: list[_Mark], paint: _Paint) -> Iterator[str]:
         """The underlines, and the texts: the last one beside its underline, the others hanging below."""
-        places = sorted(((self.column(m.first), self.column(m.last), m) for m in marks), key=lambda p: (p[0], p[1], not p[2].primary))
+        places = [(self.column(m.first), self.column(m.last), m) for m in marks]
+        places.sort(key=lambda p: (p[0], p[1], not p[2].primary))
         underline = [" "] * max(end for _, end, _ in places)
         for start, end, mark in sorted(places, key=lambda p: p[2].primary):
             for column in range(start, max(end, start + 1)):

@@ -31,7 +31,7 @@ def cache_dir() -> Path:
 
 
 def write_cache(path: Path, data: bytes) -> None:
-    """Put a file into the cache in one piece, so that nobody ever reads half of it; without a place to write, do nothing."""
+    """Put a file into the cache in one piece: nobody ever reads half of it.  Without a place to write, do nothing."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """tokens -> what is wrong with their brackets, said at the bracket that was opened.
 
-    let f x = (x + 1        the parser would complain at `let`; the mistake is the `(`
-    let g y = 2
+let f x = (x + 1        the parser would complain at `let`; the mistake is the `(`
+let g y = 2
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Source, Span
 from dpl.syntax.lexer import Token
 
-_CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "INDEX": "RSQB", "LBRACE": "RBRACE", "CTL": "RBRACE", "BEGIN": "END", "INTERP_OPEN": "INTERP_CLOSE"}
+_CLOSERS = {
+    "LPAR": "RPAR",
+    "LSQB": "RSQB",
+    "INDEX": "RSQB",
+    "LBRACE": "RBRACE",
+    "CTL": "RBRACE",
+    "BEGIN": "END",
+    "INTERP_OPEN": "INTERP_CLOSE",
+}
 _WRITTEN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "END": "end", "INTERP_CLOSE": "}"}
 _DECLARES = frozenset(("LET", "TYPE", "DO", "EXPORT", "EXPECT", "IMPORT", "OPEN", "EXTERN"))
 

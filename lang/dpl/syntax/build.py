@@ -363,7 +363,7 @@ class Builder:
     size_name = size_var
 
     def size_num(self, span, token):
-        return tree.SizeNum(span, self.read_number(span, token, 1)[0])
+        return tree.SizeNum(span, int(self.read_number(span, token, 1)[0]))
 
     def size_unknown(self, span):
         return tree.SizeUnknown(span)

@@ -96,4 +96,3 @@ def _parts(part: Any) -> list[Any]:
 def _begins_line(comment: tree.Comment) -> bool:
     text, start = comment.span.source.text, comment.span.start
     return not text[text.rfind("\n", 0, start) + 1 : start].strip()
-

@@ -120,7 +120,7 @@ class _Page:
 
     def write(self, text: str) -> None:
         self.out.append(text)
-        before, newline, last = text.rpartition("\n")
+        _, newline, last = text.rpartition("\n")
         self.column = len(last) if newline else self.column + len(text)
 
     def end_line(self, indent: int) -> None:
@@ -172,6 +172,8 @@ def _fits(first: _Todo, rest: list[_Todo], room: int) -> bool:
             todo.append(rest[number])
         indent, flat, doc = todo.pop()
         match doc:
+            case Suffix():
+                pass
             case str():
                 line, newline, _ = doc.partition("\n")
                 room -= len(line)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dpl.syntax.lexer import Token
 
-_NAMES = {"LOWER": "a name", "UPPER": "a capitalised name", "STRING": "a string", "INT": "a number", "TYVAR": "a type variable",
-          "INTERP_MIDDLE": "the end of the `{`", "INTERP_CLOSE": "the end of the `{`", "$END": "the end"}  # fmt: skip
+_NAMES = {
+    "LOWER": "a name",
+    "UPPER": "a capitalised name",
+    "STRING": "a string",
+    "INT": "a number",
+    "TYVAR": "a type variable",
+    "INTERP_MIDDLE": "the end of the `{`",
+    "INTERP_CLOSE": "the end of the `{`",
+    "$END": "the end",
+}
 _MOST = 4
 
 

@@ -67,7 +67,7 @@ class Lexer:
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
-        self.holes: list[tuple[int, int]] = []  # of the interpolated strings we are in: brackets open, start of the hole
+        self.holes: list[tuple[int, int]] = []  # the strings we are in: brackets open outside the hole, its start
         self.depth = 0  # brackets open in the innermost hole
         self.at = 0
 
@@ -79,7 +79,7 @@ class Lexer:
                 self.stray_character()
                 continue
             start, self.at = found.span()
-            kind = found.lastgroup
+            kind = found.lastgroup or ""
             if kind != "space":
                 getattr(self, kind)(start, found.group())
         if self.holes:
@@ -111,8 +111,13 @@ class Lexer:
         rest = re.compile(r"\w*").match(self.text, self.at)
         if rest and rest.group():
             self.at = rest.end()
-            self.problem("E0105", f"`{self.text[start:self.at]}` is no number", start, self.at,
-                         "a name does not start with a digit; suffixes are i8 ... i64, u8 ... u64, f16, f32, f64")  # fmt: skip
+            self.problem(
+                "E0105",
+                f"`{self.text[start : self.at]}` is no number",
+                start,
+                self.at,
+                "a name does not start with a digit; suffixes are i8 ... i64, u8 ... u64, f16, f32, f64",
+            )
         body = text if text[:2] in ("0x", "0X") else text.lower()
         is_float = body[:2] not in ("0x", "0X", "0b", "0o") and any(c in body for c in ".ef")
         self.put("FLOAT" if is_float else "INT", start, self.at, text)
@@ -162,11 +167,17 @@ class Lexer:
             "#": "a comment begins with --",
             "\\": "a function without a name:  fun x -> e",
             "`": "operators are written as they are: a + b; a function comes before its arguments",
-            "“": 'strings are written between straight quotes: "..."', "”": 'strings are written between straight quotes: "..."',
-            "−": "the minus sign is -", "→": "an arrow is written ->", "λ": "a function is written fun x -> e",
-            "×": "a product is written *", "≤": "less or equal is written <=", "≥": "greater or equal is written >=",
-            "≠": "unequal is written <>", "∇": "a gradient is written grad f",
-        }  # fmt: skip
+            "“": 'strings are written between straight quotes: "..."',
+            "”": 'strings are written between straight quotes: "..."',
+            "−": "the minus sign is -",
+            "→": "an arrow is written ->",
+            "λ": "a function is written fun x -> e",
+            "×": "a product is written *",
+            "≤": "less or equal is written <=",
+            "≥": "greater or equal is written >=",
+            "≠": "unequal is written <>",
+            "∇": "a gradient is written grad f",
+        }
         shown = f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"
         help_ = (helps[char],) if char in helps else ()
         self.problem("E0105", f"the character {shown} has no meaning here", start, self.at, *help_)
@@ -226,7 +237,7 @@ class Lexer:
         self.interp_text(start, form)
 
     def interp_text(self, start: int, form: str | None) -> None:
-        """The text from here to the next hole or the end; `form` is the format of the hole before it, if there was one."""
+        """The text up to the next hole or the end; `form` is the format of the hole before, if there was one."""
         first = form is None
         parts: list[str] = []
         while True:
@@ -263,22 +274,25 @@ class Lexer:
             self.at += 1
             return ""
         self.at = found.end()
-        code, char = found.groups()
+        code: str | None = found.group(1)
+        char: str | None = found.group(2)
         if code and int(code, 16) <= 0x10FFFF and not 0xD800 <= int(code, 16) <= 0xDFFF:
             return chr(int(code, 16))
         if char is None and code is None:
             return ""  # the line goes on below
-        if char not in _ESCAPES:
-            self.problem("E0105", f"`{found.group()}` is no escape", start, self.at, r'the escapes are \n \t \r \" \\ \u{1F600}')
-        return _ESCAPES.get(char, "")
+        if char is None or char not in _ESCAPES:
+            known = r"the escapes are \n \t \r \" \\ \u{1F600}"
+            self.problem("E0105", f"`{found.group()}` is no escape", start, self.at, known)
+            return ""
+        return _ESCAPES[char]
 
     def unclosed_string(self, start: int) -> None:
         self.at = len(self.text)
         if self.holes:
             start = self.holes[-1][1]
-            self.problem("E0102", "this `{` of an interpolated string is never closed", start, start + 1, "a brace itself is written {{")
+            title = "this `{` of an interpolated string is never closed"
+            self.problem("E0102", title, start, start + 1, "a brace itself is written {{")
             self.holes.clear()
             return
         width = 2 if self.text[start] == "$" else 1
         self.problem("E0102", "this string is never closed", start, start + width, 'end it with "')
-

@@ -25,7 +25,8 @@ def number(token: Token, sign: int, span: Span) -> tuple[int | float, str, Diagn
                                      helps=("there are i8 i16 i32 i64, u8 u16 u32 u64, f16 f32 f64",))  # fmt: skip
     if token.kind == "FLOAT":
         if suffix[:1] in ("i", "u"):
-            return 0, suffix, Diagnostic("E0105", f"`{token.value}` has a fraction, but {suffix} is a type of integers", span)
+            title = f"`{token.value}` has a fraction, but {suffix} is a type of integers"
+            return 0, suffix, Diagnostic("E0105", title, span)
         return sign * float(text), suffix, None
     try:
         value = sign * (int(text, 0) if radix else int(text))

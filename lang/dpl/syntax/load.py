@@ -74,7 +74,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise DplError.at("E0513", f"{name} cannot be read: {reason}", where) from None
     if b"\0" in data:
-        raise DplError.at("E0512", f"{name} is not a text", where, note="it holds zero bytes")
+        raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -156,7 +156,8 @@ class _Loader:
         known = [path for path, _ in self.open]
         if real in known:
             chain = [source.name for _, source in self.open[known.index(real) :]]
-            title = " imports ".join([*chain, chain[0]]) if len(chain) < 2 else "these files import each other: " + " -> ".join([*chain, chain[0]])
+            circle = " -> ".join([*chain, chain[0]])
+            title = f"these files import each other: {circle}" if len(chain) > 1 else f"{chain[0]} imports itself"
             raise DplError.at("E0514", title, decl.span, note="this import closes the circle",
                               helps=("move what they share into a file of its own",))  # fmt: skip
 
@@ -168,7 +169,8 @@ def _real(path: Path | None) -> str:
 def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
     """A file's name for messages: as the importing file's, if it lies where that says."""
     if importer.path and path.parent == importer.path.parent / Path(decl.target).parent:
-        return os.path.normpath(os.path.join(os.path.dirname(importer.name), os.path.relpath(path, importer.path.parent)))
+        beside = os.path.relpath(path, importer.path.parent)
+        return os.path.normpath(os.path.join(os.path.dirname(importer.name), beside))
     return str(path)
 
 
@@ -177,5 +179,5 @@ def _unknown_module(decl: tree.DeclImport, folder: Path) -> DplError:
     close = difflib.get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
     helps = [f"did you mean {name}?" for name in close]
     lower = decl.target[:1].lower() + decl.target[1:]
-    helps.append(f'it is neither a standard module nor a file {lower}.dp here; a file elsewhere: import "path/{lower}.dp"')
+    helps.append(f'it is neither a standard module nor a file here; a file elsewhere:  import "path/{lower}.dp"')
     return DplError.at("E0515", f"there is no module {decl.target}", decl.span, helps=tuple(helps))

@@ -65,7 +65,9 @@ class Place:
         """The innermost unfinished of these words."""
         return next((word for word, _ in self.unfinished() if word in words), "")
 
-    def error(self, code: str, title: str, *helps: str, at: Span | None = None, note: str = "", labels=()) -> Diagnostic:
+    def error(
+        self, code: str, title: str, *helps: str, at: Span | None = None, note: str = "", labels=()
+    ) -> Diagnostic:
         return Diagnostic(code, title, at or self.span(self.token), note, tuple(labels), helps)
 
 
@@ -113,8 +115,13 @@ def _let_without_in(place: Place) -> Diagnostic | None:
         return None
     let = next(span for word, span in place.unfinished() if word == "let")
     spot = _end_of_binding(place, let)
-    return place.error("E0108", "this `let` has no `in`", "inside an expression:  let x = e in body",
-                       at=let, labels=[Label(Span(place.source, spot, spot), "`in` belongs here")])  # fmt: skip
+    return place.error(
+        "E0108",
+        "this `let` has no `in`",
+        "inside an expression:  let x = e in body",
+        at=let,
+        labels=[Label(Span(place.source, spot, spot), "`in` belongs here")],
+    )
 
 
 def _end_of_binding(place: Place, let: Span) -> int:
@@ -133,9 +140,9 @@ def _end_of_binding(place: Place, let: Span) -> int:
 def _wrong_arrow(place: Place) -> Diagnostic | None:
     value = place.token.value
     if value in ("->", "=>", ":=", "<-", "==") and place.due("=") and not (value == "=>" and place.due("->")):
-        return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", "a function without a name:  fun x -> e")
+        return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", _LAMBDA)
     if value in ("=>", "=", ":", ":=") and place.due("->"):
-        return place.error("E0106", f"expected `->`, found `{value}`", note="an arrow stands between pattern and result")
+        return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
     return None
 
 
@@ -164,15 +171,22 @@ def _foreign_word(place: Place) -> Diagnostic | None:
         if token.kind == "LOWER" and token.value in _FOREIGN:
             if token is place.before and place.source.text[token.start - 1 : token.start] == "(":
                 return None
-            return place.error("E0106", f"there is no `{token.value}` in DPL", *_FOREIGN[str(token.value)], at=place.span(token))
+            helps = _FOREIGN[str(token.value)]
+            return place.error("E0106", f"there is no `{token.value}` in DPL", *helps, at=place.span(token))
     return None
 
 
-_ENDS_SEARCH = frozenset(("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE"))
+_LAMBDA = "a function without a name:  fun x -> e"
+_ENDS_SEARCH = frozenset(
+    ("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE")
+)
+_TAKES_NAME = frozenset(("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN"))
 _FOREIGN = {
-    "elif": ("write  else if",), "elsif": ("write  else if",), "elseif": ("write  else if",),
-    "fn": ("a function:  let f x = e", "a function without a name:  fun x -> e"),
-    "lambda": ("a function without a name:  fun x -> e",),
+    "elif": ("write  else if",),
+    "elsif": ("write  else if",),
+    "elseif": ("write  else if",),
+    "fn": ("a function:  let f x = e", _LAMBDA),
+    "lambda": (_LAMBDA,),
     "function": ("a function by cases:  fun x -> match x with | p -> e | q -> f",),
     "def": ("a function:  let f x = e",),
     "return": ("the value of a function is its body; nothing is returned early",),
@@ -184,34 +198,59 @@ _FOREIGN = {
     "case": ("match x with | p -> e | q -> f",),
     "struct": ("a record:  type t = { x : float; y : float }",),
     "class": ("a record:  type t = { x : float; y : float }",),
-}  # fmt: skip
+}
 
 
 def _keyword_as_name(place: Place) -> Diagnostic | None:
     token, words = place.token, place.parser.tables.words
-    takes_name = place.before.kind in ("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN")
+    takes_name = place.before.kind in _TAKES_NAME
     is_word = isinstance(token.value, str) and token.value.isalpha() and words.get(token.value) == token.kind
     if is_word and takes_name and place.parser.accepts("LOWER") and not place.ends_declaration():
-        return place.error("E0109", f"`{token.value}` is a keyword and cannot be a name", f"call it {token.value}_ or {token.value}'")
+        help_ = f"call it {token.value}_ or {token.value}'"
+        return place.error("E0109", f"`{token.value}` is a keyword and cannot be a name", help_)
     return None
 
 
 def _top_level(place: Place) -> Diagnostic | None:
     if place.token.kind == "IN" and not place.due("in"):
-        return place.error("E0101", "this `in` belongs to no `let`", "a declaration has no `in`", "to run an expression:  do let x = e in print x")
+        return place.error(
+            "E0101",
+            "this `in` belongs to no `let`",
+            "a declaration has no `in`",
+            "to run an expression:  do let x = e in print x",
+        )
     if place.before.kind == place.token.kind == "SEMICOLON":
         return place.error("E0106", "expected an expression, found `;`", "declarations need no separator; drop `;;`")
     if place.parser.start == "file" and place.due("export"):
         at_start = len(place.parser.values) == 0 or not isinstance(place.parser.values[-1], Token)
         if at_start and place.token.kind in _BEGINS_EXPRESSION:
-            return place.error("E0101", f"expected a declaration, found {expected.token_in_words(place.token)}",
-                               "to run an expression:  do print x", "to name its value:  let x = e")  # fmt: skip
+            return place.error(
+                "E0101",
+                f"expected a declaration, found {expected.token_in_words(place.token)}",
+                "to run an expression:  do print x",
+                "to name its value:  let x = e",
+            )
     return None
 
 
-_BEGINS_EXPRESSION = frozenset((
-    "LOWER", "QLOWER", "INT", "FLOAT", "STRING", "INTERP", "INTERP_OPEN", "LPAR", "LSQB", "BEGIN", "IF", "MATCH", "FUN", "LOOP",
-))  # fmt: skip
+_BEGINS_EXPRESSION = frozenset(
+    (
+        "LOWER",
+        "QLOWER",
+        "INT",
+        "FLOAT",
+        "STRING",
+        "INTERP",
+        "INTERP_OPEN",
+        "LPAR",
+        "LSQB",
+        "BEGIN",
+        "IF",
+        "MATCH",
+        "FUN",
+        "LOOP",
+    )
+)
 
 
 def _comma(place: Place) -> Diagnostic | None:
@@ -219,11 +258,15 @@ def _comma(place: Place) -> Diagnostic | None:
         return None
     match place.inside("(", "[", "{"):
         case "{":
-            return place.error("E0101", "expected `;`, found `,`", "fields are separated by semicolons:  { x = 1; y = 2 }")
+            help_ = "fields are separated by semicolons:  { x = 1; y = 2 }"
+            return place.error("E0101", "expected `;`, found `,`", help_)
         case "[":
             return place.error("E0101", "expected `;`, found `,`", "a list has semicolons, an array commas")
         case "(":
-            return place.error("E0101", "expected `)`, found `,`", "several steps for one part of a tuple are put in parentheses:  ((a; b), c)")
+            help_ = "several steps for one part of a tuple are put in parentheses:  ((a; b), c)"
+            return place.error("E0101", "expected `)`, found `,`", help_)
+        case _:
+            pass
     number = place.before.kind == "INT" and place.after.kind == "INT" and place.after.start == place.token.end
     point = ("a decimal number has a point:  1.5",) if number else ()
     return place.error("E0101", "a comma outside brackets", *point, "a tuple is written in parentheses:  (a, b)")
@@ -233,10 +276,18 @@ def _semicolon(place: Place) -> Diagnostic | None:
     if place.token.kind != "SEMICOLON" or place.inside("(", "[", "{") not in ("[", "("):
         return None
     if place.inside("(", "[", "{") == "[":
-        return place.error("E0101", "expected `,` or `]`, found `;`", "a list has semicolons, an array commas",
-                           "several steps for one element are put in parentheses:  [(a; b), c]")  # fmt: skip
-    return place.error("E0101", "expected `,` or `)`, found `;`", "the parts of a tuple are separated by commas",
-                       "several steps for one part are put in parentheses:  ((a; b), c)")  # fmt: skip
+        return place.error(
+            "E0101",
+            "expected `,` or `]`, found `;`",
+            "a list has semicolons, an array commas",
+            "several steps for one element are put in parentheses:  [(a; b), c]",
+        )
+    return place.error(
+        "E0101",
+        "expected `,` or `)`, found `;`",
+        "the parts of a tuple are separated by commas",
+        "several steps for one part are put in parentheses:  ((a; b), c)",
+    )
 
 
 def _bar(place: Place) -> Diagnostic | None:
@@ -246,21 +297,33 @@ def _bar(place: Place) -> Diagnostic | None:
 
 
 def _braces(place: Place) -> Diagnostic | None:
-    if place.token.kind in ("RBRACE", "SEMICOLON") and place.due("with") and place.inside("{", "(", "[", "match") == "{":
-        return place.error("E0101", f"expected `with`, found `{place.token.value}`", "a record:  { x = 1; y = 2 }",
-                           "braces group no steps; parentheses do:  (a; b)")  # fmt: skip
+    in_braces = place.inside("{", "(", "[", "match") == "{"
+    if in_braces and place.token.kind in ("RBRACE", "SEMICOLON") and place.due("with"):
+        return place.error(
+            "E0101",
+            f"expected `with`, found `{place.token.value}`",
+            "a record:  { x = 1; y = 2 }",
+            "braces group no steps; parentheses do:  (a; b)",
+        )
     return None
 
 
 def _else_or_then(place: Place) -> Diagnostic | None:
     if place.token.kind == "ELSE":
         title = "this `else` belongs to no `if`"
-        return place.error("E0101", title, "a branch is one expression; put several steps in parentheses:  if c then (a; b) else d")
+        return place.error(
+            "E0101", title, "a branch is one expression; put several steps in parentheses:  if c then (a; b) else d"
+        )
     if place.due("then") and place.inside("if", "then") == "if":
         start = next(span for word, span in place.unfinished() if word == "if")
         at = Span(place.source, place.before.end, place.before.end)
-        return place.error("E0101", f"expected `then`, found {expected.token_in_words(place.token)}", "if c then a else b",
-                           at=at, labels=[Label(start, "for this `if`")])  # fmt: skip
+        return place.error(
+            "E0101",
+            f"expected `then`, found {expected.token_in_words(place.token)}",
+            "if c then a else b",
+            at=at,
+            labels=[Label(start, "for this `if`")],
+        )
     return None
 
 
@@ -271,24 +334,34 @@ def _after_dot(place: Place) -> Diagnostic | None:
         case "LPAR" | "LSQB" | "INDEX":
             return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
         case "INT" | "FLOAT":
-            return place.error("E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd")
+            return place.error(
+                "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
+            )
         case "UPPER":
             return place.error("E0101", "the name of a field begins with a small letter")
-    return None
+        case _:
+            return None
 
 
 def _loop(place: Place) -> Diagnostic | None:
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
-        return place.error("E0106", f"`{place.token.value}` begins no expression",
-                           "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
-                           "an array of results:  [for i < n -> e]")  # fmt: skip
+        return place.error(
+            "E0106",
+            f"`{place.token.value}` begins no expression",
+            "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
+            "an array of results:  [for i < n -> e]",
+        )
     return None
 
 
 def _capital(place: Place) -> Diagnostic | None:
     token = place.token
     if token.kind == "OF" and place.before.kind == "LOWER":
-        return place.error("E0101", f"a constructor begins with a capital letter, unlike `{place.before.value}`", at=place.span(place.before))
+        return place.error(
+            "E0101",
+            f"a constructor begins with a capital letter, unlike `{place.before.value}`",
+            at=place.span(place.before),
+        )
     if token.kind == "UPPER" and place.parser.accepts("LOWER") and not place.parser.accepts("UPPER"):
         what = "type" if place.inside("type", ":", "of") else "value or field"
         return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`")
@@ -300,34 +373,71 @@ def _capital(place: Place) -> Diagnostic | None:
 
 def _annotation(place: Place) -> Diagnostic | None:
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
-        return place.error("E0101", f"`{place.token.value}` outside parentheses", "the type of an expression is put in parentheses:  (e : t)")
+        return place.error(
+            "E0101",
+            f"`{place.token.value}` outside parentheses",
+            "the type of an expression is put in parentheses:  (e : t)",
+        )
     return None
 
 
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
-    _ocaml_array, _foreign_word, _wrong_arrow, _glued_operator, _keyword_as_name, _bar, _braces, _else_or_then,
-    _let_without_in, _top_level, _after_dot, _loop, _comma, _semicolon, _capital, _annotation,
-)  # fmt: skip
+    _ocaml_array,
+    _foreign_word,
+    _wrong_arrow,
+    _glued_operator,
+    _keyword_as_name,
+    _bar,
+    _braces,
+    _else_or_then,
+    _let_without_in,
+    _top_level,
+    _after_dot,
+    _loop,
+    _comma,
+    _semicolon,
+    _capital,
+    _annotation,
+)
 
 
 # ---- operators of other languages ---------------------------------------------------------------------------------
 
 _FOREIGN_OPERATORS = {
-    "==": "equality is written  a = b", "===": "equality is written  a = b",
-    "!=": "inequality is written  a <> b", "!==": "inequality is written  a <> b", "=/=": "inequality is written  a <> b",
-    "&": "and is written  a && b", "<-": "a reference is changed by  r := e", "=>": "an arrow is written  ->",
-    "+=": "a reference is changed by  r := !r + e", "-=": "a reference is changed by  r := !r - e",
-    "*=": "a reference is changed by  r := !r * e", "+.": "`+` works on floats too", "-.": "`-` works on floats too",
-    "*.": "`*` works on floats too", "/.": "`/` works on floats too", "^": "strings are joined by  a ++ b; a power is  x ** 2",
+    "==": "equality is written  a = b",
+    "===": "equality is written  a = b",
+    "!=": "inequality is written  a <> b",
+    "!==": "inequality is written  a <> b",
+    "=/=": "inequality is written  a <> b",
+    "&": "and is written  a && b",
+    "<-": "a reference is changed by  r := e",
+    "=>": "an arrow is written  ->",
+    "+=": "a reference is changed by  r := !r + e",
+    "-=": "a reference is changed by  r := !r - e",
+    "*=": "a reference is changed by  r := !r * e",
+    "+.": "`+` works on floats too",
+    "-.": "`-` works on floats too",
+    "*.": "`*` works on floats too",
+    "/.": "`/` works on floats too",
+    "^": "strings are joined by  a ++ b; a power is  x ** 2",
     "//": "integer division is written  a / b; a comment begins with --",
-}  # fmt: skip
+}
 
 
 def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
     """Uses of operators that other languages have, unless the program defines them."""
-    defined = {t.value for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False) if a.kind == "LPAR" and b.kind == "RPAR"}
+    defined = {
+        t.value
+        for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if a.kind == "LPAR" and b.kind == "RPAR"
+    }
     return [
-        Diagnostic("E0106", f"there is no operator `{t.value}`", Span(source, t.start, t.end), helps=(_FOREIGN_OPERATORS[str(t.value)],))
+        Diagnostic(
+            "E0106",
+            f"there is no operator `{t.value}`",
+            Span(source, t.start, t.end),
+            helps=(_FOREIGN_OPERATORS[str(t.value)],),
+        )
         for t in tokens
         if t.kind == "INFIX" and t.value in _FOREIGN_OPERATORS and t.value not in defined
     ]

@@ -31,6 +31,8 @@ def literal(node: tree.Lit | tree.PatLit) -> str:
         case tree.PatLit(span, int() | float(), _) if not isinstance(node.value, bool):
             if found := re.fullmatch(r"[\s(]*(-?)\s*(\d[\w.]*(?:[eE][+-]\w+)?)[\s)]*", span.text):
                 return found.group(1) + found.group(2)
+        case _:
+            pass
     match node.value:
         case bool():
             return "true" if node.value else "false"
@@ -118,10 +120,8 @@ def _pattern(node: tree.Pattern) -> tuple[str, int]:
             return literal(node), _ATOM
         case tree.PatTuple(_, items):
             return f"({', '.join(map(pattern, items))})", _ATOM
-        case tree.PatCon(_, con, None):
-            return con, _ATOM
         case tree.PatCon(_, con, arg):
-            return f"{con} {pattern(arg, _ATOM)}", _APPLY
+            return (f"{con} {pattern(arg, _ATOM)}", _APPLY) if arg else (con, _ATOM)
         case tree.PatCons(_, head, tail):
             return f"{pattern(head, _APPLY)} :: {pattern(tail, _CONS)}", _CONS
         case tree.PatList(_, (item,)):

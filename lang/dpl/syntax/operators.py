@@ -81,9 +81,7 @@ def _sign(source: Source, token: Token, operand: tree.Expr) -> tree.Expr:
         case "not", _:
             name = tree.Var(Span(source, token.start, token.end), "not")
             return tree.App(span, name, operand)
-        case _, tree.Lit(_, bool() | str()):
-            return tree.Unary(span, "-", operand)
-        case _, tree.Lit(_, value, suffix, text) if not text.startswith("-"):
+        case _, tree.Lit(_, int() | float() as value, suffix, text) if text[:1].isdigit():
             return tree.Lit(span, -value, suffix, "-" + text)
         case _:
             return tree.Unary(span, "-", operand)

@@ -8,11 +8,12 @@ cannot be read is reported and skipped, so that one run tells of several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.source import NOWHERE, Source, Span
+from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree
 from dpl.syntax.brackets import Declarations, begins_declaration, unbalanced
 from dpl.syntax.build import Builder
@@ -26,6 +27,7 @@ _MOST_ERRORS = 20
 def parse(source: Source) -> tree.File:
     """The tree of a file; raises DplError with everything that is wrong with its syntax."""
     lexer, file = _read(source, "file")
+    assert isinstance(file, tree.File)
     return attach_docs(replace(file, comments=tuple(lexer.comments)))
 
 
@@ -39,7 +41,7 @@ def parse_type(text: str, name: str = "<type>") -> tree.Type:
     return _read(Source(name, text), "type_alone")[1]
 
 
-def _read(source: Source, start: str) -> tuple[Lexer, tree.Node]:
+def _read(source: Source, start: str) -> tuple[Lexer, Any]:
     lexer = Lexer(source, tables()).read()
     parser = Parser(tables(), Builder(source), start)
     result, found = _run(parser, lexer.tokens)
@@ -52,7 +54,7 @@ def _read(source: Source, start: str) -> tuple[Lexer, tree.Node]:
     return lexer, result
 
 
-def _run(parser: Parser, tokens: list[Token]) -> tuple[tree.Node, list[Diagnostic]]:
+def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
     """Parse; after an error go on at the next declaration."""
     problems: list[Diagnostic] = []
     at = 0
@@ -65,7 +67,7 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[tree.Node, list[Diagnosti
         while at < len(tokens) and not begins_declaration(parser.builder.source, tokens[at]):
             at += 1
         if at >= len(tokens) or parser.start != "file":
-            return tree.File(problems[0].span or NOWHERE, (), ()), problems
+            return None, problems
         parser.restart()
 
 
@@ -89,7 +91,7 @@ class Parser:
         self.tables = tables
         self.builder = builder
         self.start = start
-        self.actions = [rule.action and getattr(builder, rule.action) for rule in tables.rules]
+        self.actions: list[Callable | None] = [getattr(builder, r.action) if r.action else None for r in tables.rules]
         self.restart()
 
     def restart(self) -> None:
@@ -130,7 +132,7 @@ class Parser:
         action = self.actions[number]
         if rule.inlined:
             value = _gather(rule.take, rule.splice, parts)
-        elif not action:
+        elif action is None:
             value = parts[rule.take[0]]  # type: ignore[index]
         else:
             arguments = _gather(rule.take, rule.splice, parts)

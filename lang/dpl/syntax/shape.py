@@ -73,7 +73,8 @@ def level_of(node: tree.Expr) -> Level:
             return CONS
         case tree.Binary(_, op, _, _, _):
             return level(op)
-    raise TypeError(node)
+        case _:
+            raise TypeError(node)
 
 
 def rank_of(node: tree.Expr) -> int:
@@ -123,7 +124,12 @@ def starts_with_symbol(node: tree.Expr) -> bool:
                 return True
             case tree.App() if is_prefixed(node):
                 return True
-            case tree.App(_, inner, _) | tree.Field(_, inner, _) | tree.Index(_, inner, _) | tree.Binary(_, _, inner, _, _):
+            case (
+                tree.App(_, inner, _)
+                | tree.Field(_, inner, _)
+                | tree.Index(_, inner, _)
+                | tree.Binary(_, _, inner, _, _)
+            ):
                 node = inner
             case _:
                 return is_negative(node)
@@ -139,7 +145,8 @@ def operands(node: tree.Expr) -> tuple[str, tree.Expr, tree.Expr]:
             return "|>", left, right
         case tree.Assign(_, left, right):
             return ":=", left, right
-    raise TypeError(node)
+        case _:
+            raise TypeError(node)
 
 
 def flatten(node: tree.Expr) -> tuple[tree.Expr, list[tuple[str, tree.Expr]]]:
@@ -178,7 +185,16 @@ def embraces(node: tree.Expr) -> bool:
         case tree.App():
             return isinstance(spine(node)[1][-1], tree.Fun)
         case _:
-            return isinstance(node, tree.Fun | tree.ListLit | tree.ArrayLit | tree.Comprehension | tree.Record | tree.RecordWith | tree.ArrayWith)
+            return isinstance(
+                node,
+                tree.Fun
+                | tree.ListLit
+                | tree.ArrayLit
+                | tree.Comprehension
+                | tree.Record
+                | tree.RecordWith
+                | tree.ArrayWith,
+            )
 
 
 # ---- the author's lines -------------------------------------------------------------------------------------------

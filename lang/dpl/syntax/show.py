@@ -8,7 +8,7 @@ broken, and one blank line between steps stays; everything else follows from the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +20,28 @@ from dpl.syntax.notation import escape, literal, name, parameter, pattern, strin
 from dpl.syntax.operators import PIPE, POWER, UNARY
 from dpl.syntax.parse import parse
 from dpl.syntax.shape import (
-    ARGUMENT, ATOM, FREE, ITEM, PART, STEP, Place, branches_are_broken, comment_ends_line, embraces, flatten,
-    has_blank_line, is_negative, is_prefixed, is_swallowed, level_of, needs_parentheses, newlines, run_is_broken, spine,
-    starts_line, starts_with_symbol,
+    ARGUMENT,
+    ATOM,
+    FREE,
+    ITEM,
+    PART,
+    STEP,
+    Place,
+    branches_are_broken,
+    comment_ends_line,
+    embraces,
+    flatten,
+    has_blank_line,
+    is_negative,
+    is_prefixed,
+    is_swallowed,
+    level_of,
+    needs_parentheses,
+    newlines,
+    run_is_broken,
+    spine,
+    starts_line,
+    starts_with_symbol,
 )  # fmt: skip
 
 WIDTH = 100
@@ -189,7 +208,9 @@ class _Show:
                 return concat("reset ", self.expr(body, ARGUMENT))
             case tree.Unary(_, "-", arg):
                 glued = starts_with_symbol(arg)
-                return concat("-", self.expr(arg, replace(place, least=ATOM + 1 if glued else UNARY.rank + 1, seq=False)))
+                return concat(
+                    "-", self.expr(arg, replace(place, least=ATOM + 1 if glued else UNARY.rank + 1, seq=False))
+                )
             case tree.Unary(_, op, arg):
                 return concat(op, self.expr(arg, replace(PART, least=ATOM + starts_with_symbol(arg))))
             case tree.Binary() | tree.Logic() | tree.Cons() | tree.Pipe() | tree.Assign():
@@ -200,7 +221,16 @@ class _Show:
                 return concat(self.owner(record), ".", field)
             case tree.Index(_, array, indices):
                 return group(self.owner(array), "[", align(join(concat(",", LINE), map(self.index, indices))), "]")
-            case tree.Let() | tree.Seq() | tree.If() | tree.Match() | tree.Fun() | tree.Shift() | tree.LoopFor() | tree.LoopWhile():
+            case (
+                tree.Let()
+                | tree.Seq()
+                | tree.If()
+                | tree.Match()
+                | tree.Fun()
+                | tree.Shift()
+                | tree.LoopFor()
+                | tree.LoopWhile()
+            ):
                 return self.binder(node, replace(place, least=-1))
             case _:
                 return self.bracketed(node)
@@ -360,7 +390,8 @@ class _Show:
                 return group("(", align(self.expr(expr, FREE), LINE, f": {type_(annot)})"))
             case tree.Coerce(_, expr, annot):
                 return group("(", align(self.expr(expr, FREE), LINE, f":> {type_(annot)})"))
-        raise TypeError(node)
+            case _:
+                raise TypeError(node)
 
     def elements(self, left: str, items: tuple[tree.Expr, ...], separator: str, right: str, place: Place) -> Doc:
         if not items:
@@ -368,7 +399,7 @@ class _Show:
         docs = [self.expr(item, place) for item in items]
         if len(items) > 4 and all(isinstance(doc, str) for doc in docs):
             return concat(left, align(fill(separator, docs)), right)
-        pairs = zip(items, items[1:], strict=False)
+        pairs = itertools.pairwise(items)
         return self.items(left, docs, separator, right, any(newlines(a, a.span.end, b.span.start) for a, b in pairs))
 
     def items(self, left: Doc, docs: list[Doc], separator: str, right: str, broken: bool) -> Doc:

@@ -82,7 +82,7 @@ def construct(grammar: str) -> Tables:
         def __init__(self, conf: Any) -> None:
             pass
 
-        def lex(self, *_: Any):
+        def lex(self, lexer_state: Any, parser_state: Any):
             return iter(())
 
     parser: Any = Lark(grammar, parser="lalr", lexer=NoLexer, start=list(STARTS), maybe_placeholders=True)

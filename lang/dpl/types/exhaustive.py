@@ -4,7 +4,8 @@
 
 Maranget's matrices, all rows at once: a column that the first row looks into is split by constructors, each with the
 rows that may match it.  An arm is reached if somewhere its row comes first; a case is missing where no row is left.
-Splitting where the first row looks keeps ordinary tuples linear, remembering matrices keeps awkward ones from exploding.
+Splitting where the first row looks keeps ordinary tuples linear, remembering matrices keeps awkward ones from
+exploding.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from dataclasses import dataclass, field
 
 from dpl.core import ty as t
 from dpl.core.term import (
-    LIST, Arm, Data, PArray, PAs, Pattern, PCon, PLit, POr, PTuple, PVar, PWild,
+    LIST,
+    Arm,
+    Data,
+    PArray,
+    PAs,
+    Pattern,
+    PCon,
+    PLit,
+    POr,
+    PTuple,
+    PVar,
+    PWild,
 )  # fmt: skip
 
 
@@ -59,7 +71,7 @@ class _Matrix:
     known: dict[Hashable, Examples | None] = field(default_factory=dict)
 
     def missing(self, rows: list[_Row], width: int) -> Examples | None:
-        """A value for each column such that no row matches them, None if there is none; notes which arms are reached."""
+        """A value for each column such that no row matches, None if there is none.  Notes which arms are reached."""
         while rows and all(p is _WILD for p in rows[0].patterns):
             self.reached.add(rows[0].arm)
             if not self.guarded[rows[0].arm]:
@@ -104,7 +116,8 @@ class _Matrix:
             case PArray():
                 length = next(n for n in itertools.count() if n not in heads)
                 return _Example(f"[{', '.join(['_'] * length)}]")
-        return None  # a tuple
+            case _:
+                return None  # a tuple
 
     def describe(self, pattern: Pattern, parts: Examples) -> _Example:
         """A value with the head of this pattern and these parts."""
@@ -117,15 +130,16 @@ class _Matrix:
                 return self.describe_case(ty, name, parts[0] if arg else None)
             case PLit(_, value):
                 return _literal(value)
-        raise TypeError(pattern)
+            case _:
+                raise TypeError(pattern)
 
     def describe_case(self, ty: t.Ty, name: str, arg: _Example | None) -> _Example:
         assert isinstance(ty, t.Con)
-        match self.data.get(ty.name):
-            case Data(fields=fields) if fields and arg:
-                values = _parts(arg.text)
-                told = [f"{f} = {v}" for f, v in zip(fields, values, strict=False) if v != "_"]
-                return _Example(f"{{ {'; '.join([*told, '_'] if len(told) < len(fields) else told)} }}")
+        declared = self.data.get(ty.name)
+        if declared and declared.fields and arg:
+            told = [f"{f} = {v}" for f, v in zip(declared.fields, _parts(arg.text), strict=False) if v != "_"]
+            rest = ["_"] if len(told) < len(declared.fields) else []
+            return _Example(f"{{ {'; '.join([*told, *rest])} }}")
         name = name.rpartition(".")[2] if name != "::" else name
         if arg is None:
             return _Example(name)
@@ -196,7 +210,8 @@ def _open(pattern: Pattern) -> tuple[Hashable, tuple[Pattern, ...]]:
             return (), tuple(map(_bare, items))
         case PArray(_, items):
             return len(items), tuple(map(_bare, items))
-    raise TypeError(pattern)
+        case _:
+            raise TypeError(pattern)
 
 
 def _put(examples: Examples, column: int, example: _Example) -> Examples:

@@ -1,0 +1,111 @@
+"""The formatter: what it writes reads back as the same tree, with every comment, and formats to itself."""
+
+import random
+from pathlib import Path
+
+import pytest
+from dpl.source import Source
+from dpl.syntax.lexer import Lexer
+from dpl.syntax.parse import parse
+from dpl.syntax.show import format_source, show
+from dpl.syntax.tables import tables
+from hypothesis import HealthCheck, given, settings
+from trees import FILE, bare
+
+ROOT = Path(__file__).parents[3]
+FILES = sorted(p for folder in ("stdlib", "examples", "tests") for p in (ROOT / folder).rglob("*.dp"))
+
+
+def fmt(text: str) -> str:
+    return format_source(Source("t.dp", text))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(FILE)
+def test_a_tree_reads_back(file):
+    text = show(file)
+    assert bare(parse(Source("t.dp", text))) == bare(file)
+    assert fmt(text) == text
+
+
+def parses(path: Path) -> bool:
+    try:
+        parse(Source(path.name, path.read_text()))
+    except Exception:  # programs that show an error
+        return False
+    return True
+
+
+def check_text(text: str) -> str:
+    before = parse(Source("a.dp", text))
+    out = show(before)
+    after = parse(Source("b.dp", out))
+    assert bare(before) == bare(after)
+    assert sorted(c.text for c in before.comments) == sorted(c.text for c in after.comments)
+    return out
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if parses(p)], ids=lambda p: p.name)
+def test_the_programs_of_the_project(path):
+    out = check_text(path.read_text())
+    assert fmt(out) == out
+    assert out == out.rstrip("\n") + "\n" and not any(line != line.rstrip() for line in out.split("\n"))
+
+
+def test_comments_anywhere_are_kept():
+    """Comments thrown between the tokens of a program, of both kinds, with and without a line of their own."""
+    program = (ROOT / "stdlib/optim.dp").read_text() + SAMPLE
+    chance = random.Random(1)
+    for _ in range(4):
+        lexer = Lexer(Source("a.dp", program), tables()).read()
+        text, end = "", 0
+        for number, token in enumerate(lexer.tokens):
+            text += program[end : token.start]
+            if chance.random() < 0.1 and token.kind not in ("INDEX", "INTERP_MIDDLE", "INTERP_CLOSE", "RBRACE"):
+                text += chance.choice(
+                    [f" -- c{number}\n", f"\n-- c{number}\n", f" (* c{number} *) ", f"\n  (* c\n {number} *)\n"]
+                )
+            text += program[token.start : token.end]
+            end = token.end
+        check_text(text + program[end:])
+
+
+SAMPLE = """
+type t = A of int | B and 'a u = { x : 'a; y : float[2, 3] }
+let f x = match x with | A n when n > 1 -> [1; 2] | A _ -> [] | B -> let y = 1 in y; [y;]
+let g = loop (a, b) = (1, 2) for i < 3 do if a < b then (b, a) else (a, b + i)
+do print [for i < 3, x in [1, 2] -> { v with [i] = x * -f.y ** 2 }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("-- only\n\n\n(* comments *)", "-- only\n\n(* comments *)\n"),
+        ("let f x=if x>0 then x else(-x)", "let f x = if x > 0 then x else -x\n"),
+        ("let a=1\n\n\n\nlet b=2\nlet c=3", "let a = 1\n\nlet b = 2\nlet c = 3\n"),
+        ("let x = (((1 + 2))) * (3)", "let x = (1 + 2) * 3\n"),
+        ("do begin f x; g y end", "do f x; g y\n"),
+        ("let f = fun x -> x -- why\nlet g = 1", "let f = fun x -> x  -- why\nlet g = 1\n"),
+        ("type t = A -- a\n | B", "type t =\n  | A  -- a\n  | B\n"),
+        ("let x = - (- 1)", "let x = -(-1)\n"),
+        ('do print $"{ x:.2f }  {{"', 'do print $"{ x:.2f }  {{"\n'),
+        ("let x = f(a)[1]", "let x = f a[1]\n"),
+    ],
+)
+def test_small(text, expected):
+    assert fmt(text) == expected
+
+
+def test_long_lines_are_broken():
+    out = fmt(
+        "let result = combine (first_function argument_one argument_two) (second_function argument_three) (third_function argument_four)"
+    )
+    assert out == (
+        "let result =\n"
+        "  combine\n"
+        "    (first_function argument_one argument_two)\n"
+        "    (second_function argument_three)\n"
+        "    (third_function argument_four)\n"
+    )
