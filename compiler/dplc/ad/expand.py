@@ -11,7 +11,7 @@ its parameters have tangents, reverse mode also on which leaves of its results h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpl.diagnostics import Bug, DplError
@@ -34,12 +34,13 @@ from dplc.passes import NeedsInterpreter
 def expand(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
-        return program
+        return f.Program(program.fns, program.datas, main=program.main)
     out = f.Program(dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main)
     derivatives = Derivatives(out, supply_for(program))
     for name in program.fns:
         out.fns[name] = derivatives.body(name)
     derivatives.finish()
+    out.checkpoints, out.rules = set(), {}  # they have served
     return out
 
 
@@ -75,6 +76,7 @@ class Derivatives:
         self._deps: dict[str, Deps] = {}
         self._forward: dict[tuple, Forwarded] = {}
         self._reverse: dict[tuple, Reversed] = {}
+        self._free: set[tuple[str, frozenset[int]]] = set()  # of references (`no_references`)
         self._open: set[str] = set()  # functions being generated
         self._boxes: set[str] = set()
         self.quiet: dict[str, str] = {}  # functions to come (`special.silent`), and what they are the silent form of
@@ -110,10 +112,11 @@ class Derivatives:
 
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """One derivative taken by the program."""
+        fn = self.body(ad.fn, ad.span)
+        active = self.last_leaves(fn)
+        self.no_references(ad.fn, active, self._free)
         match ad.mode:
             case "jvp":
-                fn = self.body(ad.fn, ad.span)
-                active = self.last_leaves(fn)
                 made = self.forward(ad.fn, tuple((i, FULL) for i in active), ad.span)
                 tangents = self.convert.to_tan(b, ad.args[-1])
                 leaves = self.tangents.leaves(fn.results[0])
@@ -127,12 +130,10 @@ class Derivatives:
                     outs[i] = out
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y)))
             case "vjp":
-                fn = self.body(ad.fn, ad.span)
                 made = self.pulled(ad)
                 y, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
                 self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1])))))
             case "pullback":
-                fn = self.body(ad.fn, ad.span)
                 residual = f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
                 self.pullback(b, ad, fn, residual, vars_)
 
@@ -257,7 +258,6 @@ class Derivatives:
                 special.forward(self, fn, made, active)
             elif results:
                 graph = self.graph(name)
-                self.no_references(fn, graph.varied(indices))
                 self._open.add(made.name)
                 self.program.fns[made.name], made.presence = Forward(self, graph, active).function(fn, made.name, results)
                 self._open.discard(made.name)
@@ -280,7 +280,6 @@ class Derivatives:
             special.checkpoint(self, fn, made, active, wanted)
         else:
             graph = self.graph(name)
-            self.no_references(fn, graph.varied(active))
             self._open |= {fwd, bwd}
             work = Reverse(self, graph, active, wanted)
             made_fwd, made_bwd, presence = work.function(fn, fwd, bwd, f"res.{fwd}")
@@ -301,13 +300,27 @@ class Derivatives:
         self._open.discard(new)
         return new
 
-    def no_references(self, fn: f.Fn, varied: set[Node]) -> None:
-        """References that hold something differentiated are left to the interpreter."""
-        for op in (bind.rhs for bind in every(fn.body)):
-            if isinstance(op, f.Op) and op.op in ("ref_new", "ref_set"):
-                content = op.args[-1]
-                if isinstance(content, f.Var) and any((content.name, i) in varied for i in range(len(self.tangents.leaves(content.ty)))):
+    def no_references(self, name: str, active: Collection[int], seen: set[tuple[str, frozenset[int]]]) -> None:
+        """References that would hold something differentiated, here or in functions called, are left to the
+        interpreter."""
+        key = (name, frozenset(active))
+        if key in seen or name in self.program.rules:
+            return
+        seen.add(key)
+        varied = self.graph(name).varied(active)
+        for bind in every(self.body(name).body):
+            match bind.rhs:
+                case f.Op("ref_new" | "ref_set", (*_, content)) as op if any(n in varied for n in self.nodes((content,))):
                     raise NeedsInterpreter("a derivative flows through a reference", op.span)
+                case f.Call(fn, args):
+                    inner = [i for i, node in enumerate(self.nodes(args)) if node in varied]
+                    if inner:
+                        self.no_references(fn, inner, seen)
+
+    def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
+        return [
+            (a.name, i) if isinstance(a, f.Var) else None for a in atoms for i in range(len(self.tangents.leaves(a.ty)))
+        ]
 
     def split(self, b: Builder, both: f.Var, arrays: Sequence[f.Var], widths: Sequence[int | None]) -> None:
         """An array of tuples -> arrays of parts of them: each of so many items, or of one item not made a tuple."""

@@ -1,0 +1,148 @@
+"""One operation on known operands -> an atom that is the same, if there is one.
+
+    mul x 1.0 => x        add 2 3 => 5        dim 0 (fill n x) => n        is_null (fill n x) => false
+
+Only what is exact: floats fold as the machine computes them, and `x + 0.0` stays (it turns -0.0 into 0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpl.prims import TABLE
+
+from dplc.flat import term as f
+from dplc.flat.interp_ops import wrap
+from dplc.flat.types import elem_of, elementwise, rank_of
+
+# Operations whose result is never null.
+SOLID = frozenset(
+    "fill array iota acc_zeros matmul matmul_acc concat update slice reshape transpose str_codes read_bytes".split()
+)
+TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
+
+
+def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """`defs` gives the right-hand sides of variables that have one of their own."""
+    args = op.args
+    if op.op in TABLE and TABLE[op.op].elementwise:
+        return row(op)
+    match op.op, args:
+        case "cast", (f.Const(value), *_) if not isinstance(value, str):
+            return cast(value, str(op.attr("to")))
+        case "cast", (f.Var() as x, *_) if elem_of(x.ty) == f.Num(str(op.attr("to"))):
+            return x
+        case "dim", (x, *_):
+            k = op.attr("k")
+            assert isinstance(k, int)
+            return dim(x, k, defs)
+        case "is_null", (x, *_):
+            return FALSE if solid(x, defs) else TRUE if is_null(x) else None
+        case "acc_add", (a, b):
+            return b if is_null(a) or is_zero(a) else a if is_null(b) or is_zero(b) else None
+        case "acc_zeros", (a, *_):
+            return a if solid(a, defs) else None
+        case "acc_index" | "acc_slice", (a, b, *_):
+            return a if is_null(b) or is_zero(b) and is_null(a) else None
+        case "sum_to", (a, *_):
+            return a if rank_of(a.ty) == op.attr("rank") or is_null(a) else None
+    return None
+
+
+def is_null(a: f.Atom) -> bool:
+    return isinstance(a, f.Const) and a.value is None
+
+
+def is_zero(a: f.Atom) -> bool:
+    """The float zero that adds nothing: a cotangent not yet begun."""
+    return isinstance(a, f.Const) and f.is_float(a.ty) and a.value == 0.0
+
+
+def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
+    """Whether a value is known not to be null."""
+    match defs.get(x.name) if isinstance(x, f.Var) else None:
+        case f.ConMake() | f.Build() | f.Map():
+            return True
+        case f.Op(op, args):
+            if op == "acc_index":
+                return not isinstance(args[1].ty, f.Arr) or solid(args[0], defs)
+            if op == "acc_add":
+                return any(solid(a, defs) for a in args)
+            return op in SOLID or op in TABLE and TABLE[op].elementwise
+    return False
+
+
+def dim(x: f.Atom, k: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """A dimension of an array that was made of known dimensions."""
+    match defs.get(x.name) if isinstance(x, f.Var) else None:
+        case f.Op("fill", (n, x0)):
+            return n if k == 0 else dim(x0, k - 1, defs)
+        case f.Op("reshape", (_, *dims)):
+            return dims[k]
+        case f.Op("iota", (n, *_)):
+            return n
+        case f.Op("array", items):
+            return f.Const(len(items), f.I64) if k == 0 else dim(items[0], k - 1, defs)
+        case f.Op("update" | "stop_grad", (a, *_)):
+            return dim(a, k, defs)
+        case f.Op("transpose", (a, *_)):
+            return dim(a, 1 - k if k < 2 else k, defs)
+        case f.Op("acc_zeros", (a, *dims)) if is_null(a):
+            return dims[k]
+        case f.Build(_, count, _) if k == 0:
+            return count
+        case f.Op(op, args) if op in TABLE and TABLE[op].elementwise or op == "cast":
+            same = [a for a in args if rank_of(a.ty) == rank_of(x.ty)]
+            return next((d for a in same if (d := dim(a, k, defs)) is not None), None)
+    return None
+
+
+# ---- scalar rows ----------------------------------------------------------------------------------------------------
+
+
+def row(op: f.Op) -> f.Atom | None:
+    args = op.args
+    if all(isinstance(a, f.Const) and not isinstance(a.value, str | tuple) and a.value is not None for a in args):
+        return constant(op, [a.value for a in args if isinstance(a, f.Const)])
+    match op.op, args:
+        case "mul", (x, f.Const(1 | 1.0)) | (f.Const(1 | 1.0), x):
+            return x
+        case "div", (x, f.Const(1 | 1.0)):
+            return x
+        case "add", (f.Var() as x, f.Const(0)) | (f.Const(0), f.Var() as x) if not f.is_float(elem_of(x.ty)):
+            return x
+        case "sub", (f.Var() as x, f.Const(0)) if not f.is_float(elem_of(x.ty)):
+            return x
+        case "and", (x, f.Const(True)) | (f.Const(True), x):
+            return x
+        case "or", (x, f.Const(False)) | (f.Const(False), x):
+            return x
+        case "and", (f.Const(False), x) | (x, f.Const(False)) if not rank_of(x.ty):
+            return FALSE
+        case "or", (f.Const(True), x) | (x, f.Const(True)) if not rank_of(x.ty):
+            return TRUE
+        case "select", (f.Const(bool(choice)), a, b):
+            chosen = a if choice else b
+            return chosen if chosen.ty == elementwise("select", tuple(x.ty for x in args)) else None
+    return None
+
+
+def constant(op: f.Op, values: list) -> f.Const | None:
+    """A row on constants."""
+    if op.op in ("div", "mod", "quot", "rem") and isinstance(values[1], int) and values[1] == 0:
+        return None  # an error, when it runs
+    if op.op in ("shift_left", "shift_right") and not 0 <= values[1] < 64:
+        return None
+    evaluate = TABLE[op.op].eval
+    assert evaluate is not None
+    ty = elementwise(op.op, tuple(a.ty for a in op.args))
+    value = wrap(evaluate(*values), ty)
+    return f.Const(value, ty) if isinstance(value, int | float) else None
+
+
+def cast(value, to: str) -> f.Const | None:
+    if to == "bool" or value is None or value == ():
+        return None
+    evaluate = TABLE[to].eval
+    assert evaluate is not None
+    return f.Const(wrap(evaluate(value), f.Num(to)), f.Num(to))  # type: ignore[arg-type]
