@@ -77,10 +77,13 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
     from dplc.passes.memory import count_references
+    from dplc.passes.simplify import simplify
 
     yield Stage("lower", lambda solved, _: lower(solved), show_flat, verify_flat)
     yield Stage("loops", lambda program, _: loops(program), show_flat, verify_flat)
+    yield Stage("simplify", lambda program, _: simplify(program), show_flat, verify_flat)
     yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
+    yield Stage("tidy", lambda program, _: simplify(program), show_flat, verify_flat)
     yield Stage("fuse", lambda program, _: fuse(accumulate(program)), show_flat, verify_flat)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
