@@ -205,7 +205,12 @@ def dots(machine: Vectors, ty: str) -> str:
         shape.fold(out, f"%sum{r}", f"%all{r}")
     out += ["br label %write0"]
     for r in range(ROWS):
-        out += [f"write{r}:", f"br i1 %has{r}, label %do{r}, label %end", f"do{r}:", f"%pc{r} = {shape.at('%c', str(r))}"]
+        out += [
+            f"write{r}:",
+            f"br i1 %has{r}, label %do{r}, label %end",
+            f"do{r}:",
+            f"%pc{r} = {shape.at('%c', str(r))}",
+        ]
         out += [f"br i1 %acc, label %add{r}, label %set{r}", f"add{r}:", f"%old{r} = load {t}, ptr %pc{r}"]
         out += [f"%new{r} = fadd {t} %old{r}, %sum{r}", f"br label %set{r}", f"set{r}:"]
         out += [f"%out{r} = phi {t} [ %sum{r}, %do{r} ], [ %new{r}, %add{r} ]", f"store {t} %out{r}, ptr %pc{r}"]
@@ -283,11 +288,20 @@ def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, a
     """Part of a row, up to `end`, from 0 or, on coming from another part, from where that stopped."""
     first = "0" if entry == "row" else f"%{entry.split('.')[0]}.j"
     out += [f"{p}.head:", f"%{p}.j = phi i64 [ {first}, %{entry} ], [ %{p}.next, %{p}.set ], [ %{p}.next, %{p}.add ]"]
-    out += [f"%{p}.more = icmp slt i64 %{p}.j, {end}", f"br i1 %{p}.more, label %{p}.step, label %{after}", f"{p}.step:"]
+    out += [
+        f"%{p}.more = icmp slt i64 %{p}.j, {end}",
+        f"br i1 %{p}.more, label %{p}.step, label %{after}",
+        f"{p}.step:",
+    ]
     out += [f"%{p}.pb = {shape.at('%b', f'%{p}.j')}", f"%{p}.pc = {shape.at('%pc', f'%{p}.j')}"]
     out += [f"%{p}.b = {shape.load(f'%{p}.pb')}", f"%{p}.next = add i64 %{p}.j, {shape.lanes}"]
     out += [f"br i1 %acc, label %{p}.add, label %{p}.set", f"{p}.set:", f"%{p}.ab = fmul {shape.type} %{p}.x, %{p}.b"]
-    out += [shape.store(f"%{p}.ab", f"%{p}.pc"), f"br label %{p}.head", f"{p}.add:", f"%{p}.c = {shape.load(f'%{p}.pc')}"]
+    out += [
+        shape.store(f"%{p}.ab", f"%{p}.pc"),
+        f"br label %{p}.head",
+        f"{p}.add:",
+        f"%{p}.c = {shape.load(f'%{p}.pc')}",
+    ]
     shape.add_product(out, f"%{p}.sum", f"%{p}.x", f"%{p}.b", f"%{p}.c")
     out += [shape.store(f"%{p}.sum", f"%{p}.pc"), f"br label %{p}.head"]
 

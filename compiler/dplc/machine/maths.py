@@ -15,18 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
+from dplc.machine.failures import Failure
 from dplc.machine.layout import SCALARS
 
-LIBM = frozenset(
-    "exp expm1 log log1p log2 log10 cbrt cos sin tan asin acos atan sinh cosh tanh asinh acosh atanh erf".split()
-)
-COMPOSED = frozenset("lgamma sigmoid softplus hypot xlogy logaddexp".split())
+LIBM = frozenset((
+    "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
+    "atan2", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh",
+))  # fmt: skip
+COMPOSED = frozenset(("lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod"))  # `rt/maths.rt`
 ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
 INTEGER = {
-    "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor", "and": "and", "or": "or",
+    "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor",
+    "and": "and", "or": "or",
 }  # fmt: skip
 FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 DIVISIONS = ("div", "mod", "quot", "rem")
 
 
@@ -43,9 +46,7 @@ class Lines:
         return name
 
 
-def scalar(
-    row: str, ty: str, args: list[str], fresh: Callable[[], str], site: int = 0
-) -> tuple[list[str], str]:
+def scalar(row: str, ty: str, args: list[str], fresh: Callable[[], str], site: int = 0) -> tuple[list[str], str]:
     """The instructions for one row at scalar type `ty` (that of the operands; of the last ones for `select` and
     `polygamma`, of the first for `powi`), and the name of the result.  `site` is where to report a division by zero."""
     out = Lines(fresh)
@@ -94,7 +95,7 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
         return out.op(f"{FLOAT[row]} {t} {args[0]}, {args[1]}")
     if row in COMPARISONS:
         ordered = "u" if row == "ne" else "o"
-        return out.op(f"fcmp {ordered}{COMPARISONS[row]} {t} {args[0]}, {args[1]}")
+        return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
     if row in ROUNDING:
         return out.op(f"call {t} @llvm.{ROUNDING[row]}.{ty}({t} {args[0]})")
     if row == "neg":
@@ -131,9 +132,9 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
     wide = [widen(arg, ty, out) for arg in args]
     if row == "exp2":
         name, wide = "pow", ["2.0", *wide]
-    elif row in ("pow", "atan2") or row in LIBM:
+    elif row in LIBM:
         name = row
-    elif row in COMPOSED or row == "mod":
+    elif row in COMPOSED:
         name = f"rt.{row}"
     else:
         raise Bug(f"no lowering of `{row}` at {ty}")
@@ -152,7 +153,8 @@ def _powi(x: str, n: str, out: Lines) -> str:
         case "2" | "3" | "4":
             square = out.op(f"fmul double {x}, {x}")
             return square if n == "2" else out.op(f"fmul double {square}, {x if n == '3' else square}")
-    return out.op(f"call double @rt.powi(double {x}, i64 {n})")
+        case _:
+            return out.op(f"call double @rt.powi(double {x}, i64 {n})")
 
 
 # ---- integers ---------------------------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
         return out.op(f"{INTEGER[row]} {t} {args[0]}, {args[1]}")
     if row in COMPARISONS:
         sign = "" if row in ("eq", "ne") else s
-        return out.op(f"icmp {sign}{COMPARISONS[row]} {t} {args[0]}, {args[1]}")
+        return out.op(f"icmp {sign}{row} {t} {args[0]}, {args[1]}")
     if row in DIVISIONS:
         return out.op(f"call {t} @rt.{row}.{ty}({t} {args[0]}, {t} {args[1]}, i64 {site})")
     if row == "not":
@@ -219,7 +221,7 @@ def division(name: str, ty: str) -> str:
         f"  %zero = icmp eq {t} %b, 0",
         "  br i1 %zero, label %bad, label %good",
         "bad:",
-        "  call void @rt.fail(i64 8, i64 %site, i64 0, i64 0, ptr null, i64 0)",
+        f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
         "  unreachable",
         "good:",
     ]
@@ -248,7 +250,7 @@ def division(name: str, ty: str) -> str:
                 f"  %f = add {t} %q, %down",
                 f"  %x = select i1 %minus, {t} %n, {t} %f",
             ]
-        case "mod":
+        case _:
             lines += [f"  %up = select i1 %adjust, {t} %d, {t} 0", f"  %x = add {t} %r, %up"]
     return "\n".join([*lines, f"  ret {t} %x", "}"])
 

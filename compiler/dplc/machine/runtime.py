@@ -12,6 +12,7 @@ from pathlib import Path
 from dplc.machine import kernels, maths
 from dplc.machine.kernels import Vectors
 from dplc.machine.lowlevel import Source
+from dplc.machine.lowlevel_function import translate
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
 DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
@@ -38,13 +39,13 @@ def definition(symbol: str, machine: Vectors) -> str | None:
     """The text of one symbol, None if it is not the library's."""
     source = _source()
     if name := source.symbols.get(symbol):
-        return source.translate(name)
+        return translate(source, name)
     if match := DIVISION.fullmatch(symbol):
         return maths.division(match[1], match[2])
     return kernels.definition(symbol, machine)
 
 
-def library(text: str, machine: Vectors = Vectors()) -> str:
+def library(text: str, machine: Vectors) -> str:
     """What `text` mentions, transitively."""
     done: dict[str, str] = {}
     wanted = MENTIONED.findall(text)

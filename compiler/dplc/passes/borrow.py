@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.flat.recursion import callees, groups
+from dplc.flat.traverse import blocks
 from dplc.passes.owners import Owners, Token, consumed_operands, counted_paths
 
 Borrowed = dict[str, set[int]]  # by function: the numbers of its borrowed parameters
@@ -72,12 +73,11 @@ def _consumed(fn: f.Fn, owners: Owners, borrowed: Borrowed) -> set[Token]:
             for atom in consumed_operands(bind.rhs, borrowed):
                 take(atom)
             match bind.rhs:
-                case f.If(_, then, else_):
-                    visit(then)
-                    visit(else_)
-                case f.Switch(_, cases, default):
-                    for body in [case.body for case in cases] + [default] * (default is not None):
-                        visit(body)
+                case f.If() | f.Switch() as choice:
+                    for inner in blocks(choice):
+                        visit(inner)
+                case _:
+                    pass
         for atom in block.results:
             take(atom)
 
@@ -95,11 +95,8 @@ def _tail_calls(block: f.Block) -> Iterator[f.Call]:
     match block.binds[-1].rhs:
         case f.Call() as call:
             yield call
-        case f.If(_, then, else_):
-            yield from _tail_calls(then)
-            yield from _tail_calls(else_)
-        case f.Switch(_, cases, default):
-            for case in cases:
-                yield from _tail_calls(case.body)
-            if default is not None:
-                yield from _tail_calls(default)
+        case f.If() | f.Switch() as choice:
+            for inner in blocks(choice):
+                yield from _tail_calls(inner)
+        case _:
+            pass

@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
+from dplc.flat.traverse import blocks
 from dplc.passes import borrow
 from dplc.passes.owners import Owners, Token, operands
 
@@ -169,29 +170,22 @@ class _Counter:
             found.update(self.owners.of_atom(atom))
 
     def used_by(self, rhs: f.Rhs, found: set[Token], defined: set[str]) -> None:
-        inner: tuple[f.Block, ...] = ()
         for side in operands(rhs, self.borrowed):
             for atom in side:
                 found.update(self.owners.of_atom(atom))
         match rhs:
-            case f.If(_, then, else_):
-                inner = then, else_
-            case f.Switch(scrutinee, cases, default):
+            case f.Switch(scrutinee, cases):
                 found.update(self.owners.of_atom(scrutinee))
                 defined.update([case.payload.name for case in cases if case.payload])
-                inner = (*(case.body for case in cases), *((default,) if default else ()))
-            case f.For(_, _, state, _, body):
-                defined.update([var.name for var in state])
-                inner = (body,)
-            case f.While(state, _, cond, body):
-                defined.update([var.name for var in state])
-                inner = cond, body
-            case f.Build(_, _, body):
-                inner = (body,)
+            case f.For() | f.While():
+                defined.update([var.name for var in rhs.state])
             case f.Ad():
                 raise Bug("flat: a derivative is still to be taken")
-        for block in inner:
-            self.used(block, found, defined)
+            case _:
+                pass
+        if not isinstance(rhs, f.Map):
+            for block in blocks(rhs):
+                self.used(block, found, defined)
 
     # ---- instructions
 

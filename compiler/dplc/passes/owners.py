@@ -27,7 +27,8 @@ def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
             return []
         case f.Tup(items):
             return [(i, *path) for i, item in enumerate(items) for path in counted_paths(item)]
-    return [()]
+        case _:
+            return [()]
 
 
 @dataclass(slots=True)
@@ -77,6 +78,8 @@ class Owners:
                 self.define(state)
             case f.Build(index):
                 self.define((index,))
+            case _:
+                pass
         for block in blocks(rhs):
             self.block(block)
 
@@ -115,7 +118,8 @@ def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom]
             return list(inits), []
         case f.Map(_, inputs):
             return list(inputs), []
-    return [], []
+        case _:
+            return [], []
 
 
 def split(atoms: tuple[f.Atom, ...], consumed) -> tuple[list[f.Atom], list[f.Atom]]:

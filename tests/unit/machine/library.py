@@ -34,7 +34,11 @@ def function(name: str, result: str, params: Sequence[str], body: Sequence[str])
     """`%a0`, `%a1` ... are the parameters; the body names its result %r."""
     head = ", ".join(f"{p}{' zeroext' if p == 'i1' else ''} %a{i}" for i, p in enumerate(params))
     end = f"ret {result} %r" if result != "void" else "ret void"
-    return f"define {'zeroext i1' if result == 'i1' else result} @{name}({head}) {{\n  " + "\n  ".join([*body, end]) + "\n}\n"
+    return (
+        f"define {'zeroext i1' if result == 'i1' else result} @{name}({head}) {{\n  "
+        + "\n  ".join([*body, end])
+        + "\n}\n"
+    )
 
 
 def forwarding(name: str, symbol: str, result: str, params: Sequence[str]) -> str:

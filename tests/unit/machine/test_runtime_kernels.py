@@ -6,9 +6,9 @@ import ctypes
 from random import Random
 
 import pytest
-from library import Loaded, forwarding
 
 from dplc.machine.kernels import Vectors
+from library import Loaded, forwarding
 
 ELEMENTS = {"f64": (ctypes.c_double, "double"), "f32": (ctypes.c_float, "float"), "i32": (ctypes.c_int32, "i32")}
 MATMUL = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i1", "i1", "i1")
@@ -88,6 +88,8 @@ def test_sums_come_out_the_same_whatever_the_vectors() -> None:
     a = [dice.gauss(0, 1) for _ in range(1001)]
     results = set()
     for machine in (Vectors(64, True), Vectors(32, True), Vectors(16, False)):
-        loaded = Loaded(forwarding("s", "rt.sum.f64", "double", ("ptr", "i64")), {"s": ("double", ("ptr", "i64"))}, machine)
+        loaded = Loaded(
+            forwarding("s", "rt.sum.f64", "double", ("ptr", "i64")), {"s": ("double", ("ptr", "i64"))}, machine
+        )
         results.add(loaded["s"]((ctypes.c_double * len(a))(*a), len(a)))
     assert len(results) == 1

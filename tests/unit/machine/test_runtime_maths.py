@@ -8,13 +8,13 @@ from itertools import count
 from random import Random
 
 import pytest
-from library import Loaded, function
 
 from dpl.eval.scalar import cast as cast_of
 from dpl.eval.scalar import scalar as meaning
 from dpl.prims import TABLE
 from dplc.machine import maths
 from dplc.machine.layout import SCALARS
+from library import Loaded, function
 
 FLOATS = ("f64", "f32", "f16")
 INTEGERS = ("i64", "i8", "u8", "u64")
@@ -25,7 +25,9 @@ REAL = [
     name for name, row in TABLE.items()
     if row.elementwise and name not in (*WHOLE, *BOTH, *SKIPPED, "gt", "ge") and name[1:].rstrip("0123456789")
 ]  # fmt: skip
-ROWS = [(row, ty) for row in (*BOTH, *REAL) for ty in FLOATS] + [(row, ty) for row in (*BOTH, *WHOLE) for ty in INTEGERS]
+ROWS = [(row, ty) for row in (*BOTH, *REAL) for ty in FLOATS] + [
+    (row, ty) for row in (*BOTH, *WHOLE) for ty in INTEGERS
+]
 
 
 def moved(ty: str) -> str:
@@ -65,7 +67,9 @@ def rows() -> Loaded:
     for source in (*FLOATS, *INTEGERS, "bool"):
         for target in (*FLOATS, *INTEGERS):
             name = f"{source}.to.{target}"
-            text, types[name] = wrapped(name, [source], target, lambda a, n, s=source, t=target: maths.cast(s, t, a[0], n))
+            text, types[name] = wrapped(
+                name, [source], target, lambda a, n, s=source, t=target: maths.cast(s, t, a[0], n)
+            )
             texts += text
     body = ["%r = call double @rt.polygamma(i64 %a0, double %a1)"]
     texts += function("polygamma", "double", ["i64", "double"], body)
@@ -83,7 +87,7 @@ def arrived(x, ty: str):
 
 
 def same(a, b) -> bool:
-    return a == b and math.copysign(1.0, a) == math.copysign(1.0, b) or a != a and b != b
+    return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
 
 
 def samples(dice: Random, ty: str) -> float | int:

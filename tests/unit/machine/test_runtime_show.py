@@ -7,9 +7,9 @@ import struct
 from random import Random
 
 import pytest
-from library import Shown, forwarding, function
 
 from dpl.eval.show import scalar_text
+from library import Shown, forwarding, function
 
 NUMBERS = {"f64": "double", "f32": "float", "i64": "i64", "u64": "i64", "i8": "i8", "u8": "i8"}
 PIECES = ("i64", "ptr", "ptr", "i64")  # site and format

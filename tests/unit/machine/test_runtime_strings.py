@@ -6,9 +6,9 @@ import ctypes
 from random import Random
 
 import pytest
-from library import Loaded, forwarding, function
 
 from dpl.eval.strings import to_float, to_int
+from library import Loaded, forwarding, function
 
 STRING = ("ptr", "ptr", "i64")
 RECORD = "{ ptr, ptr, i64 }"

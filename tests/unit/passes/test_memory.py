@@ -6,8 +6,8 @@ import re
 from random import Random
 
 import pytest
-from counting import Counting, OutOfFuel
 
+from counting import Counting, OutOfFuel
 from dplc.flat import term as f
 from dplc.passes import borrow
 from dplc.passes.memory import count_references
@@ -31,9 +31,7 @@ class Generator:
         self.dice = Random(seed)
         self.supply = f.Supply()
         count = self.dice.randrange(2, 5)
-        self.signatures = {
-            f"f{i}": (self.types(0, 3), self.types(1, 2)) for i in range(count)
-        } | {"main": ((), ())}
+        self.signatures = {f"f{i}": (self.types(0, 3), self.types(1, 2)) for i in range(count)} | {"main": ((), ())}
 
     def types(self, low: int, high: int) -> tuple[f.Type, ...]:
         return tuple(self.dice.choice(TYPES) for _ in range(self.dice.randint(low, high)))
@@ -224,7 +222,9 @@ def test_parts_of_a_tuple_are_updated_in_place() -> None:
         results=(q,),
     )
     z = f.Var("z", P.ty)
-    fn = f.Fn("fn", (P,), (P.ty,), body_of(f.Bind((z,), f.For(f.Var("i", f.I64), ZERO, (s,), (P,), step)), results=(z,)))
+    fn = f.Fn(
+        "fn", (P,), (P.ty,), body_of(f.Bind((z,), f.For(f.Var("i", f.I64), ZERO, (s,), (P,), step)), results=(z,))
+    )
     assert counted(fn) == "For [TupGet TupGet update TupMake]"
 
 
