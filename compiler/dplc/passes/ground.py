@@ -9,6 +9,8 @@ one specialised function's types stand for; `Layout` maps ground types to flat o
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
@@ -58,7 +60,7 @@ def description(start: Set, bound: dict[Set, Ground]) -> tuple:
     numbers: dict[Set, int] = {start: 0}
     order = [start]
 
-    def describe(part) -> object:
+    def describe(part: Any) -> object:
         if is_set(part):
             part = root(part)
             if part in bound:
@@ -76,7 +78,8 @@ def description(start: Set, bound: dict[Set, Ground]) -> tuple:
                 return ("tuple", *[describe(i) for i in items])
             case t.Arr(elem):
                 return ("array", describe(elem))
-        raise Bug(f"not a type: {part}")
+            case _:
+                raise Bug(f"not a type: {part}")
 
     out = []
     for functions in order:  # grows as sets are met
@@ -101,18 +104,23 @@ class Scope:
                 self.bind(a1, a2)
                 self.bind(r1, r2)
             case t.Con(_, args1), t.Con(_, args2):
-                for x, y in zip(args1, args2, strict=True):
-                    if is_set(x):
-                        self.bind_set(x, y)
-                    else:
-                        self.bind(x, y)
+                self.bind_all(args1, args2)
             case t.Tup(items1), t.Tup(items2):
                 for x, y in zip(items1, items2, strict=True):
                     self.bind(x, y)
             case t.Arr(elem1), t.Arr(elem2):
                 self.bind(elem1, elem2)
+            case _:
+                raise Bug(f"{ty} is not {ground}")
 
-    def bind_set(self, functions, ground) -> None:
+    def bind_all(self, args: tuple[Any, ...], grounds: tuple[Any, ...]) -> None:
+        for arg, ground in zip(args, grounds, strict=True):
+            if is_set(arg):
+                self.bind_set(arg, ground)
+            else:
+                self.bind(arg, ground)
+
+    def bind_set(self, functions: Any, ground: Any) -> None:
         functions = root(functions)
         if functions in self.bound:
             if self.bound[functions] is not ground:
@@ -164,7 +172,8 @@ class Layout:
                 return f.Arr(inner.elem, inner.rank + 1) if isinstance(inner, f.Arr) else f.Arr(inner, 1)
             case t.Fn():
                 return self.closure(ty)
-        raise Bug(f"not a ground type: {ty}")
+            case _:
+                raise Bug(f"not a ground type: {ty}")
 
     def data(self, ty: t.Con) -> f.Type:
         if self.datas.unboxed(ty.name):

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
-from dplc.passes.mono import Mono
+from dplc.narrow import the
+from dplc.passes.mono import ANY, Mono
 from dplc.passes.sets import Datas, Lambda, Pullback, Set, Unifier, arrow, components, rebuild, root, sets_in
 
 
@@ -143,15 +144,15 @@ class Solver:
     def recursive(self, e: c.LetRec) -> None:
         """Local functions that may mention each other: inside, each is remade from the captures, which they share."""
         captures: dict[str, t.Ty] = {}
-        peers = {name: (self.new_lambda(rhs, captures), self.datas.fresh(rhs.ty)) for name, rhs in e.bindings}
+        functions = {name: the(c.Lam, rhs) for name, rhs in e.bindings}
+        peers = {name: (self.new_lambda(rhs, captures), self.datas.fresh(rhs.ty)) for name, rhs in functions.items()}
         for name, (_, ty) in peers.items():
             self.env[name] = (ty, len(self.frames) + 1)
-        for name, rhs in e.bindings:
+        for name, rhs in functions.items():
             made, ty = peers[name]
             made.peers = peers
             self.function(made, rhs, ty)
-            if self.datas.has_sets(rhs.ty):
-                self.out.types[id(rhs)] = ty
+            self.out.types[id(rhs)] = ty
         for name, (_, ty) in peers.items():
             self.bind(name, ty)
 
@@ -196,12 +197,12 @@ class Solver:
             case c.Con(_, _, _, tag, arg):
                 ty = self.datas.fresh(e.ty)
                 if arg is not None:
-                    self.accept(self.datas.payload(ty, tag), self.infer(arg))
+                    self.unify.types(self.datas.argument(ty, tag), self.infer(arg))
                 return ty
             case c.Field(_, _, record, index):
                 return field_type(self.datas, self.infer(record), index)
             case c.ArrayLit(_, _, items):
-                return t.Arr(self.same(*items), e.ty.size) if items else self.datas.fresh(e.ty)
+                return t.Arr(self.same(*items), ANY) if items else self.datas.fresh(e.ty)
             case c.If(_, _, cond, then, else_):
                 self.infer(cond)
                 return self.same(then, else_)
@@ -223,7 +224,7 @@ class Solver:
             case c.Build(_, _, index, count, body):
                 self.infer(count)
                 self.bind(index, t.I64)
-                return t.Arr(self.infer(body), e.ty.size)
+                return t.Arr(self.infer(body), ANY)
             case c.Check(_, _, name, body, pairs):
                 ty = self.infer(body)
                 self.bind(name, ty)
@@ -231,13 +232,8 @@ class Solver:
                     self.infer(actual)
                     self.infer(expected)
                 return ty
-        raise Bug(f"not a term after mono: {e}")
-
-    def accept(self, declared: t.Ty | None, ty: t.Ty) -> None:
-        if declared is None:
-            raise Bug(f"a constructor without argument has one of type {ty}")
-        if next(sets_in(ty), None):
-            self.unify.types(declared, ty)
+            case _:
+                raise Bug(f"not a term after mono: {e}")
 
     def lets(self, e: c.Term) -> t.Ty:
         while isinstance(e, c.Let | c.LetRec):
@@ -267,14 +263,15 @@ class Solver:
             case c.PVar(_, name):
                 self.bind(name, ty)
             case c.PTuple(_, items):
-                for part, item in zip(ty.items, items, strict=True):
+                for part, item in zip(the(t.Tup, ty).items, items, strict=True):
                     self.pattern(part, item)
             case c.PCon(_, _, tag, arg) if arg is not None:
-                lone = isinstance(arg, c.PTuple) and len(arg.items) == 1 and self.datas.lone_field(ty.name)
-                self.pattern(self.datas.payload(ty, tag), arg.items[0] if lone else arg)
+                if isinstance(arg, c.PTuple) and len(arg.items) == 1 and self.datas.lone_field(the(t.Con, ty).name):
+                    arg = arg.items[0]
+                self.pattern(self.datas.argument(ty, tag), arg)
             case c.PArray(_, items):
                 for item in items:
-                    self.pattern(ty.elem, item)
+                    self.pattern(the(t.Arr, ty).elem, item)
             case c.PAs(_, inner, name):
                 self.bind(name, ty)
                 self.pattern(ty, inner)
@@ -284,6 +281,8 @@ class Solver:
                 self.pattern(ty, right)
                 for name, there in before.items():
                     self.unify.types(there, self.env[name][0])
+            case _:  # binds nothing
+                pass
 
     # ---- primitives -------------------------------------------------------------------------------------------------
 
@@ -298,17 +297,16 @@ class Solver:
                 return result
             case "with_vjp" | "with_jvp" | "jvp" | "tree_map" | "tree_map2", _:  # their data hold no functions
                 return e.ty
-        if not self.datas.has_sets(e.ty):
-            return e.ty
-        match e.op, args:
+            case _ if not self.datas.has_sets(e.ty):
+                return e.ty
             case "index", [array, *indices]:
                 for _ in indices:
-                    array = array.elem
+                    array = the(t.Arr, array).elem
                 return array
             case "update", [array, value, *indices]:
                 inner = array
                 for _ in indices:
-                    inner = inner.elem
+                    inner = the(t.Arr, inner).elem
                 self.unify.types(inner, value)
                 return array
             case ("slice" | "transpose" | "stop_grad"), [first, *_]:
@@ -317,14 +315,15 @@ class Solver:
                 self.unify.types(left, right)
                 return left
             case "fill", [_, x]:
-                return t.Arr(x, e.ty.size)
+                return t.Arr(x, ANY)
             case "reshape" | "flatten", [array, *_]:
                 result = self.datas.fresh(e.ty)
                 self.unify.types(innermost(result), innermost(array))
                 return result
             case "error" | "exit", _:
                 return self.datas.fresh(e.ty)
-        raise Bug(f"`{e.op}` is not expected to give functions")
+            case _:
+                raise Bug(f"`{e.op}` is not expected to give functions")
 
 
 def innermost(ty: t.Ty) -> t.Ty:
@@ -334,8 +333,8 @@ def innermost(ty: t.Ty) -> t.Ty:
 
 
 def field_type(datas: Datas, record: t.Ty, index: int) -> t.Ty:
-    payload = datas.payload(record, 0)
-    return payload if datas.lone_field(record.name) else payload.items[index]
+    payload = datas.argument(record, 0)
+    return payload if datas.lone_field(the(t.Con, record).name) else the(t.Tup, payload).items[index]
 
 
 def names_of(p: c.Pattern) -> list[str]:

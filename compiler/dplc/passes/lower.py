@@ -23,6 +23,9 @@ from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
+from dplc.flat.types import rank_of
+from dplc.narrow import the
+from dplc.passes.dissect import Argument, by_constructor
 from dplc.passes.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.lambdas import Solved, solve
 from dplc.passes.matching import lower_match
@@ -145,7 +148,7 @@ class Lowering:
             vars_ = [body.b.var("captured", p) if p.items else None for p in payloads]
 
             def case(member: Member, captures: tuple[t.Ty, ...], var: f.Var | None) -> Value:
-                payload = () if var is None else body.b.explode(var).items
+                payload = () if var is None else pieces(body.b.explode(var))
                 return body.enter(member, captures, payload, ty, arg, NOWHERE, whole=True)
 
             thunks = [lambda m=m, cs=cs, v=v: case(m, cs, v) for (m, cs), v in zip(functions.members.items(), vars_)]
@@ -183,14 +186,14 @@ class Body:
         data = self.up.layout.flat(ty)
         tag = list(functions.members).index(member)
         arg = self.b.atom(Bundle(tuple(payload))) if payload else None
-        return self.b.one(f.ConMake(data.name, tag, arg), data, "fn")
+        return self.b.one(f.ConMake(the(f.Data, data).name, tag, arg), data, "fn")
 
     def peers(self, instance: Instance, payload: Sequence[Value]) -> dict[str, Value]:
         """The local functions that an instance's body may mention without having captured them."""
         return {name: self.close(instance.scope.ground(ty), peer, payload)
                 for name, (peer, ty) in instance.source.peers.items()}
 
-    def apply(self, closure: Value, ty: t.Ty, arg: Value, span: Span, whole: bool = False) -> Value:
+    def apply(self, closure: Value, ty: t.Fn, arg: Value, span: Span, whole: bool = False) -> Value:
         functions = ground_set(ty)
         if functions.boxed:
             result = self.b.call(self.up.applying(ty), (closure, arg),
@@ -205,8 +208,8 @@ class Body:
         """Apply a known function.  One whose body is a function again only becomes a closure of more captures."""
         result = self.up.layout.flat(ty.result)
         if not isinstance(member, Lambda):
-            name = self.differentiated(captures[0])
-            rhs = f.Ad("pullback", name, (payload[0], self.b.atom(arg)), self.up.layout.site(captures[0]), span)
+            name = self.differentiated(the(t.Fn, captures[0]))
+            rhs = f.Ad("pullback", name, self.b.atoms((payload[0], arg)), self.up.layout.site(captures[0]), span)
             return self.b.explode(self.b.one(rhs, result, "d"))
         instance = self.up.instance(member, captures, ty)
         if isinstance(member.body, c.Lam):
@@ -218,7 +221,7 @@ class Body:
         called = self.b.call(self.up.called(instance), (*payload, arg), result, span, member.label.rpartition(".")[2] or "v")
         return called if whole else self.b.explode(called)
 
-    def differentiated(self, ty: t.Ty) -> str:
+    def differentiated(self, ty: t.Fn) -> str:
         """The flat function to take the derivative of, for closures of this arrow: their captures come first."""
         functions = ground_set(ty)
         if not functions.boxed:
@@ -282,7 +285,7 @@ class Body:
                 return lower_primitive(self, e)
             case c.App(span, _, fn, arg):
                 closure = self.term(fn)
-                return self.apply(closure, self.type_of(fn), self.term(arg), span, whole)
+                return self.apply(closure, the(t.Fn, self.type_of(fn)), self.term(arg), span, whole)
             case c.Lam():
                 source = self.up.solved.lambdas[id(e)]
                 return self.close(self.type_of(e), source, [self.env[name] for name in source.captures])
@@ -315,7 +318,8 @@ class Body:
                 for actual, expected, what in pairs:
                     self.b.effect("check_equal", (self.atom(actual), self.atom(expected)), span, what=what)
                 return value
-        raise Bug(f"not a term after mono: {e}")
+            case _:
+                raise Bug(f"not a term after mono: {e}")
 
     def variable(self, e: c.Var) -> Value:
         function = self.up.solved.functions.get(e.name)
@@ -335,28 +339,27 @@ class Body:
 
     def construct(self, ty: t.Ty, tag: int, arg: Value | None) -> Value:
         data = self.up.layout.flat(ty)
-        if self.up.datas.unboxed(ty.name):
+        if not isinstance(data, f.Data) or self.up.datas.unboxed(the(t.Con, ty).name):
             return UNIT if arg is None else arg
         return self.b.one(f.ConMake(data.name, tag, None if arg is None else self.b.atom(arg)), data, "data")
 
     def field(self, record: c.Term, index: int) -> Value:
         value = self.term(record)
-        single = self.up.datas.lone_field(record.ty.name)
-        if not self.up.datas.unboxed(record.ty.name):
-            payload = self.b.var("fields", self.up.layout.declared[value.ty.name].payloads[0])
+        ty = the(t.Con, self.type_of(record))
+        lone = self.up.datas.lone_field(ty.name)
 
-            def open_up() -> Value:
-                fields = self.b.explode(payload)
-                return fields if single else pieces(fields)[index]
+        def pick(_tag: int, argument: Argument) -> Value:
+            if argument is None:
+                raise Bug(f"{ty.name} has no fields")
+            return argument[1] if lone else pieces(argument[1])[index]
 
-            return self.join((open_up,), lambda blocks: f.Switch(value, (f.Case(0, payload, blocks[0]),), None))
-        return value if single else pieces(value)[index]
+        return by_constructor(self, ty, value, pick)
 
     def array(self, items: list[f.Atom], e: c.Term) -> Value:
         if items:
             return self.b.op("array", items, e.span)
         ty = self.flat(e)
-        zeros = [f.Const(0, f.I64)] * ty.rank
+        zeros = [f.Const(0, f.I64)] * rank_of(ty)
         return self.b.one(f.Op("acc_zeros", (f.Const(None, ty), *zeros)), ty, "empty")
 
     # ---- loops ------------------------------------------------------------------------------------------------------

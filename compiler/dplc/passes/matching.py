@@ -4,21 +4,24 @@
     | (Some x, 0) -> e1            Some x -> switch b { 0 -> e1; default -> e2 }
     | _           -> e2            None   -> e2
 
-The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component, `("of", tag)` for
-a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach becomes a function unless it is
-tiny.  No part of the value is tested twice on the way to a leaf.
+The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component,
+`("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach becomes
+a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.diagnostics import Bug
 from dplc.flat import term as f
-from dplc.flat.build import Value, type_of
+from dplc.flat.build import Value, pieces, type_of
+from dplc.narrow import the
+from dplc.passes.dissect import payloads_of
 from dplc.passes.lambdas import names_of
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ class Test:
 
     path: Path
     kind: str
-    cases: dict[object, Tree]
+    cases: dict[Any, Tree]
     default: Tree | None
 
 
@@ -83,7 +86,7 @@ class Grower:
                 return self.spread_all(row, [((*path, i), item) for i, item in enumerate(items)])
             case c.POr(_, left, right):
                 return [*self.spread(row, path, left), *self.spread(row, path, right)]
-            case c.PCon(ty, _, _, arg) if self.datas.unboxed(ty.name):
+            case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(name):
                 return [row] if arg is None else self.spread(row, path, opened(self.datas, ty, arg))
             case _:
                 return [Row({**row.tests, path: p}, row.binds, row.arm)]
@@ -103,7 +106,7 @@ class Grower:
             guarded = self.arms[first.arm].guard is not None
             return Leaf(first, self.grow(rows[1:]) if guarded else None)
         path, pattern = next(iter(first.tests.items()))
-        cases: dict[object, list[Row]] = {}
+        cases: dict[Any, list[Row]] = {}
         others: list[Row] = []
         for row in rows:
             p = row.tests.get(path)
@@ -116,12 +119,13 @@ class Grower:
                 if key_of(p) not in cases:
                     cases[key_of(p)] = list(others)
                 cases[key_of(p)] += self.spread_all(rest, parts(self.datas, path, p))
-        full = isinstance(pattern, c.PCon) and len(cases) == len(self.datas.datas[pattern.ty.name].cases)
+        full = isinstance(pattern, c.PCon) and len(cases) == len(self.datas.datas[the(t.Con, pattern.ty).name].cases)
         kind = "con" if isinstance(pattern, c.PCon) else "len" if isinstance(pattern, c.PArray) else "lit"
-        return Test(path, kind, {key: self.grow(case) for key, case in cases.items()}, None if full else self.grow(others))
+        grown = {key: self.grow(case) for key, case in cases.items()}
+        return Test(path, kind, grown, None if full else self.grow(others))
 
 
-def key_of(p: c.Pattern) -> object:
+def key_of(p: c.Pattern) -> int | float | str | bool:
     match p:
         case c.PCon(_, _, tag):
             return tag
@@ -129,7 +133,8 @@ def key_of(p: c.Pattern) -> object:
             return len(items)
         case c.PLit(_, value):
             return value
-    raise AssertionError(p)
+        case _:
+            raise Bug(f"not to be tested: {p}")
 
 
 def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]]:
@@ -145,7 +150,7 @@ def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]
 
 def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
     """The pattern of a constructor's argument; of the only field itself for a record of one."""
-    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(ty.name):
+    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(the(t.Con, ty).name):
         return arg.items[0]
     return arg
 
@@ -171,7 +176,7 @@ class Emitter:
 
     def at(self, path: Path, values: dict[Path, Value]) -> Value:
         found = values.get(path)
-        return self.at(path[:-1], values).items[path[-1]] if found is None else found
+        return pieces(self.at(path[:-1], values))[path[-1]] if found is None else found
 
     def emit(self, tree: Tree, values: dict[Path, Value]) -> Value:
         match tree:
@@ -195,16 +200,19 @@ class Emitter:
         return self.body.branch(test, then, else_, self.whole)
 
     def constructors(self, tree: Test, scrutinee: f.Atom, values: dict[Path, Value]) -> Value:
-        payloads = self.body.up.layout.declared[scrutinee.ty.name].payloads
-        vars_ = {tag: None if payloads[tag] is None else self.b.var("of", payloads[tag]) for tag in tree.cases}
+        payloads = payloads_of(self.body, scrutinee)
+        vars_ = {tag: self.payload_var(payloads[tag]) for tag in tree.cases}
 
-        def case(tag, inner: Tree) -> Value:
-            if vars_[tag] is None:
-                return self.emit(inner, values)
-            return self.emit(inner, values | {(*tree.path, ("of", tag)): self.b.explode(vars_[tag])})
+        def case(tag: int, inner: Tree) -> Value:
+            var = vars_[tag]
+            of = {} if var is None else {(*tree.path, ("of", tag)): self.b.explode(var)}
+            return self.emit(inner, values | of)
 
         thunks = [lambda tag=tag, inner=inner: case(tag, inner) for tag, inner in tree.cases.items()]
         return self.switch(tree, scrutinee, thunks, vars_, values, len(payloads) == len(tree.cases))
+
+    def payload_var(self, ty: f.Type | None) -> f.Var | None:
+        return None if ty is None else self.b.var("of", ty)
 
     def switch(self, tree: Test, scrutinee: f.Atom, thunks: list, vars_: dict, values: dict, full: bool) -> Value:
         if not full:
@@ -313,6 +321,8 @@ def bound(e: c.Term) -> set[str]:
                 found |= {name for name, _ in bindings}
             case c.Arm(pattern=pattern):
                 found |= set(names_of(pattern))
+            case _:
+                pass
     return found
 
 

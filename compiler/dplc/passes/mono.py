@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
+from dplc.narrow import the
 from dplc.passes import NeedsInterpreter
 
 ANY = t.Size()
@@ -28,8 +29,8 @@ MOST_PARTS = 5_000  # of one type
 
 @dataclass(slots=True)
 class Mono:
-    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which they
-    run, are values (with a name) and effects (without)."""
+    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
+    they run, are values (with a name) and effects (without)."""
 
     functions: dict[str, c.Lam] = field(default_factory=dict)
     calls: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -81,10 +82,9 @@ class Copier:
         expects = 0
         for item in self.program.items:
             match item:
-                case c.Def(name, params, ty, body):
+                case c.Def():
                     copied.append(item)
-                    if not isinstance(body, c.Lam) and (isinstance(ty, t.Var) or not any(p.sort == "type" for p in params)):
-                        self.instance(item, tuple(t.UNIT for p in params if p.sort == "type"))
+                    self.forced(item)
                 case c.Do(body):
                     copied.append(("", self.term(body, Scope({}))))
                 case c.Expect(_, _, body):
@@ -94,6 +94,12 @@ class Copier:
         for item in copied:
             self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
         return self.out
+
+    def forced(self, item: c.Def) -> None:
+        """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
+        types = [p for p in item.params if p.sort == "type"]
+        if not isinstance(item.body, c.Lam) and (not types or isinstance(item.ty, t.Var)):
+            self.instance(item, tuple(t.UNIT for _ in types))
 
     # ---- instances --------------------------------------------------------------------------------------------------
 
@@ -112,7 +118,7 @@ class Copier:
         scope = Scope(dict(zip(names, types, strict=True)))
         if isinstance(definition.body, c.Lam):
             self.current.append(self.out.calls.setdefault(name, {}))
-            self.out.functions[name] = self.term(definition.body, scope)
+            self.out.functions[name] = the(c.Lam, self.term(definition.body, scope))
             self.current.pop()
         else:
             self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
@@ -319,7 +325,7 @@ def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[
 
 
 def external(span, ty: t.Ty, symbol: str) -> c.Term:
-    params: list[c.Term] = []
+    params: list[c.Var] = []
     result = ty
     while isinstance(result, t.Fn):
         params.append(c.Var(span, result.arg, f"x{len(params)}"))
@@ -331,20 +337,22 @@ def external(span, ty: t.Ty, symbol: str) -> c.Term:
 
 
 def curried(body: c.Term, name: str) -> c.Term:
-    """A function's body.  If it takes its parameter apart before giving a function, it gives the function first, so that
-    applications to several arguments find it at once:
+    """A function's body.  If it takes its parameter apart before giving a function, it gives the function first, so
+    that applications to several arguments find it at once:
 
         fun (a, b) -> fun c -> e      fun p -> fun c -> match p with (a, b) -> e
 
     An inner function goes by the name of the outer."""
     match body:
-        case c.Lam(name=""):
-            return replace(body, name=name)
+        case c.Lam():
+            return replace(body, name=body.name or name)
         case c.Match(span, _, c.Var() as parameter, (c.Arm(where, pattern, None, inner),)):
-            return rotated(curried(inner, name), lambda e: c.Match(span, e.ty, parameter, (c.Arm(where, pattern, None, e),)), body)
+            again = curried(inner, name)
+            return rotated(again, lambda e: c.Match(span, e.ty, parameter, (c.Arm(where, pattern, None, e),)), body)
         case c.Let(span, _, size, (), c.Prim(op="dim", args=(c.Var(), _)) as rhs, inner):
             return rotated(curried(inner, name), lambda e: c.Let(span, e.ty, size, (), rhs, e), body)
-    return body
+        case _:
+            return body
 
 
 def rotated(inner: c.Term, around: Callable[[c.Term], c.Term], body: c.Term) -> c.Term:

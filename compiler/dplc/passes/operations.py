@@ -3,7 +3,7 @@
     Prim("matmul", (m, v))      t = reshape v (dim v 0) 1; p = matmul m t; reshape p (dim p 0)
 
 Scalar rows of the table are operations under their own names, arrays included.  What works on data of any type is left
-to `generic` (equality, order, showing ...), what takes derivatives to `derivatives`.
+to `compare`, `showing` and `trees`, what takes derivatives to `derivatives`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, integer
+from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, type_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.passes import derivatives, generic
+from dplc.narrow import the
+from dplc.passes import derivatives
+from dplc.passes.compare import compare
+from dplc.passes.dissect import Argument, by_constructor
+from dplc.passes.showing import Style, show
 
 if TYPE_CHECKING:
     from dplc.passes.lower import Body
@@ -76,19 +80,19 @@ def power(body: Body, e: c.Prim) -> Value:
 
 def to_like(body: Body, e: c.Prim) -> Value:
     x, like = [body.atom(a) for a in e.args]
-    return cast(body.b, x, elem_of(like.ty).name, e)
+    return cast(body.b, x, the(f.Num, elem_of(like.ty)).name, e)
 
 
 def comparison(body: Body, e: c.Prim) -> Value:
     left, right = [body.term(a) for a in e.args]
-    return generic.compare(body, e.op, body.type_of(e.args[0]), left, right)
+    return compare(body, e.op, body.type_of(e.args[0]), left, right)
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------------
 
 
 def dim(body: Body, e: c.Prim) -> Value:
-    k = e.args[1].value if e.op == "dim" else 0
+    k = the(c.Lit, e.args[1]).value if e.op == "dim" else 0
     return body.b.op("dim", (body.atom(e.args[0]),), k=k)
 
 
@@ -108,7 +112,23 @@ def append(body: Body, e: c.Prim) -> Value:
         case t.Arr():
             return body.b.op("concat", (left, right), e.span)
         case ty:
-            return body.b.call(generic.append(body.up, ty), (left, right), left.ty, e.span)
+            return append_lists(body, the(t.Con, ty), left, right)
+
+
+def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
+    key, flat = ("append", ty), body.up.layout.flat(ty)
+
+    def make(inner: Body, xs: f.Atom, ys: f.Atom) -> f.Atom:
+        def arm(_tag: int, argument: Argument) -> Value:
+            if argument is None:
+                return ys
+            head, tail = pieces(argument[1])
+            rest = inner.b.call(inner.up.function(key, (flat, flat), make), (tail, ys), flat)
+            return inner.construct(ty, 1, Bundle((head, rest)))
+
+        return inner.b.atom(by_constructor(inner, ty, xs, arm))
+
+    return body.b.call(body.up.function(key, (flat, flat), make), (left, right), flat)
 
 
 def dims(b: Builder, x: f.Atom) -> list[f.Atom]:
@@ -161,11 +181,11 @@ def matmul(body: Body, e: c.Prim) -> Value:
 # ---- text and effects -----------------------------------------------------------------------------------------------
 
 
-def show(body: Body, e: c.Prim) -> Value:
+def show_(body: Body, e: c.Prim) -> Value:
     value = body.term(e.args[0])
     if body.type_of(e.args[0]) == t.STRING:
         return value
-    generic.show(body, body.type_of(e.args[0]), value)
+    show(body, body.type_of(e.args[0]), value, Style())
     return body.b.op("buf_take", ())
 
 
@@ -174,7 +194,7 @@ def print_(body: Body, e: c.Prim) -> Value:
     if ty == t.STRING:
         body.b.effect("buf_str", (value,))
     else:
-        generic.show(body, ty, value, abridged=True)
+        show(body, ty, value, Style(abridged=True))
     body.b.effect("buf_str", (f.Const("\n", f.STR),))
     body.b.effect("write", (body.b.op("buf_take", ()),), e.span)
     return UNIT
@@ -182,12 +202,10 @@ def print_(body: Body, e: c.Prim) -> Value:
 
 def format_(body: Body, e: c.Prim) -> Value:
     spec, value, ty = body.atom(e.args[0]), body.term(e.args[1]), body.type_of(e.args[1])
-    if not isinstance(value, Bundle) and isinstance(value.ty, f.Num | f.Str):
-        text: f.Atom = value
-    else:
-        generic.show(body, ty, value)
-        text = body.b.op("buf_take", ())
-    body.b.effect("buf_format", (spec, text), e.span)
+    if not isinstance(type_of(value), f.Num | f.Str):
+        show(body, ty, value, Style())
+        value = body.b.op("buf_take", ())
+    body.b.effect("buf_format", (spec, value), e.span)
     return body.b.op("buf_take", ())
 
 
@@ -211,14 +229,14 @@ def outside(body: Body, e: c.Prim) -> Value:
 
 def extern(body: Body, e: c.Prim) -> Value:
     args = tuple([body.atom(a) for a in e.args[1:]])
-    return body.b.explode(body.b.one(f.Op("extern", args, (("symbol", e.args[0].value),), e.span), body.flat(e), "c"))
+    return body.b.explode(body.b.one(f.Op("extern", args, (("symbol", the(c.Lit, e.args[0]).value),), e.span), body.flat(e), "c"))
 
 
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
     "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul,
-    "show": show, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
+    "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
     "arg_count": outside, "time": outside, "extern": extern,
     "jvp": derivatives.jvp, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
     "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,

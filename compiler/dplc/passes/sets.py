@@ -21,7 +21,7 @@ from typing import Any
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
-from dpl.source import NOWHERE, Span
+from dpl.source import Span
 from dplc.passes.mono import ANY, type_arguments_of
 
 
@@ -105,7 +105,8 @@ def rebuild(ty: t.Ty, on_type, on_set) -> t.Ty:
             return t.Tup(tuple([on_type(i) for i in items]))
         case t.Arr(elem, size):
             return t.Arr(on_type(elem), size)
-    raise Bug(f"not a monotype: {ty}")
+        case _:
+            raise Bug(f"not a monotype: {ty}")
 
 
 def sets_in(ty: t.Ty) -> Iterator[Any]:
@@ -126,6 +127,8 @@ def sets_in(ty: t.Ty) -> Iterator[Any]:
                 todo += reversed(items)
             case t.Arr(elem):
                 todo.append(elem)
+            case _:
+                pass
 
 
 class Unifier:
@@ -140,11 +143,7 @@ class Unifier:
                 self.types(a1, a2)
                 self.types(r1, r2)
             case t.Con(_, args1), t.Con(_, args2):
-                for x, y in zip(args1, args2, strict=True):
-                    if is_set(x):
-                        self.sets(x, y)
-                    else:
-                        self.types(x, y)
+                self.all(args1, args2)
             case t.Tup(items1), t.Tup(items2):
                 for x, y in zip(items1, items2, strict=True):
                     self.types(x, y)
@@ -152,6 +151,13 @@ class Unifier:
                 self.types(elem1, elem2)
             case _:
                 raise Bug(f"these types cannot meet: {a} and {b}")
+
+    def all(self, args: tuple[Any, ...], others: tuple[Any, ...]) -> None:
+        for x, y in zip(args, others, strict=True):
+            if is_set(x):
+                self.sets(x, y)
+            else:
+                self.types(x, y)
 
     def sets(self, a: Any, b: Any) -> None:
         a, b = root(a), root(b)
@@ -204,6 +210,8 @@ class Datas:
                     todo.append(elem)
                 case t.Fn(arg, _, result):
                     todo += (arg, result)
+                case _:
+                    pass
         return list(found)
 
     def recursive(self, name: str) -> bool:
@@ -268,6 +276,8 @@ class Datas:
                     todo += items
                 case t.Arr(elem):
                     todo.append(elem)
+                case _:
+                    pass
         return total
 
     def has_sets(self, ty: t.Ty) -> bool:
@@ -301,6 +311,13 @@ class Datas:
             case _:
                 return rebuild(ty, lambda part: self.fresh(part, shared), lambda s: s)
 
+    def argument(self, ty: t.Ty, tag: int) -> t.Ty:
+        """The type of the argument of a constructor that has one."""
+        found = self.payload(ty, tag)
+        if found is None:
+            raise Bug(f"constructor {tag} of {ty} has no argument")
+        return found
+
     def payload(self, ty: t.Ty, tag: int) -> t.Ty | None:
         """The type of a constructor's argument."""
         key = (ty, tag)
@@ -321,13 +338,10 @@ class Datas:
             match part:
                 case t.Var(name):
                     return types[name]  # type: ignore[return-value]
-                case t.Con(name, args) if name in self.datas:
-                    types_only = [put(a) for a in args if not is_set(a)]
-                    return t.Con(name, (*types_only, *[sets[a.index] for a in args if is_set(a)]))
                 case t.Arr(elem):
                     return t.Arr(put(elem), ANY)
                 case _:
-                    return rebuild(part, put, lambda s: sets[s.index])
+                    return rebuild(part, put, lambda slot: sets[slot.index])
 
         argument = self.decorated[ty.name][tag]
         return None if argument is None else put(argument)

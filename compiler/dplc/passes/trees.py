@@ -7,14 +7,21 @@ Numbers narrower than f64 are converted before the function and after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
+from dpl.diagnostics import Bug
 from dpl.source import Span
+
 from dplc.flat import term as f
 from dplc.flat.build import Bundle, Value, integer, pieces
-from dplc.flat.types import rank_of
-from dplc.passes import generic
+from dplc.flat.types import elem_of, rank_of
+from dplc.narrow import the
+from dplc.passes.dissect import (
+    Argument, by_constructor, elements_at, flattened, innermost, other_constructor, same_constructor,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from dplc.passes.lower import Body, Lowering
@@ -40,72 +47,87 @@ def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
 # ---- maps -----------------------------------------------------------------------------------------------------------
 
 
-def mapped(body: Body, fn_ty: t.Fn, fn: Value, ty: t.Ty, operands: list[Value], span: Span) -> Value:
-    """The function over the floats of one operand, or at the same places of two; other leaves are the first's."""
-    up, b = body.up, body.b
-    if not has_float(up, ty):
-        return operands[0]
-    match ty:
-        case t.Con(name) if name in t.FLOATS:
-            return apply_at(body, fn_ty, fn, [x for x in operands], span)
-        case t.Con(name) if up.datas.unboxed(name):
-            return mapped(body, fn_ty, fn, up.datas.payload(ty, 0), operands, span)
-        case t.Tup(items):
-            parts = [[pieces(x)[i] for x in operands] for i in range(len(items))]
-            return Bundle(tuple([mapped(body, fn_ty, fn, item, p, span) for item, p in zip(items, parts, strict=True)]))
-    flat = up.layout.flat(ty)
-    make = map_array if isinstance(ty, t.Arr) else map_data
-    name = up.function(("mapped", fn_ty, ty, len(operands)), (up.layout.flat(fn_ty), *[flat] * len(operands)),
-                       lambda inner, fn, *xs: inner.b.atom(make(inner, fn_ty, fn, ty, list(xs), span)))
-    return b.explode(b.call(name, (b.atom(fn), *operands), flat, span))
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A function (closure and type) over the floats of one operand, or at the same places of two; the other leaves of the
+    result are the first operand's."""
 
+    body: Body
+    fn: Value
+    ty: t.Fn
+    span: Span
 
-def apply_at(body: Body, fn_ty: t.Fn, fn: Value, numbers: list[f.Atom], span: Span) -> Value:
-    b = body.b
-    own, ty = numbers[0].ty, fn_ty
-    result = fn
-    for x in numbers:
-        result = body.apply(result, ty, x if own == f.F64 else b.op("cast", (x,), to="f64"), span)
-        ty = ty.result
-    return result if own == f.F64 else b.op("cast", (result,), to=own.name)
+    def over(self, ty: t.Ty, operands: Sequence[Value]) -> Value:
+        up, b = self.body.up, self.body.b
+        if not has_float(up, ty):
+            return operands[0]
+        match ty:
+            case t.Con(name) if name in t.FLOATS:
+                return self.apply([b.atom(x) for x in operands])
+            case t.Con(name) if up.datas.unboxed(name):
+                payload = up.datas.payload(ty, 0)
+                return operands[0] if payload is None else self.over(payload, operands)
+            case t.Tup(items):
+                columns = zip(*[pieces(x) for x in operands])
+                return Bundle(tuple([self.over(item, column) for item, column in zip(items, columns)]))
+            case _:
+                return self.call(ty, operands)
 
+    def call(self, ty: t.Ty, operands: Sequence[Value]) -> Value:
+        up, b = self.body.up, self.body.b
+        flat = up.layout.flat(ty)
+        fn = up.function(("mapped", self.ty, ty, len(operands)), (up.layout.flat(self.ty), *[flat] * len(operands)),
+                         lambda inner, fn, *xs: Mapping(inner, fn, self.ty, self.span).rebuilt(ty, xs))
+        return b.explode(b.call(fn, (self.fn, *operands), flat, self.span))
 
-def map_array(body: Body, fn_ty: t.Fn, fn: Value, ty: t.Arr, arrays: list[f.Atom], span: Span) -> Value:
-    b = body.b
-    x = arrays[0]
-    for other in arrays[1:]:
-        b.effect("same_shape", (x, other), span)
-    rows = [generic.flattened(b, a)[0] for a in arrays]
-    _, count = generic.flattened(b, x)
-    index = b.var("i", f.I64)
-    with b.inside() as binds:
-        element = b.atom(mapped(body, fn_ty, fn, generic.innermost(ty), generic.elements_at(b, index, *rows), span))
-    result = b.one(f.Build(index, count, f.Block(tuple(binds), (element,)), span), f.Arr(x.ty.elem, 1), "mapped")
-    if rank_of(x.ty) == 1:
-        return result
-    return b.op("reshape", (result, *[b.op("dim", (x,), k=k) for k in range(rank_of(x.ty))]), span)
+    def rebuilt(self, ty: t.Ty, operands: Sequence[f.Atom]) -> f.Atom:
+        match ty:
+            case t.Arr():
+                return self.array(ty, operands)
+            case t.Con():
+                return self.body.b.atom(self.data(ty, operands))
+            case _:
+                raise Bug(f"nothing to map over in {ty}")
 
+    def apply(self, numbers: Sequence[f.Atom]) -> Value:
+        b = self.body.b
+        own = the(f.Num, numbers[0].ty)
+        result, ty = self.fn, self.ty
+        for x in numbers:
+            result = self.body.apply(result, the(t.Fn, ty), x if own == f.F64 else b.op("cast", (x,), to="f64"), self.span)
+            ty = ty.result  # type: ignore[union-attr]
+        return result if own == f.F64 else b.op("cast", (result,), to=own.name)
 
-def map_data(body: Body, fn_ty: t.Fn, fn: Value, ty: t.Con, operands: list[f.Atom], span: Span) -> Value:
-    flat = body.up.layout.flat(ty)
+    def array(self, ty: t.Arr, arrays: Sequence[f.Atom]) -> f.Atom:
+        b = self.body.b
+        first, *others = arrays
+        for other in others:
+            b.effect("same_shape", (first, other), self.span)
+        rows = [flattened(b, a)[0] for a in arrays]
+        _, count = flattened(b, first)
+        index = b.var("i", f.I64)
+        with b.inside() as binds:
+            element = b.atom(self.over(innermost(ty), elements_at(b, index, *rows)))
+        built = f.Build(index, count, f.Block(tuple(binds), (element,)), self.span)
+        result = b.one(built, f.Arr(elem_of(first.ty), 1), "mapped")
+        if rank_of(first.ty) == 1:
+            return result
+        return b.op("reshape", (result, *[b.op("dim", (first,), k=k) for k in range(rank_of(first.ty))]), self.span)
 
-    def arm(tag: int, payload: t.Ty | None, arg: Value | None) -> Value:
-        if len(operands) == 1:
-            return rebuilt(tag, payload, [arg])
-        return same_constructor(tag, payload, arg)
+    def data(self, ty: t.Con, operands: Sequence[f.Atom]) -> Value:
+        def arm(tag: int, argument: Argument) -> Value:
+            def rebuilt(*others: Value | None) -> Value:
+                if argument is None:
+                    return self.body.construct(ty, tag, None)
+                payload, first = argument
+                return self.body.construct(ty, tag, self.over(payload, [first, *[x for x in others if x is not None]]))
 
-    def rebuilt(tag: int, payload: t.Ty | None, args: list[Value]) -> Value:
-        return body.construct(ty, tag, None if payload is None else mapped(body, fn_ty, fn, payload, args, span))
+            if len(operands) == 1:
+                return rebuilt()
+            differ = other_constructor(self.body, self.body.up.layout.flat(ty), self.span)
+            return same_constructor(self.body, operands[1], tag, rebuilt, differ)
 
-    def same_constructor(tag: int, payload: t.Ty | None, arg: Value | None) -> Value:
-        declared = body.up.layout.declared[flat.name].payloads
-        var = None if payload is None else body.b.var("of", declared[tag])
-        thunks = [lambda: rebuilt(tag, payload, [arg, None if var is None else body.b.explode(var)])]
-        if len(declared) > 1:
-            thunks.append(lambda: body.fail("the two have different constructors", flat, span, "R0503"))
-        return body.join(thunks, lambda blocks: f.Switch(operands[1], (f.Case(tag, var, blocks[0]),), *blocks[1:] or [None]))
-
-    return generic.by_constructor(body, ty, operands[0], arm)
+        return by_constructor(self.body, ty, operands[0], arm)
 
 
 # ---- leaves ---------------------------------------------------------------------------------------------------------
@@ -113,9 +135,8 @@ def map_data(body: Body, fn_ty: t.Fn, fn: Value, ty: t.Con, operands: list[f.Ato
 
 def leaves(body: Body, ty: t.Ty, value: Value) -> Value:
     """All floats, counted first, then stored one after the other."""
-    b = body.b
     count = counted(body, ty, value)
-    empty = b.op("fill", (count, f.Const(0.0, f.F64)))
+    empty = body.b.op("fill", (count, f.Const(0.0, f.F64)))
     return stored(body, ty, value, empty, integer(0))[0]
 
 
@@ -128,35 +149,40 @@ def counted(body: Body, ty: t.Ty, value: Value) -> f.Atom:
         case t.Con(name) if name in t.FLOATS:
             return integer(1)
         case t.Con(name) if up.datas.unboxed(name):
-            return counted(body, up.datas.payload(ty, 0), value)
+            payload = up.datas.payload(ty, 0)
+            return integer(0) if payload is None else counted(body, payload, value)
         case t.Tup(items):
             total: f.Atom = integer(0)
-            for item, part in zip(items, pieces(value), strict=True):
+            for item, part in zip(items, pieces(value)):
                 total = b.op("add", (total, counted(body, item, part)))
             return total
-        case t.Arr() if isinstance(value.ty.elem, f.Num):
-            return generic.flattened(b, value)[1]
-    fn = up.function(("counted", ty), (up.layout.flat(ty),),
-                     lambda inner, x: count_array(inner, ty, x) if isinstance(ty, t.Arr) else count_data(inner, ty, x))
+        case t.Arr() if f.is_float(elem_of(up.layout.flat(ty))):
+            return flattened(b, value)[1]
+        case t.Arr():
+            fn = up.function(("counted", ty), (up.layout.flat(ty),), lambda inner, x: count_array(inner, ty, x))
+        case t.Con():
+            fn = up.function(("counted", ty), (up.layout.flat(ty),), lambda inner, x: count_data(inner, ty, x))
+        case _:
+            raise Bug(f"no floats in {ty}")
     return b.call(fn, (value,), f.I64)
 
 
 def count_array(body: Body, ty: t.Arr, x: f.Atom) -> f.Atom:
     b = body.b
-    row, length = generic.flattened(b, x)
+    row, length = flattened(b, x)
     index, total = b.var("i", f.I64), b.var("total", f.I64)
     with b.inside() as binds:
-        here = counted(body, generic.innermost(ty), b.explode(b.op("index", (row, index))))
+        here = counted(body, innermost(ty), b.explode(b.op("index", (row, index))))
         step = b.op("add", (total, here))
     return b.one(f.For(index, length, (total,), (integer(0),), f.Block(tuple(binds), (step,))), f.I64, "total")
 
 
 def count_data(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
-    return body.b.atom(generic.by_constructor(
-        body, ty, x, lambda _, payload, arg: integer(0) if payload is None else counted(body, payload, arg)))
+    return body.b.atom(by_constructor(
+        body, ty, x, lambda _, argument: integer(0) if argument is None else counted(body, *argument)))
 
 
-def stored(body: Body, ty: t.Ty, value: Value, into: f.Atom, at: f.Atom) -> tuple[f.Atom, f.Atom]:
+def stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
     """The array with the floats of `value` written from `at` on, and where the next one goes."""
     up, b = body.up, body.b
     if not has_float(up, ty):
@@ -166,29 +192,39 @@ def stored(body: Body, ty: t.Ty, value: Value, into: f.Atom, at: f.Atom) -> tupl
             x = value if name == "f64" else b.op("cast", (value,), to="f64")
             return b.op("update", (into, x, at)), b.op("add", (at, integer(1)))
         case t.Con(name) if up.datas.unboxed(name):
-            return stored(body, up.datas.payload(ty, 0), value, into, at)
+            payload = up.datas.payload(ty, 0)
+            return (into, at) if payload is None else stored(body, payload, value, into, at)
         case t.Tup(items):
-            for item, part in zip(items, pieces(value), strict=True):
+            for item, part in zip(items, pieces(value)):
                 into, at = stored(body, item, part, into, at)
             return into, at
-    make = store_array if isinstance(ty, t.Arr) else store_data
-    result = f.Tup((FLOATS, f.I64))
+        case _:
+            return call_stored(body, ty, value, into, at)
+
+
+def call_stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
+    up, b = body.up, body.b
     fn = up.function(("stored", ty), (up.layout.flat(ty), FLOATS, f.I64),
-                     lambda inner, x, a, i: inner.b.atom(make(inner, ty, x, a, i)))
-    pair = b.explode(b.call(fn, (value, into, at), result))
-    return pieces(pair)[0], pieces(pair)[1]
+                     lambda inner, x, a, i: inner.b.atom(store_inside(inner, ty, x, a, i)))
+    return pieces(b.explode(b.call(fn, (value, into, at), f.Tup((FLOATS, f.I64)))))
+
+
+def store_inside(body: Body, ty: t.Ty, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
+    match ty:
+        case t.Arr():
+            return store_array(body, ty, x, into, at)
+        case t.Con():
+            return by_constructor(body, ty, x, lambda _, argument: Bundle(
+                (into, at) if argument is None else stored(body, *argument, into, at)))
+        case _:
+            raise Bug(f"no floats in {ty}")
 
 
 def store_array(body: Body, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
     b = body.b
-    row, length = generic.flattened(b, x)
+    row, length = flattened(b, x)
     index, array, place = b.var("i", f.I64), b.var("a", FLOATS), b.var("at", f.I64)
     with b.inside() as binds:
-        step = stored(body, generic.innermost(ty), b.explode(b.op("index", (row, index))), array, place)
+        step = b.atoms(stored(body, innermost(ty), b.explode(b.op("index", (row, index))), array, place))
     loop = f.For(index, length, (array, place), (into, at), f.Block(tuple(binds), step))
     return Bundle(tuple(b.bind(loop, (FLOATS, f.I64), "stored")))
-
-
-def store_data(body: Body, ty: t.Con, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
-    return generic.by_constructor(
-        body, ty, x, lambda _, payload, arg: Bundle((into, at) if payload is None else stored(body, payload, arg, into, at)))
