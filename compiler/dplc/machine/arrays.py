@@ -61,7 +61,7 @@ def check_count(e: Emitter, count: str, site: int) -> None:
     def reason() -> None:
         negative = e.w.let(f"icmp slt i64 {count}, 0")
         code = e.w.let(f"select i1 {negative}, i64 {int(Failure.NEGATIVE)}, i64 {int(Failure.MEMORY)}")
-        e.w.do(f"call void @rt.fail(i64 {code}, i64 {site}, i64 {count}, i64 0, ptr null, i64 0)")
+        e.w.do(f"call void @rt.fail(i64 {code}, i64 {site}, i64 {count}, i64 0, ptr null, i64 0) nomerge")
 
     if not count.isdigit() or int(count) >= HUGE:
         e.w.unless_cold(e.w.let(f"icmp ult i64 {count}, {HUGE}"), reason)

@@ -10,6 +10,7 @@ single operations, `emit_map` fused loops; what they call is found in the runtim
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from dplc.flat import term as f
@@ -22,6 +23,7 @@ from dplc.machine.memory import Droppers
 from dplc.flat.recursion import groups
 
 ENTRY = "dpl_entry"
+FIRST_NODE = 10  # of the metadata; the others are in the prelude
 STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
 
 
@@ -37,7 +39,9 @@ class Unit:
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
+    nodes: list[str] = field(default_factory=list)  # metadata
     _strings: dict[bytes, str] = field(default_factory=dict)
+    _locations: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def string(self, text: str) -> tuple[str, int]:
         """The address and length of a constant string."""
@@ -52,11 +56,22 @@ class Unit:
         self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
         return name
 
+    def metadata(self, text: str) -> str:
+        """A node: its number.  `SELF` in the text stands for itself."""
+        number = f"!{len(self.nodes) + FIRST_NODE}"
+        self.nodes.append(f"{number} = {text.replace('SELF', number)}\n")
+        return number
+
     def parallel(self) -> str:
         """Marks a loop's back edge: accesses marked ACCESS in different steps do not meet."""
-        number = len(self.globals) + 10
-        self.globals.append(f"!{number} = distinct !{{!{number}, !2}}\n")
-        return f", !llvm.loop !{number}"
+        return f", !llvm.loop {self.metadata('distinct !{SELF, !2}')}"
+
+    def location(self, scope: str, line: int) -> str:
+        """Marks a call with its place: `line` is the number of a site, plus one."""
+        key = scope, line
+        if key not in self._locations:
+            self._locations[key] = self.metadata(f"!DILocation(line: {line}, scope: {scope})")
+        return f", !dbg {self._locations[key]}"
 
     def convention(self, name: str) -> str:
         """The calling convention of a function: `tailcc` where calls in tail position must take no stack."""
@@ -70,14 +85,27 @@ def emit_program(program: f.Program, head: str, vectors: Vectors) -> tuple[str, 
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
-    text = "".join((*parts, *unit.externs.values()))
-    return "".join((head, PRELUDE, text, runtime.library(text, vectors))), unit.sites
+    text = "".join((*parts, *unit.externs.values(), *unit.nodes))
+    unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
+    return head + with_frames("".join((PRELUDE, text, runtime.library(text, vectors)))), unit.sites
+
+
+def with_frames(text: str) -> str:
+    """Every function keeps a frame pointer, so that a failure can tell the calls that led to it."""
+    return re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", r'\1 "frame-pointer"="non-leaf"\2 {', text)
 
 
 PRELUDE = f"""
 !0 = !{{!"branch_weights", i32 1000000, i32 1}}
 !1 = distinct !{{}}
 !2 = !{{!"llvm.loop.parallel_accesses", !1}}
+!3 = !{{i32 2, !"Debug Info Version", i32 3}}
+!4 = !{{i32 7, !"Dwarf Version", i32 4}}
+!5 = !DIFile(filename: "program", directory: "")
+!6 = distinct !DICompileUnit(language: DW_LANG_C, file: !5, isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)
+!7 = !DISubroutineType(types: !{{}})
+!llvm.module.flags = !{{!3, !4}}
+!llvm.dbg.cu = !{{!6}}
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
 @"stack limit" = internal global i64 0
@@ -96,17 +124,23 @@ entry:
   %bottom = sub i64 %top, %stack
   %limit = add i64 %bottom, {STACK_MARGIN}
   store i64 %limit, ptr @"stack limit"
+  store ptr %here, ptr @rt.bottom
   call void @rt.start(i64 %argc, ptr %argv, i32 %tty)
   %again = call i32 @_setjmp(ptr @rt.jump) returns_twice
   %first = icmp eq i32 %again, 0
   br i1 %first, label %run, label %failed
 run:
-  call fastcc void {main}()
+  call fastcc void {main}() noinline
   call void @rt.flush()
   ret i64 0
 failed:
   %code = load i64, ptr @rt.failure
   call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr @rt.failure, i64 48, i1 false)
+  %count = load i64, ptr @rt.call_count
+  %calls = getelementptr i8, ptr %record, i64 48
+  store i64 %count, ptr %calls
+  %addresses = getelementptr i8, ptr %record, i64 56
+  call void @llvm.memcpy.p0.p0.i64(ptr %addresses, ptr @rt.calls, i64 1024, i1 false)
   ret i64 %code
 }}
 define void @dpl_flush() {{

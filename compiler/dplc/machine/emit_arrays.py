@@ -57,7 +57,7 @@ def update(e: FunctionEmitter, op: f.Op) -> Values:
         e.drop(a.elem, old)
         return a.values
     row, new = arrays.sub_array(e, a, indices), operand(e, value)
-    arrays.check_shape(e, row.dims, new.dims, e.site(op.span))
+    arrays.check_shape(e, row.dims, new.dims, e.site(op.span, "sizes [{a}] and [{b}] differ: a row keeps its size"))
     count = e.w.product(row.dims)
     arrays.drop_elements(e, a.elem, row.data, count)
     arrays.copy_elements(e, a.elem, row.data, new.data, count)
@@ -71,7 +71,9 @@ def slice_(e: FunctionEmitter, op: f.Op) -> Values:
     if not op.attr("unchecked"):
         ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned: a negative one is too large
         inside = w.let(f"icmp ule i64 {hi}, {a.dims[0]}")
-        e.require(w.let(f"and i1 {ordered}, {inside}"), Failure.SLICE, e.site(op.span), lo, hi)
+        third = w.let(f"sub i64 0, {a.dims[0]}")
+        good = w.let(f"and i1 {ordered}, {inside}")
+        w.unless_cold(good, lambda: e.fail(Failure.SLICE, e.site(op.span), lo, hi, size=third))
     view = arrays.sub_array(e, a, [lo])
     e.dup(a.type, a.values)
     return [view.owner, view.data, w.let(f"sub i64 {hi}, {lo}"), *a.dims[1:]]
@@ -80,7 +82,7 @@ def slice_(e: FunctionEmitter, op: f.Op) -> Values:
 def concat(e: FunctionEmitter, op: f.Op) -> Values:
     """An empty operand has no say about the inner lengths."""
     a, b = (operand(e, atom) for atom in op.args)
-    w, site = e.w, e.site(op.span)
+    w, site = e.w, e.site(op.span, "rows of sizes [{a}] and [{b}] differ")
     inner = list(a.dims[1:])
     if inner:
         none = [w.let(f"icmp eq i64 {x.dims[0]}, 0") for x in (a, b)]
@@ -101,7 +103,7 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
     if not op.attr("unchecked"):
         for n in dims:
             arrays.check_count(e, n, e.site(op.span))
-        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], e.site(op.span))
+        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], e.site(op.span, "cannot reshape [{a}] to [{b}]"))
     return [a.owner, a.data, *dims]
 
 
@@ -159,7 +161,7 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
         return fresh.values
     rows = [operand(e, x) for x in op.args]
     for row in rows[1:]:
-        arrays.check_shape(e, rows[0].dims, row.dims, e.site(op.span))
+        arrays.check_shape(e, rows[0].dims, row.dims, e.site(op.span, "an array's rows must have one size: [{a}], [{b}]"))
     fresh = arrays.new_array(e, rows[0].elem, [str(len(rows)), *rows[0].dims])
     count = e.w.product(rows[0].dims)
     step = e.w.scale(count, fresh.size)
@@ -210,7 +212,7 @@ def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
 
 def dot(e: FunctionEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
-    arrays.check_shape(e, a.dims, b.dims, e.site(op.span))
+    arrays.check_shape(e, a.dims, b.dims, e.site(op.span, "sizes [{a}] and [{b}] differ"))
     name = a.elem.name
     return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
 
@@ -241,7 +243,7 @@ def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumula
     ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
     m, k = reversed(a.dims) if ta else a.dims
     also_k, n = reversed(b.dims) if tb else b.dims
-    arrays.check_shape(e, [k], [also_k], e.site(op.span))
+    arrays.check_shape(e, [k], [also_k], e.site(op.span, "cannot multiply: the inner sizes {a} and {b} differ"))
     c = target(e, a.elem, [m, n])
     flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
     e.w.do(

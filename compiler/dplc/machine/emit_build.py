@@ -62,7 +62,7 @@ def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> V
         return [leaf for array in made for leaf in array.values]
 
     def place(number: str, made: Values) -> Values:
-        return _place_rows(e, results, counts, made, number, site)
+        return _place_rows(e, results, counts, made, number, outer.span)
 
     types = leaves(f.Tup(tuple(var.ty for var in variables)))
     last = _fill(e, levels, counts, [leaf for var in variables for leaf in zeros(var.ty)], place, types)
@@ -113,15 +113,16 @@ def _put(e: FunctionEmitter, results: tuple[f.Atom, ...], made: list[Array], num
 
 
 def _place_rows(
-    e: FunctionEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, site: int
+    e: FunctionEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
 ) -> Values:
     """Puts one step's results into the arrays, which the first step allocates."""
     rows = [_as_array(atom, e.value(atom)) for atom in results]
+    ragged = e.site(span, "an array's rows must have one size: [{a}], [{b}]")
     types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
 
     def allocate() -> Values:
         whole = e.w.product(counts)
-        fresh = [arrays.new_outer(e, row.elem, whole, row.dims, site) for row in rows]
+        fresh = [arrays.new_outer(e, row.elem, whole, row.dims, e.site(span)) for row in rows]
         return [leaf for array in fresh for leaf in (array.owner, array.data, *counts, *array.dims[1:])]
 
     first = e.w.let(f"icmp eq i64 {number}, 0")
@@ -130,7 +131,7 @@ def _place_rows(
         inner = state[2 + len(counts) : 2 + len(counts) + len(row.dims)]
         to = e.w.at(state[1], e.w.mul(number, e.w.scale(e.w.product(inner), row.size)))
         if isinstance(atom.ty, f.Arr):
-            arrays.check_shape(e, inner, row.dims, site)
+            arrays.check_shape(e, inner, row.dims, ragged)
             arrays.copy_elements(e, row.elem, to, row.data, e.w.product(row.dims))
             e.drop(atom.ty, e.value(atom))
         else:

@@ -32,6 +32,10 @@ class FunctionEmitter(Emitter):
         self.fn = fn
         self.env: dict[str, Values] = {}
         self.result = f.Tup(fn.results)
+        self.scope = unit.metadata(
+            f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
+            " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+        )
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
@@ -45,7 +49,17 @@ class FunctionEmitter(Emitter):
         head = f"{convention} {returned(self.result)} {symbol(self.fn.name)}({', '.join(params)})"
         if is_cold(self.fn):
             head += " optnone noinline"
-        return function(head, self.w, end="", start=self._check_depth() if self.deep else None)
+        self.w.lines = self._placed(self.w.lines)
+        start = self._placed(self._check_depth()) if self.deep else None
+        return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}")
+
+    def _placed(self, lines: list[str]) -> list[str]:
+        """Calls have places, or LLVM would not tell whose they are after inlining."""
+        somewhere = self.unit.location(self.scope, 0)
+        return [
+            line + somewhere if " call " in line and ("@rt." in line or '@"dpl ' in line) and "!dbg" not in line else line
+            for line in lines
+        ]
 
     def _check_depth(self) -> list[str]:
         """At the entry: is there stack left?"""
@@ -120,8 +134,8 @@ class FunctionEmitter(Emitter):
                 for label, case, arm in self._arms(switch):
                     self._enter(label, switch, case)
                     self.finish(arm)
-            case f.Call(name, args):
-                self._tail_call(name, args)
+            case f.Call(name, args, span):
+                self._tail_call(name, args, span)
             case None:
                 self._return(self.values(block.results))
             case _:
@@ -142,8 +156,8 @@ class FunctionEmitter(Emitter):
         match bind.rhs:
             case f.Op() as op:
                 return emit_ops.op(self, op, bind.vars)
-            case f.Call(name, args):
-                return self._call(name, args)
+            case f.Call(name, args, span):
+                return self._call(name, args, span)
             case f.TupMake(items):
                 return self.values(items)
             case f.TupGet(tup, index):
@@ -173,17 +187,21 @@ class FunctionEmitter(Emitter):
         return [arg for atom, p in zip(args, self.unit.program.fns[name].params, strict=True)
                 for arg in typed(leaves(p.ty), self.value(atom))]  # fmt: skip
 
-    def _call(self, name: str, args: tuple[f.Atom, ...]) -> Values:
+    def _place(self, span: f.Span) -> str:
+        """The mark of a call."""
+        return self.unit.location(self.scope, self.site(span) + 1)
+
+    def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:
         result = f.Tup(self.unit.program.fns[name].results)
         self.deep |= self.unit.group[name] == self.unit.group[self.fn.name]
         arguments, convention = self._arguments(name, args), self.unit.convention(name)
         if not indirect(result):
-            return self.w.call(leaves(result), symbol(name), arguments, convention)
+            return self.w.call(leaves(result), symbol(name), arguments, convention, self._place(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
-        self.w.call((), symbol(name), [f"ptr {out}", *arguments], convention)
+        self.w.call((), symbol(name), [f"ptr {out}", *arguments], convention, self._place(span))
         return self.get(result, out)
 
-    def _tail_call(self, name: str, args: tuple[f.Atom, ...]) -> None:
+    def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
         result = f.Tup(self.unit.program.fns[name].results)
         if leaves(result) != leaves(self.result):
             raise Bug(f"{self.fn.name} cannot return what {name} does")
@@ -191,6 +209,7 @@ class FunctionEmitter(Emitter):
         if indirect(result):
             arguments.insert(0, "ptr %out")
         text = f"tail call {self.unit.convention(name)} {returned(result)} {symbol(name)}({', '.join(arguments)})"
+        text += self._place(span)
         if indirect(result) or not leaves(result):
             self.w.do(text)
             self.w.do("ret void")

@@ -7,23 +7,33 @@ code as JSON, so that a program from the cache can still point into its source.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Bug, DplError
 from dpl.source import NOWHERE, Source, Span
+from dplc.flat import places
+
+if TYPE_CHECKING:
+    from dplc.machine.trace import Frame
+
+LIBRARY = "stdlib/"  # how the names of its sources begin
+SIZES = "sizes [{a}] and [{b}] do not fit together"
 
 
 class Failure(IntEnum):
     """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
-    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program."""
+    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program.  A third
+    number, c, is passed as -bytes where there is no text."""
 
     NONE = 0
     EXIT = 1  # a: the status
     MESSAGE = 2  # text: of `error` and the like; its code stands with the site
     INDEX = 3  # a: index, b: length
-    SLICE = 4  # a: lo, b: hi
+    SLICE = 4  # a: lo, b: hi, c: length
     NEGATIVE = 5  # a: the size asked for
     SHAPE = 6  # a, b: two lengths that should agree
     CHECK = 7  # a: actual, b: expected; what they are of stands with the site
@@ -33,7 +43,6 @@ class Failure(IntEnum):
     FILE = 11  # text: path and reason
     CODE_POINT = 12  # a: what is no code point
     FORMAT = 13  # text: a format that does not fit
-    EMPTY = 14  # a reduction of nothing
 
 
 class Sites:
@@ -41,6 +50,7 @@ class Sites:
 
     def __init__(self) -> None:
         self.entries: list[tuple[Span, str]] = []
+        self.labels: dict[str, str] = {}  # what messages call the functions of flat
         self._numbers: dict[tuple[Span, str], int] = {}
 
     def number(self, span: Span, extra: str = "") -> int:
@@ -50,24 +60,34 @@ class Sites:
             self.entries.append(key)
         return self._numbers[key]
 
+    def place(self, number: int) -> tuple[Span, str]:
+        return self.entries[number] if 0 <= number < len(self.entries) else (NOWHERE, "")
+
     def to_json(self) -> str:
-        sources: dict[int, int] = {}
-        texts, rows = [], []
-        for span, extra in self.entries:
-            source = span.source
-            if id(source) not in sources:
-                sources[id(source)] = len(texts)
-                text = None if source.path else source.text
-                texts.append([source.name, str(source.path) if source.path else None, text])
-            rows.append([sources[id(source)], span.start, span.end, extra])
-        return json.dumps([texts, rows], ensure_ascii=False)
+        texts: dict[int, tuple[int, Source]] = {}
+
+        def pack(span: Span) -> list:
+            number, _ = texts.setdefault(id(span.source), (len(texts), span.source))
+            inside = [span.label, pack(span.caller)] if isinstance(span, places.Inlined) else []
+            return [number, span.start, span.end, *inside]
+
+        rows = [[pack(span), word] for span, word in self.entries]
+        sources = [[s.name, str(s.path) if s.path else None, None if s.path else s.text] for _, s in texts.values()]
+        return json.dumps([sources, rows, self.labels], ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Sites:
-        texts, rows = json.loads(text)
-        sources = [Source(name, content, Path(path) if path else None) for name, path, content in texts]
+        packed, rows, labels = json.loads(text)
+        sources = [Source(name, content, Path(path) if path else None) for name, path, content in packed]
+
+        def unpack(number: int, start: int, end: int, label: str = "", caller: list | None = None) -> Span:
+            if caller:
+                return places.Inlined(sources[number], start, end, label, unpack(*caller))
+            return Span(sources[number], start, end)
+
         sites = Sites()
-        sites.entries = [(Span(sources[s], start, end), extra) for s, start, end, extra in rows]
+        sites.entries = [(unpack(*span), word) for span, word in rows]
+        sites.labels = labels
         return sites
 
 
@@ -79,45 +99,60 @@ class Record:
     site: int
     a: int
     b: int
+    c: int
     text: str
 
 
-def error(record: Record, sites: Sites) -> DplError:
-    """The message for a failure (not for EXIT, which is none)."""
-    span, extra = sites.entries[record.site] if 0 <= record.site < len(sites.entries) else (NOWHERE, "")
-    code, title, helps = describe(record, extra)
-    return DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
+def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
+    """The message for a failure (not for EXIT, which is none), with the calls that led there."""
+    from dpl.eval.failure import RuntimeFailure, Site, for_user
+
+    span, word = sites.place(record.site)
+    code, title, helps = describe(record, word)
+    calls: list[Site] = []
+    for frame, inner in zip(frames, frames[1:], strict=False):
+        at, _ = sites.place(frame.site)
+        calls += [Site(shown(label), place) for label, place in places.path(at)]
+        if label := sites.labels.get(inner.function):
+            calls.append(Site(shown(label), at))
+    calls += [Site(shown(label), place) for label, place in places.path(span)]
+    bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
+    own = {s.source for s, _ in sites.entries if not s.source.name.startswith(LIBRARY)}
+    return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
 
 
-def describe(record: Record, extra: str) -> tuple[str, str, tuple[str, ...]]:
-    """Code, title and ways out; `extra` is the site's word."""
+def shown(label: str) -> str:
+    """`reverse of main.loss#2` -> `reverse of loss`"""
+    words, space, name = label.rpartition(" ")
+    return words + space + name.partition("#")[0].removeprefix("main.").removeprefix("Prelude.")
+
+
+def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
+    """Code, title and ways out, as the interpreter puts them; `word` is the site's."""
     a, b, text = record.a, record.b, record.text
     match record.code:
         case Failure.MESSAGE:
-            return extra or "R0706", text, ()
+            return word or "R0706", text, ()
         case Failure.INDEX:
             return "R0705", f"index {a} is out of bounds for length {b}", ()
         case Failure.SLICE:
-            return "R0705", f"the slice {a}:{b} is out of bounds" + (f" for length {text}" if text else ""), ()
+            return "R0705", f"the slice {a}:{b} is out of bounds for length {record.c}", ()
         case Failure.NEGATIVE:
             return "R0702", f"an array cannot have {a} elements", ()
         case Failure.SHAPE:
-            return "R0703", f"sizes {a} and {b} differ", ()
+            return "R0703", (word or SIZES).format(a=a, b=b), ()
         case Failure.CHECK:
-            return "R0703", f"{extra or 'size'}: {a} is not {b}", ()
+            return "R0703", f"{word or 'size'}: {a} is not {b}", ()
         case Failure.DIVIDE:
             return "R0701", "division by zero", ()
         case Failure.DEPTH:
-            helps = ("a function that calls itself last needs no stack; DPL_STACK sets the stack's size in MiB",)
-            return "R0801", "recursion is too deep", helps
+            return "R0801", "recursion is too deep", ("is there a recursion that does not end?",)
         case Failure.MEMORY:
-            return "R0802", f"out of memory: {a} bytes asked for", ()
+            return "R0802", "out of memory", (f"{a} bytes were asked for at once",)
         case Failure.FILE:
             return "R0506", text, ()
         case Failure.CODE_POINT:
             return "R0501", f"{a} is not the number of a character", ()
         case Failure.FORMAT:
             return "R0502", text, ()
-        case Failure.EMPTY:
-            return "R0706", "an empty array has none", ()
-    return "R0700", f"unknown failure {int(record.code)}", ()
+    raise Bug(f"unknown failure {record.code}")

@@ -24,6 +24,7 @@ from dplc.machine.failures import Failure, Record, Sites, error
 
 ENTRY, FLUSH = "dpl_entry", "dpl_flush"
 STACK_MIB = 4096
+CALLS = 64  # of the innermost calls that a failure notes, and as many of the outermost
 NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
 
 
@@ -38,8 +39,14 @@ class Compiled:
 class FailureRecord(ctypes.Structure):
     _fields_ = [
         ("code", ctypes.c_int64), ("site", ctypes.c_int64), ("a", ctypes.c_int64), ("b", ctypes.c_int64),
-        ("text", ctypes.c_void_p), ("size", ctypes.c_int64),
+        ("text", ctypes.c_void_p), ("size", ctypes.c_int64), ("count", ctypes.c_int64),
+        ("calls", ctypes.c_int64 * (2 * CALLS)),
     ]  # fmt: skip
+
+    def addresses(self) -> list[int]:
+        """What calls would have returned to, innermost first; of many, the first and the last ones."""
+        last = range(max(CALLS, self.count - CALLS), self.count)
+        return [*self.calls[: min(CALLS, self.count)], *(self.calls[CALLS + i % CALLS] for i in last)]
 
 
 class Argument(ctypes.Structure):
@@ -94,13 +101,22 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     except KeyboardInterrupt:
         running.flush()
         raise
-    record = running.record
-    if record.code == Failure.NONE:
-        return 0
-    if record.code == Failure.EXIT:
-        return record.a & 0xFF
+    match running.record.code:
+        case Failure.NONE:
+            return 0
+        case Failure.EXIT:
+            return running.record.a & 0xFF
+    raise failure(compiled, loaded, running.record)
+
+
+def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord) -> DplError:
+    """The message for what native code wrote down."""
+    from dplc.machine.trace import frames
+
     text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
-    raise error(Record(Failure(record.code), record.site, record.a, record.b, text), Sites.from_json(compiled.sites))
+    calls = frames(compiled.code, ENTRY, loaded.tracker[ENTRY], record.addresses())
+    what = Record(Failure(record.code), record.site, record.a, record.b, -record.size, text)
+    return error(what, list(calls), Sites.from_json(compiled.sites))
 
 
 def start(loaded: Loaded, args: Sequence[str]) -> Running:

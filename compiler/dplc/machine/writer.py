@@ -195,9 +195,11 @@ class Writer:
             whole = self.let(f"insertvalue {ty} {whole}, {t} {value}, {i}")
         self.do(f"ret {ty} {whole}")
 
-    def call(self, results: Sequence[str], callee: str, args: Sequence[str], convention: str = "") -> Values:
-        """A call; `args` with their types.  Several results come as a struct."""
-        text = f"call {convention}{' ' if convention else ''}{result_type(results)} {callee}({', '.join(args)})"
+    def call(
+        self, results: Sequence[str], callee: str, args: Sequence[str], convention: str = "", place: str = ""
+    ) -> Values:
+        """A call; `args` with their types.  Several results come as a struct.  `place` marks where it stands."""
+        text = f"call {convention}{' ' if convention else ''}{result_type(results)} {callee}({', '.join(args)}){place}"
         if not results:
             self.do(text)
             return []
@@ -215,8 +217,10 @@ def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
     return [f"{t} {v}" for t, v in zip(types, values, strict=True)]
 
 
-def function(head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None) -> str:
+def function(
+    head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None, place: str = ""
+) -> str:
     """The text of a function whose body was written; `start` are lines before it, which go on at the label `start`."""
     before = "\n".join((*w.slots, *(start or ("  br label %start",))))
     body = "\n".join(line for line in w.lines if line)
-    return f"define internal {head} nounwind {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"
+    return f"define internal {head} nounwind{place} {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"

@@ -1,0 +1,275 @@
+"""object code, addresses of calls -> the functions that were running, those that LLVM inlined too.
+
+The object's debug information says of each instruction which function it came from and where it stood; a "line" there
+is the number of a site, plus one (`emit.location`).  Read only when a program has failed.  DWARF 4, as `emit` asks for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dpl.diagnostics import Bug
+
+# what is read of DWARF: tags, attributes, and the bytes of forms of fixed size
+SUBPROGRAM, INLINED = 0x2E, 0x1D
+NAME, LOW, HIGH, ORIGIN, RANGES, CALL_LINE = 0x03, 0x11, 0x12, 0x31, 0x55, 0x59
+FIXED = {0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0}
+STRING, SIGNED, UNSIGNED, REFERENCE, EXPRESSION, STRING_AT, ADDRESS = 0x08, 0x0D, 0x0F, 0x15, 0x18, 0x0E, 0x01
+WIDE = (1, 257)  # relocations of 8 bytes, on x86-64 and aarch64; the others are of 4
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that was running, and the site it had come to (-1: unknown)."""
+
+    function: str
+    site: int
+
+
+class Bytes:
+    """A reader."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+
+    def int(self, size: int, signed: bool = False) -> int:
+        self.at += size
+        return int.from_bytes(self.data[self.at - size : self.at], "little", signed=signed)
+
+    def leb(self, signed: bool = False) -> int:
+        value = shift = 0
+        while True:
+            byte = self.int(1)
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value - (1 << shift) if signed and byte & 64 else value
+
+    def string(self) -> str:
+        end = self.data.index(0, self.at)
+        text = self.data[self.at : end].decode("utf-8", "replace")
+        self.at = end + 1
+        return text
+
+
+class Object:
+    """An ELF object: its sections by name, relocated as if at address 0, and the functions in it."""
+
+    def __init__(self, code: bytes) -> None:
+        head = Bytes(code, 0x28)
+        table, head.at = head.int(8), 0x3A
+        size, count, names = head.int(2), head.int(2), head.int(2)
+        headers = []
+        for i in range(count):
+            h = Bytes(code, table + i * size)
+            headers.append([h.int(n) for n in (4, 4, 8, 8, 8, 8, 4, 4, 8, 8)])
+        self.contents = [bytearray(code[h[4] : h[4] + h[5]]) if h[1] != 8 else bytearray() for h in headers]
+        strings = bytes(self.contents[names])
+        self.index = {Bytes(strings, h[0]).string(): i for i, h in enumerate(headers)}
+        self.symbols: list[tuple[str, int, int, int]] = []  # name, section, value, size
+        for i, h in enumerate(headers):
+            if h[1] == 2:
+                self._read_symbols(bytes(self.contents[i]), bytes(self.contents[h[6]]))
+        for i, h in enumerate(headers):
+            if h[1] == 4:
+                self._relocate(bytes(self.contents[i]), self.contents[h[7]])
+
+    def _read_symbols(self, table: bytes, strings: bytes) -> None:
+        for at in range(0, len(table), 24):
+            s = Bytes(table, at)
+            name, _, section, value, size = s.int(4), s.int(2), s.int(2), s.int(8), s.int(8)
+            self.symbols.append((Bytes(strings, name).string(), section, value, size))
+
+    def _relocate(self, relocations: bytes, section: bytearray) -> None:
+        for at in range(0, len(relocations), 24):
+            r = Bytes(relocations, at)
+            offset, kind, symbol, addend = r.int(8), r.int(4), r.int(4), r.int(8, signed=True)
+            size = 8 if kind in WIDE else 4
+            value = (self.symbols[symbol][2] + addend) & ((1 << 8 * size) - 1)
+            section[offset : offset + size] = value.to_bytes(size, "little")
+
+    def section(self, name: str) -> bytes:
+        return bytes(self.contents[self.index[name]]) if name in self.index else b""
+
+    def address(self, name: str) -> int:
+        """Where a symbol is in the code."""
+        for symbol, _, value, _ in self.symbols:
+            if symbol == name:
+                return value
+        raise Bug(f"no symbol {name}")
+
+    def function(self, address: int) -> str:
+        """The function of flat whose code is there, empty if it is another's."""
+        text = self.index[".text"]
+        for name, section, value, size in self.symbols:
+            if section == text and value <= address < value + size and name.startswith("dpl "):
+                return name[4:]
+        return ""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A function's instructions inside another's: where, whose, and the line of the call."""
+
+    ranges: list[tuple[int, int]]
+    origin: int
+    line: int
+    depth: int
+
+
+@dataclass(slots=True)
+class Debug:
+    """What the debug information says."""
+
+    names: dict[int, str] = field(default_factory=dict)  # of functions, by place in .debug_info
+    entries: list[Entry] = field(default_factory=list)
+    rows: list[tuple[int, int]] = field(default_factory=list)  # addresses and lines
+
+
+def frames(code: bytes, entry: str, at: int, addresses: list[int]) -> Iterator[Frame]:
+    """The functions that were running, outermost first.  `addresses` are those that calls would have returned to,
+    innermost first, in code whose symbol `entry` is loaded at `at`."""
+    program = Object(code)
+    base = at - program.address(entry)
+    debug = read(program)
+    for address in reversed(addresses):
+        place = address - base - 1  # within the call
+        function = program.function(place)
+        if not function:
+            continue
+        for inner in sorted(debug.entries, key=lambda e: e.depth):
+            if any(low <= place < high for low, high in inner.ranges):
+                yield Frame(function, inner.line - 1)
+                function = debug.names.get(inner.origin, "")
+        row = bisect_right(debug.rows, (place, 1 << 62)) - 1
+        yield Frame(function, debug.rows[row][1] - 1 if row >= 0 else -1)
+
+
+def read(program: Object) -> Debug:
+    debug = Debug()
+    info = Bytes(program.section(".debug_info"))
+    while info.at < len(info.data):
+        _read_unit(program, info, debug)
+    lines = Bytes(program.section(".debug_line"))
+    while lines.at < len(lines.data):
+        debug.rows += _read_lines(lines)
+    debug.rows.sort()
+    return debug
+
+
+# ---- .debug_info ------------------------------------------------------------------------------------------------
+
+
+def _read_unit(program: Object, info: Bytes, debug: Debug) -> None:
+    start = info.at
+    end = info.int(4) + info.at
+    info.at += 2  # version
+    shapes = _read_shapes(Bytes(program.section(".debug_abbrev"), info.int(4)))
+    info.at += 1  # size of addresses
+    strings, ranges = program.section(".debug_str"), program.section(".debug_ranges")
+    depth = 0
+    while info.at < end:
+        place = info.at
+        code = info.leb()
+        if code == 0:
+            depth -= 1
+            continue
+        tag, children, attributes = shapes[code]
+        values = {name: (form, _read_value(info, form, start, strings)) for name, form in attributes}
+        if tag == SUBPROGRAM and NAME in values:
+            debug.names[place] = values[NAME][1]
+        elif tag == INLINED:
+            origin, line = values.get(ORIGIN, (0, 0))[1], values.get(CALL_LINE, (0, 0))[1]
+            debug.entries.append(Entry(_ranges(values, ranges), origin, line, depth))
+        depth += children
+
+
+def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]]]:
+    """Of the entries: by code, the tag, whether others are inside, and the attributes with their forms."""
+    shapes = {}
+    while code := data.leb():
+        tag, children, attributes = data.leb(), data.int(1), []
+        while True:
+            name, form = data.leb(), data.leb()
+            if not name:
+                break
+            attributes.append((name, form))
+        shapes[code] = tag, children, attributes
+    return shapes
+
+
+def _read_value(info: Bytes, form: int, unit: int, strings: bytes):
+    if form == STRING_AT:
+        return Bytes(strings, info.int(4)).string()
+    if form in (0x11, 0x12, 0x13, 0x14):  # references, from the start of the unit
+        return unit + info.int(FIXED[form])
+    if form in FIXED:
+        return info.int(FIXED[form])
+    match form:
+        case 0x08:
+            return info.string()
+        case 0x0D | 0x0F:
+            return info.leb(form == SIGNED)
+        case 0x15:
+            return unit + info.leb()
+        case 0x18:
+            info.at += info.leb()
+            return 0
+    raise Bug(f"debug information of form {form:#x}")
+
+
+def _ranges(values: dict, ranges: bytes) -> list[tuple[int, int]]:
+    if LOW in values:
+        low, (form, high) = values[LOW][1], values[HIGH]
+        return [(low, high if form == ADDRESS else low + high)]
+    found, data = [], Bytes(ranges, values[RANGES][1])
+    while (pair := (data.int(8), data.int(8))) != (0, 0):
+        found.append(pair)
+    return found
+
+
+# ---- .debug_line ------------------------------------------------------------------------------------------------
+
+
+def _read_lines(data: Bytes) -> Iterator[tuple[int, int]]:
+    """Runs one line program; the rows of its table."""
+    end = data.int(4) + data.at
+    data.at += 2  # version
+    program = data.int(4) + data.at
+    step = data.int(1)
+    data.at += 2  # operations in an instruction; whether lines are statements
+    line_base, line_range, first_special = data.int(1, signed=True), data.int(1), data.int(1)
+    arguments = [0, *(data.int(1) for _ in range(first_special - 1))]
+    data.at = program
+    address, line = 0, 1
+    while data.at < end:
+        code = data.int(1)
+        if code >= first_special:
+            address += (code - first_special) // line_range * step
+            line += line_base + (code - first_special) % line_range
+            yield address, line
+        elif code == 0:  # an extended one
+            size = data.leb()
+            kind = data.int(1)
+            if kind == 2:
+                address = data.int(size - 1)
+                continue
+            data.at += size - 1
+            if kind == 1:
+                address, line = 0, 1
+        elif code == 1:
+            yield address, line
+        elif code == 2:
+            address += data.leb() * step
+        elif code == 3:
+            line += data.leb(signed=True)
+        elif code == 8:
+            address += (255 - first_special) // line_range * step
+        elif code == 9:
+            address += data.int(2)
+        else:
+            for _ in range(arguments[code]):
+                data.leb()
