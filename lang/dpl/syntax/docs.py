@@ -24,10 +24,15 @@ def _documented(decl: tree.Decl, comments: tuple[tree.Comment, ...], starts: lis
             return replace(decl, doc=doc) if doc else decl
         case tree.DeclType(span, defs):
             docs = [_doc_before(span.start, comments, starts)]
-            docs += [_doc_before(d.span.start, comments, starts) for d in defs[1:]]
+            docs += [_doc_before(_and_before(d), comments, starts) for d in defs[1:]]
             return replace(decl, defs=tuple(replace(d, doc=doc) for d, doc in zip(defs, docs, strict=True)))
         case _:
             return decl
+
+
+def _and_before(node: tree.TypeDef) -> int:
+    """Where the `and` of a definition starts."""
+    return node.span.source.text.rindex("and", 0, node.span.start)
 
 
 def _doc_before(offset: int, comments: tuple[tree.Comment, ...], starts: list[int]) -> str:

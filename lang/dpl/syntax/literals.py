@@ -44,6 +44,8 @@ def bounds(suffix: str) -> tuple[int, int]:
 
 
 def fits(value: int | float, suffix: str) -> bool:
+    if suffix.startswith("f"):
+        return True
     low, high = bounds(suffix)
     return low <= value <= high
 

@@ -14,6 +14,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Source, Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration
+from dpl.syntax.foreign import LAMBDA, WORDS
 from dpl.syntax.lexer import Token
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def _let_without_in(place: Place) -> Diagnostic | None:
     if not place.due("in") or place.inside("let", "for", "in") != "let":
         return None
     let = next(span for word, span in place.unfinished() if word == "let")
+    if place.source.text[let.start - 1 : let.start] in ("", "\n"):
+        return _declaration_too_early(place, let)
     spot = _end_of_binding(place, let)
     return place.error(
         "E0108",
@@ -122,6 +125,13 @@ def _let_without_in(place: Place) -> Diagnostic | None:
         at=let,
         labels=[Label(Span(place.source, spot, spot), "`in` belongs here")],
     )
+
+
+def _declaration_too_early(place: Place, let: Span) -> Diagnostic:
+    """A `let` at the margin was read as a part of the expression before it, which is not complete."""
+    before = max((t for t in place.tokens if t.end <= let.start), key=lambda t: t.end)
+    at = Span(place.source, before.end, before.end)
+    return place.error("E0101", "expected an expression, found the next declaration, `let`", at=at)
 
 
 def _end_of_binding(place: Place, let: Span) -> int:
@@ -140,7 +150,7 @@ def _end_of_binding(place: Place, let: Span) -> int:
 def _wrong_arrow(place: Place) -> Diagnostic | None:
     value = place.token.value
     if value in ("->", "=>", ":=", "<-", "==") and place.due("=") and not (value == "=>" and place.due("->")):
-        return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", _LAMBDA)
+        return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", LAMBDA)
     if value in ("=>", "=", ":", ":=") and place.due("->"):
         return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
     return None
@@ -168,37 +178,18 @@ def _foreign_word(place: Place) -> Diagnostic | None:
     for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
         if token.kind in _ENDS_SEARCH:
             return None
-        if token.kind == "LOWER" and token.value in _FOREIGN:
+        if token.kind == "LOWER" and token.value in WORDS:
             if token is place.before and place.source.text[token.start - 1 : token.start] == "(":
                 return None
-            helps = _FOREIGN[str(token.value)]
+            helps = WORDS[str(token.value)]
             return place.error("E0106", f"there is no `{token.value}` in DPL", *helps, at=place.span(token))
     return None
 
 
-_LAMBDA = "a function without a name:  fun x -> e"
 _ENDS_SEARCH = frozenset(
     ("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE")
 )
 _TAKES_NAME = frozenset(("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN"))
-_FOREIGN = {
-    "elif": ("write  else if",),
-    "elsif": ("write  else if",),
-    "elseif": ("write  else if",),
-    "fn": ("a function:  let f x = e", _LAMBDA),
-    "lambda": (_LAMBDA,),
-    "function": ("a function by cases:  fun x -> match x with | p -> e | q -> f",),
-    "def": ("a function:  let f x = e",),
-    "return": ("the value of a function is its body; nothing is returned early",),
-    "var": ("a value:  let x = e", "a variable:  let r = ref e"),
-    "val": ("a value:  let x = e",),
-    "const": ("a value:  let x = e",),
-    "where": ("define it before its use:  let x = e in body",),
-    "module": ("a file is a module",),
-    "case": ("match x with | p -> e | q -> f",),
-    "struct": ("a record:  type t = { x : float; y : float }",),
-    "class": ("a record:  type t = { x : float; y : float }",),
-}
 
 
 def _keyword_as_name(place: Place) -> Diagnostic | None:
@@ -309,11 +300,6 @@ def _braces(place: Place) -> Diagnostic | None:
 
 
 def _else_or_then(place: Place) -> Diagnostic | None:
-    if place.token.kind == "ELSE":
-        title = "this `else` belongs to no `if`"
-        return place.error(
-            "E0101", title, "a branch is one expression; put several steps in parentheses:  if c then (a; b) else d"
-        )
     if place.due("then") and place.inside("if", "then") == "if":
         start = next(span for word, span in place.unfinished() if word == "if")
         at = Span(place.source, place.before.end, place.before.end)
@@ -323,6 +309,11 @@ def _else_or_then(place: Place) -> Diagnostic | None:
             "if c then a else b",
             at=at,
             labels=[Label(start, "for this `if`")],
+        )
+    if place.token.kind == "ELSE":
+        title = "this `else` belongs to no `if`"
+        return place.error(
+            "E0101", title, "a branch is one expression; put several steps in parentheses:  if c then (a; b) else d"
         )
     return None
 
@@ -399,45 +390,3 @@ _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _capital,
     _annotation,
 )
-
-
-# ---- operators of other languages ---------------------------------------------------------------------------------
-
-_FOREIGN_OPERATORS = {
-    "==": "equality is written  a = b",
-    "===": "equality is written  a = b",
-    "!=": "inequality is written  a <> b",
-    "!==": "inequality is written  a <> b",
-    "=/=": "inequality is written  a <> b",
-    "&": "and is written  a && b",
-    "<-": "a reference is changed by  r := e",
-    "=>": "an arrow is written  ->",
-    "+=": "a reference is changed by  r := !r + e",
-    "-=": "a reference is changed by  r := !r - e",
-    "*=": "a reference is changed by  r := !r * e",
-    "+.": "`+` works on floats too",
-    "-.": "`-` works on floats too",
-    "*.": "`*` works on floats too",
-    "/.": "`/` works on floats too",
-    "^": "strings are joined by  a ++ b; a power is  x ** 2",
-    "//": "integer division is written  a / b; a comment begins with --",
-}
-
-
-def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """Uses of operators that other languages have, unless the program defines them."""
-    defined = {
-        t.value
-        for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if a.kind == "LPAR" and b.kind == "RPAR"
-    }
-    return [
-        Diagnostic(
-            "E0106",
-            f"there is no operator `{t.value}`",
-            Span(source, t.start, t.end),
-            helps=(_FOREIGN_OPERATORS[str(t.value)],),
-        )
-        for t in tokens
-        if t.kind == "INFIX" and t.value in _FOREIGN_OPERATORS and t.value not in defined
-    ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
-from dpl.syntax import tree
+from dpl.syntax import literals, tree
 from dpl.syntax.lexer import Token
 
 
@@ -48,7 +48,7 @@ def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Exp
             token, rank = waiting.pop()
             right = operands.pop()
             if rank is UNARY:
-                operands.append(_sign(source, token, right))
+                operands.append(_sign(source, token, right, problems))
             else:
                 operands.append(_infix(source, token, operands.pop(), right))
 
@@ -75,13 +75,15 @@ def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Exp
     return operands[0]
 
 
-def _sign(source: Source, token: Token, operand: tree.Expr) -> tree.Expr:
+def _sign(source: Source, token: Token, operand: tree.Expr, problems: list[Diagnostic]) -> tree.Expr:
     span = Span(source, token.start, operand.span.end)
     match token.value, operand:
         case "not", _:
             name = tree.Var(Span(source, token.start, token.end), "not")
             return tree.App(span, name, operand)
         case _, tree.Lit(_, int() | float() as value, suffix, text) if text[:1].isdigit():
+            if isinstance(value, int) and not literals.fits(-value, suffix):
+                problems.append(literals.out_of_range(-value, suffix, span))
             return tree.Lit(span, -value, suffix, "-" + text)
         case _:
             return tree.Unary(span, "-", operand)

@@ -18,6 +18,7 @@ from dpl.syntax import mistakes, tree
 from dpl.syntax.brackets import Declarations, begins_declaration, unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
+from dpl.syntax.foreign import foreign_operators
 from dpl.syntax.lexer import Lexer, Token
 from dpl.syntax.tables import Tables, tables
 
@@ -49,7 +50,7 @@ def _read(source: Source, start: str) -> tuple[Lexer, Any]:
         brackets = unbalanced(source, lexer.tokens) if not lexer.problems else []
         raise DplError(*_independent(Declarations(source, lexer.tokens), lexer.problems, brackets, found))
     builder = parser.builder
-    if problems := [*builder.problems, *builder.extremes.values(), *mistakes.foreign_operators(source, lexer.tokens)]:
+    if problems := [*builder.problems, *builder.extremes.values(), *foreign_operators(source, lexer.tokens)]:
         raise DplError(*sorted(problems, key=_place)[:_MOST_ERRORS])
     return lexer, result
 

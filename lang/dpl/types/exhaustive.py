@@ -33,13 +33,14 @@ from dpl.core.term import (
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """A value, `_` where anything will do, as text; `closed` if it needs no parentheses as an argument."""
+    """A value, `_` where anything will do, as text.  `loose`: an argument needs parentheses.  `parts`: of a tuple."""
 
     text: str
-    closed: bool = True
+    loose: bool = False
+    parts: tuple[_Example, ...] = ()
 
     def argument(self) -> str:
-        return self.text if self.closed else f"({self.text})"
+        return f"({self.text})" if self.loose else self.text
 
 
 _ANY = _Example("_")
@@ -123,7 +124,7 @@ class _Matrix:
         """A value with the head of this pattern and these parts."""
         match pattern:
             case PTuple():
-                return _Example(f"({', '.join(p.text for p in parts)})")
+                return _tuple(parts)
             case PArray():
                 return _Example(f"[{', '.join(p.text for p in parts)}]")
             case PCon(ty, name, _, arg):
@@ -137,16 +138,16 @@ class _Matrix:
         assert isinstance(ty, t.Con)
         declared = self.data.get(ty.name)
         if declared and declared.fields and arg:
-            told = [f"{f} = {v}" for f, v in zip(declared.fields, _parts(arg.text), strict=False) if v != "_"]
+            told = [f"{f} = {v.text}" for f, v in zip(declared.fields, arg.parts, strict=False) if v.text != "_"]
             rest = ["_"] if len(told) < len(declared.fields) else []
             return _Example(f"{{ {'; '.join([*told, *rest])} }}")
         name = name.rpartition(".")[2] if name != "::" else name
         if arg is None:
             return _Example(name)
         if name == "::":
-            head, tail = _parts(arg.text) if arg.text != "_" else ("_", "_")
-            return _Example(f"{head} :: {tail}", closed=False)
-        return _Example(f"{name} {arg.argument()}", closed=False)
+            head, tail = arg.parts or (_ANY, _ANY)
+            return _Example(f"{head.argument()} :: {tail.text}", loose=True)
+        return _Example(f"{name} {arg.argument()}", loose=True)
 
     def cases(self, ty: t.Ty) -> Sequence[tuple[str, t.Ty | None]]:
         assert isinstance(ty, t.Con)
@@ -225,22 +226,13 @@ def _shape(arg: t.Ty) -> _Example:
     """Any argument of this type: a tuple shows its parts."""
     match arg:
         case t.Tup(items) if items:
-            return _Example(f"({', '.join(['_'] * len(items))})")
+            return _tuple([_ANY] * len(items))
         case _:
             return _ANY
 
 
-def _parts(text: str) -> list[str]:
-    """The parts of a tuple's text, split at the commas outside brackets and strings."""
-    parts, depth, quoted = [""], 0, False
-    for char in text[1:-1] if text.startswith("(") else text:
-        quoted ^= char == '"'
-        depth += not quoted and ((char in "([{") - (char in ")]}"))
-        if char == "," and depth == 0 and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts]
+def _tuple(parts: Examples) -> _Example:
+    return _Example(f"({', '.join(p.text for p in parts)})", parts=tuple(parts))
 
 
 def _literal(value: int | float | str | bool) -> _Example:
@@ -251,7 +243,7 @@ def _literal(value: int | float | str | bool) -> _Example:
             escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
             return _Example(f'"{escaped}"')
         case _:
-            return _Example(repr(value), closed=value >= 0)
+            return _Example(repr(value), loose=value < 0)
 
 
 def _other_literal(ty: t.Ty, known: set) -> _Example | None:

@@ -99,9 +99,8 @@ def test_small(text, expected):
 
 
 def test_long_lines_are_broken():
-    out = fmt(
-        "let result = combine (first_function argument_one argument_two) (second_function argument_three) (third_function argument_four)"
-    )
+    call = "combine (first_function argument_one argument_two) (second_function argument_three)"
+    out = fmt(f"let result = {call} (third_function argument_four)")
     assert out == (
         "let result =\n"
         "  combine\n"

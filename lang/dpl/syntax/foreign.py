@@ -1,0 +1,67 @@
+"""Words and operators of other languages, and what to write instead."""
+
+from __future__ import annotations
+
+from dpl.diagnostics import Diagnostic
+from dpl.source import Source, Span
+from dpl.syntax.lexer import Token
+
+LAMBDA = "a function without a name:  fun x -> e"
+
+WORDS = {
+    "elif": ("write  else if",),
+    "elsif": ("write  else if",),
+    "elseif": ("write  else if",),
+    "fn": ("a function:  let f x = e", LAMBDA),
+    "lambda": (LAMBDA,),
+    "function": ("a function by cases:  fun x -> match x with | p -> e | q -> f",),
+    "def": ("a function:  let f x = e",),
+    "return": ("the value of a function is its body; nothing is returned early",),
+    "var": ("a value:  let x = e", "a variable:  let r = ref e"),
+    "val": ("a value:  let x = e",),
+    "const": ("a value:  let x = e",),
+    "where": ("define it before its use:  let x = e in body",),
+    "module": ("a file is a module",),
+    "case": ("match x with | p -> e | q -> f",),
+    "struct": ("a record:  type t = { x : float; y : float }",),
+    "class": ("a record:  type t = { x : float; y : float }",),
+}
+
+OPERATORS = {
+    "==": "equality is written  a = b",
+    "===": "equality is written  a = b",
+    "!=": "inequality is written  a <> b",
+    "!==": "inequality is written  a <> b",
+    "=/=": "inequality is written  a <> b",
+    "&": "and is written  a && b",
+    "<-": "a reference is changed by  r := e",
+    "=>": "an arrow is written  ->",
+    "+=": "a reference is changed by  r := !r + e",
+    "-=": "a reference is changed by  r := !r - e",
+    "*=": "a reference is changed by  r := !r * e",
+    "+.": "`+` works on floats too",
+    "-.": "`-` works on floats too",
+    "*.": "`*` works on floats too",
+    "/.": "`/` works on floats too",
+    "^": "strings are joined by  a ++ b; a power is  x ** 2",
+    "//": "integer division is written  a / b; a comment begins with --",
+}
+
+
+def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
+    """Uses of operators that other languages have, unless the program defines them."""
+    defined = {
+        t.value
+        for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if a.kind == "LPAR" and b.kind == "RPAR"
+    }
+    return [
+        Diagnostic(
+            "E0106",
+            f"there is no operator `{t.value}`",
+            Span(source, t.start, t.end),
+            helps=(OPERATORS[str(t.value)],),
+        )
+        for t in tokens
+        if t.kind == "INFIX" and t.value in OPERATORS and t.value not in defined
+    ]

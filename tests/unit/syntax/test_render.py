@@ -1,0 +1,139 @@
+"""Pictures of diagnostics, compared as a whole."""
+
+from dpl.diagnostics import Diagnostic, Label
+from dpl.render import render, short
+from dpl.source import Source, Span
+
+TEXT = """type params = { w1 : f32[784, 128]; w2 : f32[64, 10] }
+
+
+  let h = relu (x @ p.w1) in
+  h @ p.w2
+\t日本 = "é" +
+    1 + 2
+  foo
+"""
+MLP = Source("mlp.dp", TEXT)
+
+
+def at(text: str, source: Source = MLP) -> Span:
+    start = source.text.index(text)
+    return Span(source, start, start + len(text))
+
+
+def picture(text: str) -> str:
+    """A picture in a test, its first newline and the indentation of 4 dropped."""
+    return "\n".join(line[4:] for line in text.split("\n")[1:-1])
+
+
+FULL = Diagnostic(
+    "E0301",
+    "cannot multiply f32[n, 128] by f32[64, 10]: the inner sizes 128 and 64 differ",
+    at("h @ p.w2"),
+    "this product needs  [.., k] @ [k, ..]",
+    (
+        Label(at("128"), "size 128 comes from here"),
+        Label(at("64"), "size 64 comes from here"),
+        Label(at("x @ p.w1"), "`h` got its 128 columns here"),
+    ),
+    ("did you mean  w2 : f32[128, 10]  on line 1?",),
+    ("step p x y  mlp.dp:8", "grad loss  mlp.dp:8", "loss p x y  mlp.dp:7"),
+)
+
+
+def test_everything():
+    assert render(FULL) == picture("""
+    error[E0301]: cannot multiply f32[n, 128] by f32[64, 10]: the inner sizes 128 and 64 differ
+     --> mlp.dp:5:3
+      |
+    1 | type params = { w1 : f32[784, 128]; w2 : f32[64, 10] }
+      |                               ---            -- size 64 comes from here
+      |                               |
+      |                               size 128 comes from here
+    ...
+    4 |   let h = relu (x @ p.w1) in
+      |                 -------- `h` got its 128 columns here
+    5 |   h @ p.w2
+      |   ^^^^^^^^ this product needs  [.., k] @ [k, ..]
+      |
+      = help: did you mean  w2 : f32[128, 10]  on line 1?
+      = path: step p x y      mlp.dp:8
+                grad loss     mlp.dp:8
+                  loss p x y  mlp.dp:7
+    """)
+
+
+def test_a_narrow_terminal():
+    lines = render(FULL, width=40).split("\n")
+    assert lines[3:7] == [
+        "1 | ...f32[784, 128]; w2 : f32[64, 10...",
+        "  |             ---            -- size 64 comes from here",
+        "  |             |",
+        "  |             size 128 comes from here",
+    ]
+
+
+def test_several_lines_tabs_and_wide_characters():
+    span = at('日本 = "é" +\n    1 + 2')
+    diagnostic = Diagnostic("W0101", "odd", span, "all this", (Label(at("本"), "hon"), Label(at("foo"), "bar")))
+    assert render(diagnostic) == picture("""
+    warning[W0101]: odd
+     --> mlp.dp:6:2
+      |
+    6 |     日本 = "é" +
+      |     ^^^^^^^^^^^^
+      |       |
+      |       hon
+    7 |     1 + 2
+      |     ^^^^^ all this
+    8 |   foo
+      |   --- bar
+    """)
+
+
+def test_two_sources_and_a_line_between():
+    other = Source("lib.dp", "a\nlet f = 1\n")
+    diagnostic = Diagnostic("E0201", "no", at("type"), "", (Label(at("  let"), "x"), Label(at("f", other), "here")))
+    assert render(diagnostic) == picture("""
+    error[E0201]: no
+     --> mlp.dp:1:1
+      |
+    1 | type params = { w1 : f32[784, 128]; w2 : f32[64, 10] }
+      | ^^^^
+    ...
+    4 |   let h = relu (x @ p.w1) in
+      | ----- x
+     ::: lib.dp:2:5
+      |
+    2 | let f = 1
+      |     - here
+    """)
+
+
+def test_without_a_place():
+    assert render(Diagnostic("E0510", "there is no file x.dp", helps=("one\ntwo",))) == picture("""
+    error[E0510]: there is no file x.dp
+      = help: one
+              two
+    """)
+    assert render(Diagnostic("E0101", "end", Span(MLP, len(TEXT), len(TEXT)), "here")) == picture("""
+    error[E0101]: end
+     --> mlp.dp:9:1
+      |
+    9 |
+      | ^ here
+    """)
+
+
+def test_long_paths_are_abridged():
+    lines = render(Diagnostic("R0701", "deep", path=tuple(f"f {i}  a.dp:1" for i in range(1000)))).split("\n")
+    assert len(lines) == 14 and "... 988 more" in lines[7] and lines[-1].endswith("f 999  a.dp:1")
+
+
+def test_short_and_colors():
+    assert short(FULL).startswith("mlp.dp:5:3: error[E0301]: cannot multiply")
+    colored = render(FULL, color=True)
+    assert "\033[1;31m^^^^^^^^\033[0m" in colored
+    import re
+
+    assert re.sub(r"\033\[[0-9;]*m", "", colored) == render(FULL)
