@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
+
 from dplc.flat import term as f
 from dplc.flat.types import result_types
 

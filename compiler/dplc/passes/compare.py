@@ -18,7 +18,15 @@ from dplc.flat import term as f
 from dplc.flat.build import Value, integer, pieces
 from dplc.flat.types import rank_of
 from dplc.passes.dissect import (
-    Argument, by_constructor, elements_at, flattened, innermost, is_scalar, other_constructor, same_constructor, tag_of,
+    Argument,
+    by_constructor,
+    elements_at,
+    flattened,
+    innermost,
+    is_scalar,
+    other_constructor,
+    same_constructor,
+    tag_of,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -44,6 +52,7 @@ def equal(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
     up, b = body.up, body.b
     if is_scalar(body, ty):
         return b.op("eq", (left, right))
+    both = (up.layout.flat(ty),) * 2
     match ty:
         case t.Con("string"):
             return b.op("eq", (b.op("str_cmp", (left, right)), integer(0)))
@@ -54,9 +63,9 @@ def equal(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
             pairs = list(zip(items, pieces(left), pieces(right)))
             return all_hold(body, [lambda pair=pair: equal(body, *pair) for pair in pairs])
         case t.Arr():
-            fn = up.function(("equal", ty), (up.layout.flat(ty),) * 2, lambda inner, x, y: equal_arrays(inner, ty, x, y))
+            fn = up.function(("equal", ty), both, lambda inner, x, y: equal_arrays(inner, ty, x, y))
         case t.Con():
-            fn = up.function(("equal", ty), (up.layout.flat(ty),) * 2, lambda inner, x, y: equal_data(inner, ty, x, y))
+            fn = up.function(("equal", ty), both, lambda inner, x, y: equal_data(inner, ty, x, y))
         case _:
             raise Bug(f"no equality for {ty}")
     return b.call(fn, (left, right), f.BOOL)
@@ -122,6 +131,7 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
     up, b = body.up, body.b
     if is_scalar(body, ty):
         return order_numbers(body, left, right)
+    both = (up.layout.flat(ty),) * 2
     match ty:
         case t.Con("string"):
             return b.op("str_cmp", (left, right))
@@ -132,9 +142,9 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
             pairs = list(zip(items, pieces(left), pieces(right)))
             return first_difference(body, [lambda pair=pair: ordered(body, *pair) for pair in pairs])
         case t.Arr():
-            fn = up.function(("order", ty), (up.layout.flat(ty),) * 2, lambda inner, x, y: order_arrays(inner, ty, x, y))
+            fn = up.function(("order", ty), both, lambda inner, x, y: order_arrays(inner, ty, x, y))
         case t.Con():
-            fn = up.function(("order", ty), (up.layout.flat(ty),) * 2, lambda inner, x, y: order_data(inner, ty, x, y))
+            fn = up.function(("order", ty), both, lambda inner, x, y: order_data(inner, ty, x, y))
         case _:
             raise Bug(f"no order for {ty}")
     return b.call(fn, (left, right), f.I64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.source import NOWHERE
+
 from dplc.flat import term as f
 from dplc.flat.build import Bundle, Value, pieces
 from dplc.narrow import the

@@ -26,7 +26,8 @@ def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
     return body.up.layout.declared[the(f.Data, data.ty).name].payloads
 
 
-def by_constructor(body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value], whole: bool = False) -> Value:
+def by_constructor(body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value],
+                   whole: bool = False) -> Value:
     """A Switch with one case for each constructor; a data type that is only its payload has its one case here."""
     up = body.up
     if up.datas.unboxed(ty.name):

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.passes import NeedsInterpreter
 from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, components, is_set, rebuild, root, sets_in

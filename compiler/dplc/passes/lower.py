@@ -21,6 +21,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
+
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
 from dplc.flat.types import rank_of
@@ -102,7 +103,7 @@ class Lowering:
         """The name of an instance's function, which is wanted from now on."""
         if not instance.called:
             instance.called = True
-            instance.name = self.name(instance.source.label.rpartition(".")[2] or "fun")
+            instance.name = self.name(last_name(instance.source.label) or "fun")
             self.todo.append(lambda: self.lower_instance(instance))
         return instance.name
 
@@ -157,6 +158,10 @@ class Lowering:
                 whole=True))
 
         return self.function(("apply", ty), (self.layout.flat(ty), self.layout.flat(ty.arg)), make)
+
+
+def last_name(label: str) -> str:
+    return label.rpartition(".")[2]
 
 
 class Body:
@@ -218,7 +223,7 @@ class Body:
             if not known.keys() >= inner.captures.keys():
                 known |= self.peers(instance, payload)
             return self.close(ty.result, inner, [known[name] for name in inner.captures])
-        called = self.b.call(self.up.called(instance), (*payload, arg), result, span, member.label.rpartition(".")[2] or "v")
+        called = self.b.call(self.up.called(instance), (*payload, arg), result, span, last_name(member.label) or "v")
         return called if whole else self.b.explode(called)
 
     def differentiated(self, ty: t.Fn) -> str:

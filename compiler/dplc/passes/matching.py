@@ -5,8 +5,8 @@
     | _           -> e2            None   -> e2
 
 The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component,
-`("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach becomes
-a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
+`("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
+becomes a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
 from dplc.narrow import the

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
+
 from dplc.narrow import the
 from dplc.passes import NeedsInterpreter
 
@@ -214,7 +215,8 @@ class Copier:
             case c.If(span, ty, cond, then, else_):
                 return c.If(span, self.ty(ty, scope), go(cond, scope), go(then, scope), go(else_, scope))
             case c.Match(span, ty, scrutinee, arms):
-                return c.Match(span, self.ty(ty, scope), go(scrutinee, scope), tuple([self.arm(a, scope) for a in arms]))
+                value = go(scrutinee, scope)
+                return c.Match(span, self.ty(ty, scope), value, tuple([self.arm(a, scope) for a in arms]))
             case c.For(span, ty, state, init, index, count, body):
                 return c.For(span, self.ty(ty, scope), state, go(init, scope), index, go(count, scope), go(body, scope))
             case c.While(span, ty, state, init, cond, body):

@@ -15,6 +15,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
+
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, type_of
 from dplc.flat.types import elem_of, rank_of
@@ -229,7 +230,8 @@ def outside(body: Body, e: c.Prim) -> Value:
 
 def extern(body: Body, e: c.Prim) -> Value:
     args = tuple([body.atom(a) for a in e.args[1:]])
-    return body.b.explode(body.b.one(f.Op("extern", args, (("symbol", the(c.Lit, e.args[0]).value),), e.span), body.flat(e), "c"))
+    rhs = f.Op("extern", args, (("symbol", the(c.Lit, e.args[0]).value),), e.span)
+    return body.b.explode(body.b.one(rhs, body.flat(e), "c"))
 
 
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {

@@ -22,6 +22,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import Span
+
 from dplc.passes.mono import ANY, type_arguments_of
 
 
@@ -53,8 +54,8 @@ Member = Lambda | Pullback
 
 @dataclass(slots=True, eq=False)
 class Set:
-    """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been united with another has a `link`.
-    One that is `shared` belongs to a global value: it is the same for all uses of a function that mentions it."""
+    """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been
+    united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a function that mentions it."""
 
     members: dict[Member, Collection[t.Ty]] = field(default_factory=dict)
     link: Set | None = None
@@ -250,7 +251,8 @@ class Datas:
                     types = tuple(walk(a) for a in type_arguments_of(self.datas, name, args))
                     if name in group:
                         return t.Con(name, (*types, *own))  # type: ignore[arg-type]
-                    return t.Con(name, (*types, *[next(slots) for _ in range(self.arity(name))]))  # type: ignore[arg-type]
+                    here = [next(slots) for _ in range(self.arity(name))]
+                    return t.Con(name, (*types, *here))  # type: ignore[arg-type]
                 case t.Var():
                     return ty
                 case _:

@@ -20,7 +20,13 @@ from dplc.flat.build import Bundle, Value, integer, pieces
 from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import the
 from dplc.passes.dissect import (
-    Argument, by_constructor, elements_at, flattened, innermost, other_constructor, same_constructor,
+    Argument,
+    by_constructor,
+    elements_at,
+    flattened,
+    innermost,
+    other_constructor,
+    same_constructor,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -49,8 +55,8 @@ def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A function (closure and type) over the floats of one operand, or at the same places of two; the other leaves of the
-    result are the first operand's."""
+    """A function (closure and type) over the floats of one operand, or at the same places of two; the other leaves of
+    the result are the first operand's."""
 
     body: Body
     fn: Value
@@ -94,7 +100,8 @@ class Mapping:
         own = the(f.Num, numbers[0].ty)
         result, ty = self.fn, self.ty
         for x in numbers:
-            result = self.body.apply(result, the(t.Fn, ty), x if own == f.F64 else b.op("cast", (x,), to="f64"), self.span)
+            wide = x if own == f.F64 else b.op("cast", (x,), to="f64")
+            result = self.body.apply(result, the(t.Fn, ty), wide, self.span)
             ty = ty.result  # type: ignore[union-attr]
         return result if own == f.F64 else b.op("cast", (result,), to=own.name)
 

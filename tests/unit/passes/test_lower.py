@@ -1,8 +1,44 @@
 """core -> flat, seen by what the flat program prints and by what became of its functions."""
 
 from corelang import (
-    A, B, BOOL, F64, I64, STR, UNIT, add, app, arr, array, con, cons, define, equal, field, flat, fn, if_, lam, let,
-    letrec, list_, lit, match, mul, nil, output, pcon, plit, prim, ptup, pvar, show, sub, tup, var, wild,
+    BOOL,
+    F64,
+    I64,
+    STR,
+    UNIT,
+    A,
+    B,
+    add,
+    app,
+    arr,
+    array,
+    con,
+    cons,
+    define,
+    equal,
+    field,
+    flat,
+    fn,
+    if_,
+    lam,
+    let,
+    letrec,
+    list_,
+    lit,
+    match,
+    mul,
+    nil,
+    output,
+    pcon,
+    plit,
+    prim,
+    ptup,
+    pvar,
+    show,
+    sub,
+    tup,
+    var,
+    wild,
 )  # fmt: skip
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -84,10 +120,10 @@ def test_a_closure_that_captures_its_own_kind():
 
 def test_local_functions_capture_and_recur():
     """let rec even n = if n = 0 then true else odd (n - 1) and odd ...; both capture k"""
-    ty = fn(I64, BOOL)
+    ty, k = fn(I64, BOOL), var("k", I64)
     body = letrec({
-        "even": lam("n", I64, if_(equal(var("n", I64), var("k", I64)), True, app(var("odd", ty), sub(var("n", I64), 1)))),
-        "odd": lam("m", I64, if_(equal(var("m", I64), var("k", I64)), False, app(var("even", ty), sub(var("m", I64), 1)))),
+        "even": lam("n", I64, if_(equal(var("n", I64), k), True, app(var("odd", ty), sub(var("n", I64), 1)))),
+        "odd": lam("m", I64, if_(equal(var("m", I64), k), False, app(var("even", ty), sub(var("m", I64), 1)))),
     }, tup(app(var("even", ty), 10), app(var("odd", ty), 7)))  # fmt: skip
     assert output(*show(let("k", add(1, -1), body))) == ["(true, true)"]
 
@@ -105,7 +141,8 @@ S = t.Con("main.stream")
 def test_functions_in_recursive_data():
     """type stream = Stop | Next of int * (unit -> stream); let rec from n = Next (n, fun () -> from (n + 1))"""
     from_ = define("main.from", lam("n", I64, con(S, "Next", 1, tup(var("n", I64), lam(
-        "u", UNIT, if_(equal(var("n", I64), 3), con(S, "Stop", 0), app(var("main.from", fn(I64, S)), add(var("n", I64), 1))))))))
+        "u", UNIT, if_(equal(var("n", I64), 3), con(S, "Stop", 0),
+                       app(var("main.from", fn(I64, S)), add(var("n", I64), 1))))))))
     total = define("main.total", lam("s", S, match(
         var("s", S), (pcon(S, "Stop", 0), 0),
         (pcon(S, "Next", 1, ptup(pvar("x", I64), pvar("rest", fn(UNIT, S)))),
@@ -149,7 +186,8 @@ def test_literal_patterns_of_all_kinds():
 def test_array_patterns():
     xs = arr(I64)
     sized = match(array(1, 2), (c.PArray(xs, (pvar("a", I64),)), var("a", I64)),
-                  (c.PArray(xs, (pvar("b", I64), pvar("d", I64))), add(var("b", I64), var("d", I64))), (wild(xs), 0))  # fmt: skip
+                  (c.PArray(xs, (pvar("b", I64), pvar("d", I64))), add(var("b", I64), var("d", I64))),
+                  (wild(xs), 0))  # fmt: skip
     assert output(*show(sized)) == ["3"]
 
 
@@ -181,7 +219,8 @@ def test_loops_carry_tuples_in_pieces():
     step = match(s, (ptup(pvar("a", I64), pvar("b", I64)), tup(var("b", I64), add(var("a", I64), var("b", I64)))))
     loop = c.For(NOWHERE, ty, "s", tup(0, 1), "i", lit(10), step)
     assert output(*show(loop)) == ["(55, 89)"]
-    while_ = c.While(NOWHERE, ty, "s", tup(0, 1), match(s, (ptup(pvar("a", I64), wild(I64)), prim("lt", BOOL, var("a", I64), 50))), step)
+    small = match(s, (ptup(pvar("a", I64), wild(I64)), prim("lt", BOOL, var("a", I64), 50)))
+    while_ = c.While(NOWHERE, ty, "s", tup(0, 1), small, step)
     assert output(*show(while_)) == ["(55, 89)"]
 
 
