@@ -244,7 +244,7 @@ class Body:
 
     # ---- control ----------------------------------------------------------------------------------------------------
 
-    def fail(self, message: str, ty: f.Type, span: Span, code: str = "R0701") -> Value:
+    def fail(self, message: str, ty: f.Type, span: Span, code: str = "R0706") -> Value:
         rhs = f.Op("fail", (f.Const(message, f.STR),), (("code", code),), span)
         return self.b.explode(self.b.one(rhs, ty, "never"))
 

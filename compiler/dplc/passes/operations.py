@@ -213,13 +213,13 @@ def format_(body: Body, e: c.Prim) -> Value:
 def stop(body: Body, e: c.Prim) -> Value:
     """error and exit: what comes after is never reached."""
     arg = body.atom(e.args[0])
-    rhs = f.Op("exit", (arg,), (), e.span) if e.op == "exit" else f.Op("fail", (arg,), (("code", "R0701"),), e.span)
+    rhs = f.Op("exit", (arg,), (), e.span) if e.op == "exit" else f.Op("fail", (arg,), (("code", "R0706"),), e.span)
     return body.b.explode(body.b.one(rhs, body.flat(e), "never"))
 
 
 def assert_(body: Body, e: c.Prim) -> Value:
     cond = body.atom(e.args[0])
-    return body.branch(cond, lambda: UNIT, lambda: body.fail("assertion failed", f.UNIT, e.span))
+    return body.branch(cond, lambda: UNIT, lambda: body.fail("an assertion does not hold", f.UNIT, e.span, "R0707"))
 
 
 def outside(body: Body, e: c.Prim) -> Value:

@@ -55,7 +55,8 @@ Member = Lambda | Pullback
 @dataclass(slots=True, eq=False)
 class Set:
     """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been
-    united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a function that mentions it."""
+    united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a
+    function that mentions it."""
 
     members: dict[Member, Collection[t.Ty]] = field(default_factory=dict)
     link: Set | None = None
