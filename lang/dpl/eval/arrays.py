@@ -135,13 +135,11 @@ def index(x: Array, *indices: int) -> Value:
 
 
 def update(x: Array, value: Value, *indices: int) -> Array:
-    start, size = _offset(x, indices)
+    start, _ = _offset(x, indices)
     inner = x.shape[len(indices) :]
     if inner and value.shape != inner:
         raise DplError.at("R0703", f"sizes {sizes(inner)} and {sizes(value.shape)} differ: a row keeps its size")
-    data = x.data.copy()
-    data[start : start + size] = value.data if inner else (value,)
-    return Array(x.shape, data)
+    return x.updated(start, value.data if inner else [value])
 
 
 def slice_(x: Array, low: int, high: int) -> Array:
@@ -176,7 +174,7 @@ def reshape(x: Array, *shape: int) -> Array:
         shape = tuple(rest if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or product(shape) != len(x.data):
         raise DplError.at("R0703", f"cannot reshape {sizes(x.shape)} to {sizes(shape)}")
-    return Array(shape, x.data)
+    return Array(shape, x.data.copy())
 
 
 def transpose(x: Array) -> Array:
@@ -190,7 +188,7 @@ def transpose(x: Array) -> Array:
 
 def flatten(x: Array) -> Array:
     n, m, *inner = x.shape
-    return Array((n * m, *inner), x.data)
+    return Array((n * m, *inner), x.data.copy())
 
 
 # ---- sums and products --------------------------------------------------------------------------------------------

@@ -23,10 +23,8 @@ from dpl.eval.failure import located
 from dpl.eval.instance import staged, type_args, type_params, types_of
 from dpl.eval.machine import FunctionCode, Machine
 from dpl.eval.mentioned import Mentioned
-from dpl.eval.outside import Outside
-from dpl.eval.primitives import implementation, rank
+from dpl.eval.primitives import Surroundings, implementation, rank
 from dpl.eval.scalar import FIT
-from dpl.eval.show import Shower
 from dpl.eval.value import Closure, Con, Value
 from dpl.prims import TABLE
 from dpl.source import Span
@@ -37,11 +35,10 @@ Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the oper
 class Compiler:
     """For one run.  `lookup(name, types)` gives the value of a global at closed types."""
 
-    def __init__(self, machine: Machine, lookup: Callable, shower: Shower, world: Outside) -> None:
+    def __init__(self, machine: Machine, lookup: Callable, surroundings: Surroundings) -> None:
         self.machine = machine
         self.lookup = lookup
-        self.shower = shower
-        self.world = world
+        self.surroundings = surroundings
         self.mentioned = Mentioned()
 
     def compile(self, term: c.Term, scope: Scope) -> Code:
@@ -61,7 +58,8 @@ class Compiler:
             case c.Con(name=name, tag=tag, arg=arg):
                 return self.constructor(Con(tag, name), arg, scope)
             case c.Field(record=record, index=i):
-                return self.make((record,), scope, lambda value: value.arg[i])
+                alone = self.surroundings.datas.has_lone_field(record.ty)
+                return self.make((record,), scope, (lambda r: r.arg) if alone else (lambda r: r.arg[i]))
             case c.ArrayLit(span=span, items=items):
                 return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
             case c.Prim(op=op) if op in control.PRIMITIVES:
@@ -279,7 +277,7 @@ class Compiler:
     def primitive(self, term: c.Prim, scope: Scope) -> Code:
         op = term.op
         types = (*(arg.ty for arg in term.args), term.ty)
-        ready, later = staged(types, lambda types: implementation(op, types, self.shower, self.world))
+        ready, later = staged(types, lambda types: implementation(op, types, self.surroundings))
         span = None if op in TABLE and TABLE[op].elementwise and TABLE[op].pure and rank(term.ty) == 0 else term.span
         if later is None:
             return self.make(term.args, scope, ready, span)

@@ -19,7 +19,6 @@ from dpl.eval import derive
 from dpl.eval.code import Code, Scope
 from dpl.eval.failure import located
 from dpl.eval.machine import Frame, Machine, State
-from dpl.eval.structure import check_same_form, leaves, rebuild
 from dpl.eval.value import Builtin, Cont, Tagged, Value
 
 if TYPE_CHECKING:
@@ -98,28 +97,12 @@ def _ruled(with_rule: Callable) -> Callable:
     return start
 
 
-def _tree_map(machine: Machine, args: tuple, k: Frame) -> State:
-    f, x = args
-    new = [machine.call(f, leaf) if derive.is_float(leaf) else leaf for leaf in leaves(x)]
-    return k[0], rebuild(x, iter(new)), k
-
-
-def _tree_map2(machine: Machine, args: tuple, k: Frame) -> State:
-    f, x, y = args
-    check_same_form(x, y, "the two values do not have one form")
-    pairs = zip(leaves(x), leaves(y), strict=True)
-    new = [machine.call(f, a, b) if derive.is_float(a) else a for a, b in pairs]
-    return k[0], rebuild(x, iter(new)), k
-
-
 PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
     "jvp": _jvp,
     "vjp": _vjp,
     "checkpoint": _checkpoint,
     "with_vjp": _ruled(derive.with_vjp),
     "with_jvp": _ruled(derive.with_jvp),
-    "tree_map": _tree_map,
-    "tree_map2": _tree_map2,
 }
 
 

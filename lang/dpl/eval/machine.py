@@ -26,7 +26,7 @@ State = tuple[Callable, Any, Frame]
 
 SLICE = 1_000_000  # steps between looks at the memory
 MOST_FRAMES = 10_000_000
-MOST_MEMORY = 0.6  # of the machine's
+MOST_MEMORY = 0.6  # of what there is
 
 
 class Finished(Exception):
@@ -70,7 +70,7 @@ class Machine:
         self.levels = Levels()
         self.sites: dict[Callable, Site] = {}  # resume -> the call that it waits for
         self.end: Frame = (self._end, None, None)
-        self._memory = int(MOST_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        self._memory = MOST_MEMORY * available()
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -180,6 +180,16 @@ class Machine:
 
 def _too_deep(title: str) -> DplError:
     return DplError.at("R0801", title, helps=("is there a recursion that does not end?",))
+
+
+def available() -> int:
+    """Bytes of memory that there are for us."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/sys/fs/cgroup/memory.max") as file:
+            return min(physical, int(file.read()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return physical
 
 
 def resident() -> int:

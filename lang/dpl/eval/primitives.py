@@ -3,20 +3,22 @@
     mul at (f32[n], f32)    lift2(scalar("mul", "f32"))
     show at (tree)          value -> text
 
-Primitives that call functions of the program are control, and live in control.py.
+Primitives that hand their own continuation to functions of the program live in control.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import arrays, derive, outside, strings
+from dpl.eval.datatypes import DataTypes
 from dpl.eval.outside import Outside
 from dpl.eval.scalar import COMPARISONS, FIT, cast, evaluation, scalar
 from dpl.eval.show import Shower
-from dpl.eval.structure import compare, equal, leaves
+from dpl.eval.structure import check_same_form, compare, equal, leaves, rebuild
 from dpl.eval.value import Array, Cell, Value
 from dpl.prims import TABLE
 
@@ -124,6 +126,18 @@ def arange(n: int) -> Array:
     return Array((arrays.count_checked(n),), list(range(n)))
 
 
+def tree_map(call: Callable, f: Value, x: Value) -> Value:
+    new = [call(f, leaf) if derive.is_float(leaf) else leaf for leaf in leaves(x)]
+    return rebuild(x, iter(new))
+
+
+def tree_map2(call: Callable, f: Value, x: Value, y: Value) -> Value:
+    check_same_form(x, y, "the two values do not have one form")
+    pairs = zip(leaves(x), leaves(y), strict=True)
+    new = [call(f, a, b) if derive.is_float(a) else a for a, b in pairs]
+    return rebuild(x, iter(new))
+
+
 def tree_leaves(value: Value) -> Array:
     found = [leaf for leaf in leaves(value) if derive.is_float(leaf)]
     return Array((len(found),), found)
@@ -165,8 +179,18 @@ BY_NAME: dict[str, Callable] = {
 }
 
 
-def implementation(op: str, types: Types, shower: Shower, world: Outside) -> Callable:
-    """The meaning of a primitive at these types; `shower` and `world` belong to the run."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What primitives use of the run that they belong to; `call` applies a function of the program."""
+
+    datas: DataTypes
+    shower: Shower
+    world: Outside
+    call: Callable
+
+
+def implementation(op: str, types: Types, run: Surroundings) -> Callable:
+    """The meaning of a primitive at these types."""
     if op in COMPARISONS:
         return comparison(op, types[0])
     if op != "dim" and TABLE[op].elementwise:
@@ -181,12 +205,18 @@ def implementation(op: str, types: Types, shower: Shower, world: Outside) -> Cal
         case "matmul":
             return arrays.matmul(kind(types[0]))
         case "show":
-            return lambda x: shower.show(x, types[0])
+            return lambda x: run.shower.show(x, types[0])
         case "print":
-            return lambda x: world.print_string(shower.show(x, types[0], abridged=True) + "\n")
+            return lambda x: run.world.print_string(run.shower.show(x, types[0], abridged=True) + "\n")
         case "format":
-            return lambda spec, x: strings.format_(spec, x, types[1], shower.show)
+            return lambda spec, x: strings.format_(spec, x, types[1], run.shower.show)
+        case "tree_map":
+            rounded = run.datas.rounding(types[1])
+            return lambda f, x: rounded(tree_map(run.call, f, x))
+        case "tree_map2":
+            rounded = run.datas.rounding(types[1])
+            return lambda f, x, y: rounded(tree_map2(run.call, f, x, y))
         case "print_string" | "progress" | "arg_count" | "arg" | "exit":
-            return getattr(world, op)
+            return getattr(run.world, op)
         case _:
             raise Bug(f"the interpreter does not know the primitive `{op}`")

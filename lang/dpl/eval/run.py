@@ -18,10 +18,12 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code import Code, root
 from dpl.eval.compile import Compiler
+from dpl.eval.datatypes import DataTypes
 from dpl.eval.failure import for_user
 from dpl.eval.instance import Types, type_params
 from dpl.eval.machine import Machine
 from dpl.eval.outside import Outside, ProgramExit
+from dpl.eval.primitives import Surroundings
 from dpl.eval.show import Shower
 from dpl.eval.value import Value
 from dpl.source import Source
@@ -38,9 +40,11 @@ class Interpreter:
         self.program = program
         self.machine = Machine()
         self.world = Outside(out or sys.stdout, list(args))
-        self.shower = Shower(program.datas)
+        datas = DataTypes(program.datas)
+        self.shower = Shower(datas)
         self.types = Types({})
-        self._compiler = Compiler(self.machine, self._lookup, self.shower, self.world)
+        surroundings = Surroundings(datas, self.shower, self.world, self.machine.call)
+        self._compiler = Compiler(self.machine, self._lookup, surroundings)
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}

@@ -13,12 +13,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-
 from dpl.core import ty as t
-from dpl.core.term import Data
 from dpl.diagnostics import Bug
+from dpl.eval.datatypes import DataTypes
 from dpl.eval.instance import is_type
 from dpl.eval.scalar import FIT
 from dpl.eval.value import Array, Con, Value, list_items, number
@@ -33,9 +30,8 @@ DIGITS = {"f32": 9, "f16": 5}  # always enough to read back
 class Shower:
     """Shows values of a program with these data types."""
 
-    def __init__(self, datas: Mapping[str, Data]) -> None:
+    def __init__(self, datas: DataTypes) -> None:
         self.datas = datas
-        self._case = cache(self._case_of)
 
     def show(self, value: Value, ty: t.Ty, abridged: bool = False) -> str:
         if ty == t.STRING:
@@ -76,23 +72,14 @@ class Shower:
                 raise Bug(f"cannot show a value of type {ty}")
 
     def _data(self, value: Con, ty: t.Con, is_argument: bool) -> list:
-        name, argument, fields = self._case(ty, value.tag)
-        if fields:
-            shown = [[f"{f} = ", (v, ty, False)] for f, v, ty in zip(fields, value.arg, argument.items, strict=True)]
-            return ["{ ", *(part for i, pair in enumerate(shown) for part in (*(["; "] if i else []), *pair)), " }"]
-        if argument is None:
-            return [name]
-        return _application(name, (value.arg, argument, True), is_argument)
-
-    def _case_of(self, ty: t.Con, tag: int) -> tuple:
-        """Constructor, type of its argument, names of the fields if it is a record."""
-        data = self.datas[ty.name]
-        name, argument = data.cases[tag]
-        if argument is not None:
-            argument = t.substitute(argument, {p.name: a for p, a in zip(data.params, ty.args, strict=True)})
-        if data.fields and is_type(argument) and not isinstance(argument, t.Tup):
-            argument = t.Tup((argument,))
-        return name.rpartition(".")[2] or name, argument, data.fields
+        data, argument = self.datas.data(ty), self.datas.argument(ty, value.tag)
+        if data.fields:
+            parts = ["{ "]
+            for i, (name, content, its) in enumerate(self.datas.fields(ty, value)):
+                parts += [f"{'; ' if i else ''}{name} = ", (content, its, False)]
+            return [*parts, " }"]
+        name = data.cases[value.tag][0].rpartition(".")[2]
+        return [name] if argument is None else _application(name, (value.arg, argument, True), is_argument)
 
 
 def _application(name: str, argument: tuple, is_argument: bool) -> list:

@@ -1,8 +1,8 @@
 """What programs compute with.
 
 Scalars and strings are Python's own (`int`, `float`, `bool`, `str`), tuples are tuples, `()` is `()`.  A float inside
-a derivative may be `Tagged` instead (dual.py, tape.py); every scalar operation copes with that.  Everything else is
-here.  All of it is immutable but `Cell`; an `Array`'s list is never changed once it can be seen.
+a derivative may be `Tagged` instead (active.py); every scalar operation copes with that.  Everything else is here.
+All of it is immutable but `Cell`, for all that a program can see.  An Array's list belongs to it: never share it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,48 @@ Value: TypeAlias = Any
 
 
 class Array:
-    """A regular array of any rank: `data` holds the elements in row-major order, none of them an Array."""
+    """A regular array of any rank: `data` holds the elements in row-major order, none of them an Array.
 
-    __slots__ = ("data", "shape")
+    Updates cost O(1) for whoever uses the newest version only (Baker's trick): the new version takes the list over, and
+    the old one remembers what it was different in.  Asked for its elements again, it makes a list of its own."""
 
-    def __init__(self, shape: tuple[int, ...], data: list) -> None:
+    __slots__ = ("_age", "_data", "_newer", "shape")
+
+    def __init__(self, shape: tuple[int, ...], data: list, age: int = 0) -> None:
         self.shape = shape
-        self.data = data
+        self._data: list | None = data
+        self._newer: tuple[Array, int, list] | None = None  # who has the list now, where it differs, what was there
+        self._age = age  # how many versions before this one share its list
+
+    @property
+    def data(self) -> list:
+        return self._data if self._data is not None else self._restored()
+
+    def updated(self, start: int, part: list) -> Array:
+        """A version with some consecutive elements changed."""
+        data = self.data
+        stop = start + len(part)
+        if self._age >= len(data):  # lest a first version that is kept keep them all
+            data = data.copy()
+            data[start:stop] = part
+            return Array(self.shape, data)
+        newer = Array(self.shape, data, self._age + 1)
+        self._newer = newer, start, data[start:stop]
+        self._data = None
+        data[start:stop] = part
+        return newer
+
+    def _restored(self) -> list:
+        changes = []
+        version = self
+        while version._newer:
+            changes.append(version._newer[1:])
+            version = version._newer[0]
+        data = version.data.copy()
+        for start, part in reversed(changes):
+            data[start : start + len(part)] = part
+        self._data, self._newer, self._age = data, None, 0
+        return data
 
 
 class Con:
