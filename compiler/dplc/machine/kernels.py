@@ -225,7 +225,8 @@ def dots(machine: Vectors, ty: str) -> str:
 def tile(machine: Vectors, rows: str, ty: str) -> str:
     """`rows` rows of a product: c = a b, or c + a b, of at most three vectors of columns.
 
-    `a` has strides `ar`, `ac`, b and c have rows of stride `br`, `cr`; all of b's columns may be read, `n` of c's are."""
+    `a` has strides `ar`, `ac`, b and c have rows of stride `br`, `cr`; all of b's columns may be read, `n` of c's are.
+    """
     shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
     v, t, count, vectors = shape.type, shape.elem, int(rows), range(TILE_VECTORS)
     out = ["entry:"]
