@@ -49,9 +49,16 @@ class Suffix:
     hard: bool = True
 
 
-Doc = str | Break | Concat | Group | Nest | Suffix
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """A line break if a suffix waits for one."""
 
-LINE, SOFT, HARD = Break(), Break(""), Break(hard=True)
+    hard: bool = True
+
+
+Doc = str | Break | Concat | Group | Nest | Suffix | Flush
+
+LINE, HARD, FLUSH = Break(), Break(hard=True), Flush()
 
 
 def _is_hard(doc: Doc) -> bool:
@@ -103,7 +110,7 @@ def flat_width(doc: Doc) -> int:
             return sum(map(flat_width, parts))
         case Group(content) | Nest(content):
             return flat_width(content)
-        case Suffix():
+        case Suffix() | Flush():
             return 0
 
 
@@ -146,6 +153,9 @@ def layout(doc: Doc, width: int = 100) -> str:
                 page.write(doc)
             case Suffix(text):
                 page.waiting.append(text)
+            case Flush():
+                if page.waiting:
+                    page.end_line(indent)
             case Break(text, hard):
                 if flat and not hard:
                     page.write(text)
@@ -172,7 +182,7 @@ def _fits(first: _Todo, rest: list[_Todo], room: int) -> bool:
             todo.append(rest[number])
         indent, flat, doc = todo.pop()
         match doc:
-            case Suffix():
+            case Suffix() | Flush():
                 pass
             case str():
                 line, newline, _ = doc.partition("\n")

@@ -15,7 +15,7 @@ from typing import Any
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.comments import Comments
-from dpl.syntax.doc import HARD, LINE, Doc, Suffix, align, concat, fill, flat_width, group, join, layout, nest
+from dpl.syntax.doc import FLUSH, HARD, LINE, Doc, Suffix, align, concat, fill, flat_width, group, join, layout, nest
 from dpl.syntax.notation import escape, literal, name, parameter, pattern, string, type_
 from dpl.syntax.operators import PIPE, POWER, UNARY
 from dpl.syntax.parse import parse
@@ -45,11 +45,17 @@ from dpl.syntax.shape import (
 )  # fmt: skip
 
 WIDTH = 100
+_SETTLING = 4  # comments in odd places may move again once the lines around them have changed
 
 
 def format_source(source: Source) -> str:
     """A file's text in the style; raises DplError if it cannot be read."""
-    return show(parse(source))
+    text = show(parse(source))
+    for _ in range(_SETTLING):
+        before, text = text, show(parse(Source(source.name, text)))
+        if text == before:
+            break
+    return text
 
 
 def show(file: tree.File) -> str:
@@ -71,7 +77,7 @@ class _Show:
         """The comments before a part: on lines of their own, or in its line."""
         docs: list[Doc] = []
         for comment in self.comments.pop_leading(part):
-            docs += [comment.text, HARD if comment_ends_line(comment.span) else " "]
+            docs += [FLUSH, comment.text, HARD] if comment_ends_line(comment.span) else [comment.text, " "]
         return docs
 
     def trail(self, part: Any) -> list[Doc]:
@@ -207,10 +213,8 @@ class _Show:
             case tree.Reset(_, body):
                 return concat("reset ", self.expr(body, ARGUMENT))
             case tree.Unary(_, "-", arg):
-                glued = starts_with_symbol(arg)
-                return concat(
-                    "-", self.expr(arg, replace(place, least=ATOM + 1 if glued else UNARY.rank + 1, seq=False))
-                )
+                least = ATOM + 1 if starts_with_symbol(arg) else UNARY.rank + 1
+                return concat(*self.lead(arg), "-", self.expr(arg, replace(place, least=least, seq=False)))
             case tree.Unary(_, op, arg):
                 return concat(op, self.expr(arg, replace(PART, least=ATOM + starts_with_symbol(arg))))
             case tree.Binary() | tree.Logic() | tree.Cons() | tree.Pipe() | tree.Assign():
