@@ -48,7 +48,7 @@ ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]), defau
                       help="Native code, or the interpreter.")  # fmt: skip
 
 
-@cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@cli.command(context_settings={"allow_interspersed_args": False})
 @ENGINE
 @click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
 @click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")

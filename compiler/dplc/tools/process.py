@@ -73,7 +73,7 @@ def leave(code: int, message: str = "") -> None:
     """End the process now, whatever other threads do, with output flushed."""
     flush()
     if message:
-        print(f"\n{message}", file=sys.stderr, flush=True)
+        print(message, file=sys.stderr, flush=True)
     os._exit(code)
 
 
@@ -91,8 +91,8 @@ def usage(failure: Exception) -> int | None:
         return None
     if isinstance(failure, click.exceptions.Exit):
         return failure.exit_code
-    if isinstance(failure, click.Abort):
-        return 130
+    if isinstance(failure, click.Abort):  # what click makes of Ctrl-C
+        leave(130, "interrupted")
     if isinstance(failure, click.ClickException):
         failure.show()
         return failure.exit_code
