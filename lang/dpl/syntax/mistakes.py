@@ -318,6 +318,15 @@ def _else_or_then(place: Place) -> Diagnostic | None:
     return None
 
 
+def _number_without_digit(place: Place) -> Diagnostic | None:
+    """`.5`, after something that has no fields."""
+    dot, number = (place.token, place.after) if place.token.kind == "DOT" else (place.before, place.token)
+    apart = not place.source.text[dot.start - 1 : dot.start].strip(" \n\t([{,;=")
+    if dot.kind == "DOT" and number.kind == "INT" and number.start == dot.end and apart:
+        return place.error("E0106", "a number begins with a digit", f"write  0.{number.value}", at=place.span(dot))
+    return None
+
+
 def _after_dot(place: Place) -> Diagnostic | None:
     if place.before.kind != "DOT":
         return None
@@ -383,6 +392,7 @@ _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _else_or_then,
     _let_without_in,
     _top_level,
+    _number_without_digit,
     _after_dot,
     _loop,
     _comma,

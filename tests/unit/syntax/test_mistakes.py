@@ -45,6 +45,8 @@ def errors(text: str):
         ("let a = [|1; 2|]", "E0106", "|", "bars"),
         ("let a = xs.(1)", "E0106", "(", "xs[i]"),
         ("let a = p.0", "E0106", "0", "tuple"),
+        ("let a = f .5", "E0106", ".", "0.5"),
+        ("let a = (.5)", "E0106", ".", "0.5"),
         ("let a = if a | b then 1 else 2", "E0106", "|", "a || b"),
         ("print 1", "E0101", "print", "do print x"),
         ("let x = 1 in print x", "E0101", "in", "no `in`"),
