@@ -21,7 +21,7 @@ Blocks are gone through backwards; `live` is what is needed later on.  What is b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
 from dpl.diagnostics import Bug
@@ -29,8 +29,6 @@ from dplc.flat import term as f
 from dplc.flat.traverse import blocks
 from dplc.passes import borrow
 from dplc.passes.owners import Owners, Token, operands
-
-Live = frozenset[Token]
 
 
 def count_references(program: f.Program) -> f.Program:
@@ -58,53 +56,55 @@ class _Counter:
 
     # ---- blocks
 
-    def block(self, block: f.Block, after: Live) -> tuple[f.Block, Live]:
+    def block(self, block: f.Block, after: Set[Token]) -> tuple[f.Block, set[Token]]:
         """The block with counting, and what must be alive at its beginning, when `after` is alive after it."""
         given = Counter(t for atom in block.results for t in self.owners.of_atom(atom))
-        live = after | given.keys()
+        live = set(after)
         pieces = [self.dups(t for t, n in given.items() for _ in range(n - (t not in after)))]
+        live.update(given)
         for bind in reversed(block.binds):
-            piece, live = self.bind(bind, live)
-            pieces.append(piece)
+            pieces.append(self.bind(bind, live))
         binds = tuple([bind for piece in reversed(pieces) for bind in piece])
         return f.Block(binds, block.results), live
 
-    def bind(self, bind: f.Bind, live: Live) -> tuple[list[f.Bind], Live]:
+    def bind(self, bind: f.Bind, live: set[Token]) -> list[f.Bind]:
+        """A binding with counting around it; `live` goes from what is alive after it to what is before it."""
         if isinstance(bind.rhs, f.TupMake | f.TupGet):
-            return [bind], live
+            return [bind]
         made = [t for var in bind.vars for t in self.owners.tokens[var.name]]
-        after = live.difference(made)
         unused = [t for t in made if t not in live]
+        live.difference_update(made)
         consumed, used = operands(bind.rhs, self.borrowed)
         given = Counter(t for atom in consumed for t in self.owners.of_atom(atom))
         lent = {t for atom in used for t in self.owners.of_atom(atom)}
         match bind.rhs:
             case f.If(cond, then, else_):
-                (then, else_), live = self.branches((then, else_), after)
+                (then, else_), needed = self.branches((then, else_), live)
+                live.update(needed)
                 rhs: f.Rhs = f.If(cond, then, else_)
-                return [f.Bind(bind.vars, rhs), *self.drops(unused)], live
             case f.Switch() as switch:
-                rhs, live = self.switch(switch, after)
-                return [f.Bind(bind.vars, rhs), *self.drops(unused)], live
+                rhs, needed = self.switch(switch, live)
+                live.update(needed)
             case f.For() | f.While() | f.Build() as loop:
                 rhs, outer = self.loop(loop)
                 lent |= outer
             case other:
                 rhs = other
-        before = self.dups(t for t, n in given.items() for _ in range(n - (t not in after and t not in lent)))
-        spent = [t for t in sorted(lent) if t not in after]
-        live = after | given.keys() | lent
-        return [*before, f.Bind(bind.vars, rhs), *self.drops([*spent, *unused])], live
+        before = self.dups(t for t, n in given.items() for _ in range(n - (t not in live and t not in lent)))
+        spent = [t for t in lent if t not in live]
+        live.update(given)
+        live.update(lent)
+        return [*before, f.Bind(bind.vars, rhs), *self.drops([*spent, *unused])]
 
     # ---- control
 
-    def branches(self, bodies: tuple[f.Block, ...], after: Live) -> tuple[tuple[f.Block, ...], Live]:
+    def branches(self, bodies: tuple[f.Block, ...], after: Set[Token]) -> tuple[tuple[f.Block, ...], set[Token]]:
         """Branches, each of which drops at its beginning what only the others use."""
         done = [self.block(body, after) for body in bodies]
-        live = frozenset().union(*(needed for _, needed in done))
+        live = set[Token]().union(*(needed for _, needed in done))
         return tuple([_begin(self.drops(live - needed), body) for body, needed in done]), live
 
-    def switch(self, switch: f.Switch, after: Live) -> tuple[f.Switch, Live]:
+    def switch(self, switch: f.Switch, after: Set[Token]) -> tuple[f.Switch, set[Token]]:
         tokens = self.owners.of_atom(switch.scrutinee)
         if not tokens:  # of integers, or of null
             bodies = [case.body for case in switch.cases] + ([switch.default] if switch.default else [])
@@ -115,7 +115,7 @@ class _Counter:
         arms = [self.arm(switch.scrutinee, cell, case, after) for case in switch.cases]
         default = self.block(switch.default, after) if switch.default else None
         needed = [live for _, live in arms] + ([default[1]] if default else [])
-        live = frozenset().union(*needed) | {cell}
+        live = {cell}.union(*needed)
         cases = [
             replace(case, body=_begin(self.drops(live - own - {cell}), body))
             for case, (body, own) in zip(switch.cases, arms, strict=True)
@@ -123,7 +123,7 @@ class _Counter:
         rest = _begin(self.drops(live - default[1]), default[0]) if default else None
         return f.Switch(switch.scrutinee, tuple(cases), rest), live
 
-    def arm(self, scrutinee: f.Atom, cell: Token, case: f.Case, after: Live) -> tuple[f.Block, Live]:
+    def arm(self, scrutinee: f.Atom, cell: Token, case: f.Case, after: Set[Token]) -> tuple[f.Block, set[Token]]:
         """One arm, which also disposes of the cell if it is not needed any more."""
         parts = frozenset(self.owners.tokens[case.payload.name]) if case.payload else frozenset()
         if cell in after:
@@ -142,7 +142,7 @@ class _Counter:
             head = self.drops([cell])
         return _begin(head, body), live - parts
 
-    def loop(self, loop: f.For | f.While | f.Build) -> tuple[f.Rhs, Live]:
+    def loop(self, loop: f.For | f.While | f.Build) -> tuple[f.Rhs, set[Token]]:
         """A loop, and what it borrows from outside: all that is alive around its body."""
         state = () if isinstance(loop, f.Build) else loop.state
         own = frozenset(t for var in state for t in self.owners.tokens[var.name])
@@ -154,13 +154,13 @@ class _Counter:
             return replace(loop, cond=cond, body=body), outer
         return replace(loop, body=body), outer
 
-    def free(self, loop: f.For | f.While | f.Build) -> Live:
+    def free(self, loop: f.For | f.While | f.Build) -> set[Token]:
         """What a loop's blocks use of what is defined outside them."""
         found: set[Token] = set()
         defined: set[str] = set()
         for block in (loop.cond, loop.body) if isinstance(loop, f.While) else (loop.body,):
             self.used(block, found, defined)
-        return frozenset(t for t in found if t[0] not in defined)
+        return {t for t in found if t[0] not in defined}
 
     def used(self, block: f.Block, found: set[Token], defined: set[str]) -> None:
         for bind in block.binds:

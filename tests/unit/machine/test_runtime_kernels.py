@@ -14,7 +14,7 @@ ELEMENTS = {"f64": (ctypes.c_double, "double"), "f32": (ctypes.c_float, "float")
 MATMUL = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i1", "i1", "i1")
 SIZES = (
     (1, 1, 1), (1, 5, 3), (5, 1, 3), (3, 4, 0), (2, 3, 4), (7, 9, 1), (13, 25, 31), (9, 24, 300), (1, 70, 20),
-    (70, 1, 20),    (17, 130, 20), (9, 21, 1), (33, 49, 257),
+    (70, 1, 20), (17, 130, 20), (9, 21, 1), (33, 49, 257),
 )  # fmt: skip
 MACHINES = {"host": None, "256 bits": Vectors(32, True), "128 bits, not fused": Vectors(16, False)}
 
