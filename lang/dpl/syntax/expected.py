@@ -10,8 +10,8 @@ _NAMES = {
     "STRING": "a string",
     "INT": "a number",
     "TYVAR": "a type variable",
-    "INTERP_MIDDLE": "the end of the `{`",
-    "INTERP_CLOSE": "the end of the `{`",
+    "INTERP_MIDDLE": "`}`",
+    "INTERP_CLOSE": "`}`",
     "$END": "the end",
 }
 _MOST = 4
@@ -69,7 +69,7 @@ def token_in_words(token: Token) -> str:
         case "STRING" | "INTERP" | "INTERP_OPEN":
             return "a string"
         case "INTERP_MIDDLE" | "INTERP_CLOSE":
-            return "the end of the `{`"
+            return "`}`"
         case "INT" | "FLOAT":
             return f"the number {token.value}"
         case "TYVAR":
