@@ -69,8 +69,8 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.lower import lower
     from dplc.passes.mono import monomorphise
 
-    yield Stage("mono", lambda program, _: monomorphise(program), str)
-    yield Stage("sets", lambda mono, _: solve(mono), str)
+    yield Stage("mono", lambda program, _: monomorphise(program), show_mono)
+    yield Stage("sets", lambda mono, _: solve(mono), show_sets)
 
     from dplc.ad.expand import expand
     from dplc.passes.accumulate import accumulate
@@ -109,6 +109,18 @@ def verify_core(program) -> None:
     from dpl.core.verify import verify
 
     verify(program)
+
+
+def show_mono(mono) -> str:
+    from dplc.passes.show import show_mono
+
+    return show_mono(mono)
+
+
+def show_sets(solved) -> str:
+    from dplc.passes.show import show_sets
+
+    return show_sets(solved)
 
 
 def show_flat(program) -> str:

@@ -36,7 +36,7 @@ from dplc.passes.sets import Lambda, Member
 
 
 def lower_program(program: c.Program, *, expect: int | None = None) -> f.Program:
-    """The whole program; with `expect`, the effects of its items and then that expectation."""
+    """The whole program; with `expect`, also the expectation of that number, as an assertion."""
     return lower(solve(monomorphise(program, expect)))
 
 

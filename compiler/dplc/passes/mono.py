@@ -40,7 +40,7 @@ class Mono:
 
 
 def monomorphise(program: c.Program, expect: int | None = None) -> Mono:
-    """`expect` asks for the effects of the items and then the expectation of this number (among the Expects)."""
+    """`expect` asks, besides for the items, for the expectation of this number (among the Expects)."""
     return Copier(program).run(expect)
 
 
@@ -88,13 +88,18 @@ class Copier:
                     self.forced(item)
                 case c.Do(body):
                     copied.append(("", self.term(body, Scope({}))))
-                case c.Expect(_, _, body):
+                case c.Expect():
                     if expects == expect:
-                        copied.append(("expect", self.term(body, Scope({}))))
+                        copied.append(("", self.expectation(item)))
                     expects += 1
         for item in copied:
             self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
         return self.out
+
+    def expectation(self, item: c.Expect) -> c.Term:
+        """It fails by `false` or by a run-time error."""
+        body = self.term(item.body, Scope({}))
+        return c.Prim(item.span, t.UNIT, "assert", (body,)) if body.ty == t.BOOL else body
 
     def forced(self, item: c.Def) -> None:
         """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
