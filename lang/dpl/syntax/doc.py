@@ -8,11 +8,12 @@ Two things are added for comments: text that waits for the end of its line, and 
 
 from __future__ import annotations
 
+from dpl.node import node
+
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Break:
     """A line break; in a group that fits, `flat` instead.  A hard one breaks the groups around it."""
 
@@ -20,19 +21,19 @@ class Break:
     hard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Concat:
     parts: tuple[Doc, ...]
     hard: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Group:
     content: Doc
     hard: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Nest:
     """Lines after the first are indented by `depth` more; without a depth, to the column where the content begins."""
 
@@ -41,7 +42,7 @@ class Nest:
     hard: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Suffix:
     """Text put at the end of the line, whatever comes between.  Nothing can follow it there."""
 
@@ -49,7 +50,7 @@ class Suffix:
     hard: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Flush:
     """A line break if a suffix waits for one."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
 
+from dpl.node import replace
 from dpl.syntax import tree
 
 

@@ -7,9 +7,9 @@ in words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpl.node import node
 from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Source, Span
 from dpl.syntax import expected
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpl.syntax.parse import Parser
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Place:
     """Where the parser stands: `token` is what it cannot use, `before` the one it read last."""
 

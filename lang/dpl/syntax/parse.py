@@ -9,9 +9,9 @@ cannot be read is reported and skipped, so that one run tells of several.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
+from dpl.node import replace
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.operators import AND, ASSIGN, COMPARE, CONS, OR, PIPE, POWER, UNARY, Level, level
@@ -12,7 +12,7 @@ from dpl.syntax.operators import AND, ASSIGN, COMPARE, CONS, OR, PIPE, POWER, UN
 APPLY, POSTFIX, ATOM = POWER.rank + 1, POWER.rank + 2, POWER.rank + 3
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Place:
     """Where an expression stands.  `least`: the loosest rank of operators that needs no parentheses.  `seq`: may it be
     a sequence?  And what follows it that would be taken for a part of it if it had no parentheses: a semicolon, the

@@ -9,9 +9,9 @@ broken, and one blank line between steps stays; everything else follows from the
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
+from dpl.node import replace
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.comments import Comments
@@ -42,7 +42,7 @@ from dpl.syntax.shape import (
     spine,
     starts_line,
     starts_with_symbol,
-)  # fmt: skip
+)
 
 WIDTH = 100
 _SETTLING = 4  # comments in odd places may move again once the lines around them have changed
@@ -382,7 +382,7 @@ class _Show:
             case tree.Comprehension(_, clauses, body):
                 heads = [self.with_comments(c, self.clause(c)) for c in clauses]
                 start = concat("[for ", align(join(concat(",", LINE), heads)), " ->")
-                return group(nest(-1, nest(1, self.after(start, body, FREE))), "]")
+                return group(self.after(start, body, FREE), "]")
             case tree.Record(_, fields):
                 return self.fields("{ ", node, fields)
             case tree.RecordWith(_, record, fields):

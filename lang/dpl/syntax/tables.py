@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dpl.node import node
 from dpl import resources
 
 _FORMAT = 1  # of the cached tables
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Rule:
     """A production.  `take` says how the values of its symbols become the arguments of its action: for each argument
     the position of a symbol, or None where an optional part is missing; `splice` which of them are lists to be
@@ -33,7 +33,7 @@ class Rule:
     inlined: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Tables:
     """`states[s]` maps a terminal to the state to shift to (>= 0) or to ~r, r the rule to reduce by; and a nonterminal
     to the next state.  `words` maps a keyword or symbol to its terminal."""

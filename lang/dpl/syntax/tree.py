@@ -6,12 +6,12 @@ A name is a string; a qualified name keeps its dots (`Nn.relu`).  Operators are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+from dpl.node import node
 from dpl.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Node:
     span: Span
 
@@ -19,24 +19,24 @@ class Node:
 # ---- sizes and types ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SizeNum(Node):
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SizeVar(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SizeOp(Node):
     op: str  # + - *
     left: Size
     right: Size
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SizeUnknown(Node):
     """`?`"""
 
@@ -44,12 +44,12 @@ class SizeUnknown(Node):
 Size = SizeNum | SizeVar | SizeOp | SizeUnknown
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TyVar(Node):
     name: str  # without the quote
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TyName(Node):
     """`float`, `'a list`, `(n, m) layer`, `3 vec`.  An argument that is a bare lower-case name may be a type or a
     size (`n vec`): it is read as a TyName without arguments, and inference decides by the parameter's sort."""
@@ -58,19 +58,19 @@ class TyName(Node):
     args: tuple[Type | Size, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TyTuple(Node):
     items: tuple[Type, ...]  # at least 2; `unit` is a TyName
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TyFun(Node):
     arg: Type
     result: Type
     ctl: Type | None = None  # `a -{ctl r}-> b`
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TyArray(Node):
     """`float[n, m]`: sizes outermost first."""
 
@@ -84,17 +84,17 @@ Type = TyVar | TyName | TyTuple | TyFun | TyArray
 # ---- patterns ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatWild(Node):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatVar(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatLit(Node):
     """A number (sign included), string or boolean; `suffix` as in Lit."""
 
@@ -102,52 +102,52 @@ class PatLit(Node):
     suffix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatTuple(Node):
     items: tuple[Pattern, ...]  # () is unit
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatCon(Node):
     name: str
     arg: Pattern | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatCons(Node):
     head: Pattern
     tail: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatList(Node):
     items: tuple[Pattern, ...]  # `[]` is the empty list (or array: by its type)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatArray(Node):
     items: tuple[Pattern, ...]  # at least one
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatRecord(Node):
     fields: tuple[tuple[str, Pattern], ...]
     open: bool  # `{ x; _ }`
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatAs(Node):
     pattern: Pattern
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatOr(Node):
     left: Pattern
     right: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PatAnnot(Node):
     pattern: Pattern
     type: Type
@@ -161,7 +161,7 @@ Pattern = (
 # ---- expressions ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Lit(Node):
     """A number, string or boolean.  `suffix` is `i32`, `f32`, ... or empty; `text` is the literal as written."""
 
@@ -170,72 +170,72 @@ class Lit(Node):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Interp(Node):
     """`$"..."`: strings, and expressions with their format (`.4f`, or empty)."""
 
     parts: tuple[str | tuple[Expr, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Var(Node):
     """A value's name, perhaps qualified, or an operator in parentheses."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Con(Node):
     """A constructor; applied by App."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Tuple(Node):
     items: tuple[Expr, ...]  # () is unit
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ListLit(Node):
     items: tuple[Expr, ...]  # `[]`, `[x;]`, `[x; y]`
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayLit(Node):
     items: tuple[Expr, ...]  # at least one
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ForRange(Node):
     name: str  # `_` for none
     count: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ForIn(Node):
     pattern: Pattern
     array: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comprehension(Node):
     clauses: tuple[ForRange | ForIn, ...]
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Record(Node):
     fields: tuple[tuple[str, Expr], ...]  # `{ x; y = e }`: x stands for x = x
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class RecordWith(Node):
     record: Expr
     fields: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayWith(Node):
     """`{ a with [i, j] = e }`; several updates separated by `;` are applied in order."""
 
@@ -243,37 +243,37 @@ class ArrayWith(Node):
     updates: tuple[tuple[tuple[Expr, ...], Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Field(Node):
     record: Expr
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Slice(Node):
     low: Expr | None
     high: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Index(Node):
     array: Expr
     indices: tuple[Expr | Slice, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class App(Node):
     fn: Expr
     arg: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Unary(Node):
     op: str  # - (negation) or ! (dereference); `not` is a function
     arg: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Binary(Node):
     """Any infix operator but `&&`, `||`, `::`, `|>`, `:=`; `op_span` is the operator's own place."""
 
@@ -283,64 +283,64 @@ class Binary(Node):
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Logic(Node):
     op: str  # && ||
     left: Expr
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cons(Node):
     head: Expr
     tail: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pipe(Node):
     arg: Expr
     fn: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Assign(Node):
     ref: Expr
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Seq(Node):
     first: Expr
     second: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If(Node):
     cond: Expr
     then: Expr
     else_: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Arm(Node):
     pattern: Pattern
     guard: Expr | None
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Match(Node):
     scrutinee: Expr
     arms: tuple[Arm, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Fun(Node):
     params: tuple[Pattern, ...]
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Binding(Node):
     """`f p1 p2 : t = e`, or `pattern = e` when there are no parameters."""
 
@@ -350,14 +350,14 @@ class Binding(Node):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Let(Node):
     rec: bool
     bindings: tuple[Binding, ...]
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class LoopFor(Node):
     state: Pattern
     init: Expr
@@ -366,7 +366,7 @@ class LoopFor(Node):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class LoopWhile(Node):
     state: Pattern
     init: Expr
@@ -374,24 +374,24 @@ class LoopWhile(Node):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Shift(Node):
     name: str
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Reset(Node):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Annot(Node):
     expr: Expr
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Coerce(Node):
     """`(e :> t)`: sizes checked when it runs."""
 
@@ -409,7 +409,7 @@ Expr = (
 # ---- declarations -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclLet(Node):
     rec: bool
     bindings: tuple[Binding, ...]
@@ -417,7 +417,7 @@ class DeclLet(Node):
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Param(Node):
     """A parameter of a type: `'a` (a type) or `n` (a size)."""
 
@@ -425,7 +425,7 @@ class Param(Node):
     is_size: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TypeDef(Node):
     name: str
     params: tuple[Param, ...]
@@ -433,34 +433,34 @@ class TypeDef(Node):
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Variants(Node):
     cases: tuple[tuple[str, Type | None, Span], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Fields(Node):
     fields: tuple[tuple[str, Type, Span], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclType(Node):
     defs: tuple[TypeDef, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclImport(Node):
     target: str  # a module's name, or a path when `is_path`
     is_path: bool
     alias: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclOpen(Node):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclExtern(Node):
     symbol: str
     name: str
@@ -468,12 +468,12 @@ class DeclExtern(Node):
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclDo(Node):
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DeclExpect(Node):
     name: str
     body: Expr
@@ -482,7 +482,7 @@ class DeclExpect(Node):
 Decl = DeclLet | DeclType | DeclImport | DeclOpen | DeclExtern | DeclDo | DeclExpect
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comment:
     """A comment as written, with its place; the formatter puts it back."""
 
@@ -490,7 +490,7 @@ class Comment:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class File(Node):
     decls: tuple[Decl, ...]
     comments: tuple[Comment, ...]

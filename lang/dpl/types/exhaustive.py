@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dpl.node import node
 from dpl.core import ty as t
 from dpl.core.term import (
     LIST,
@@ -28,10 +29,10 @@ from dpl.core.term import (
     PTuple,
     PVar,
     PWild,
-)  # fmt: skip
+)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Example:
     """A value, `_` where anything will do, as text.  `loose`: an argument needs parentheses.  `parts`: of a tuple."""
 
@@ -47,7 +48,7 @@ _ANY = _Example("_")
 _WILD = PWild(t.UNIT)  # its type is never asked for
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Row:
     patterns: tuple[Pattern, ...]
     arm: int
