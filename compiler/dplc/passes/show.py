@@ -17,8 +17,8 @@ from dplc.passes.sets import Lambda, Member, Set, arrow, is_set, root
 
 def show_mono(mono: Mono) -> str:
     parts = [show_data(d) for d in mono.datas.values()]
-    parts += [f"def {name} =\n  {show_term(body, 1)}" for name, body in mono.functions.items()]
-    parts += [f"def {name} =\n  {show_term(body, 1)}" if name else f"do\n  {show_term(body, 1)}" for name, body in mono.items]
+    parts += [f"{f'def {name} =' if name else 'do'}\n  {show_term(body, 1)}"
+              for name, body in (*mono.functions.items(), *mono.items)]
     return "\n".join(parts) + "\n"
 
 
