@@ -37,9 +37,7 @@ class Conversions:
 
     def add(self, b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
         """x + y, of one leaf type."""
-        if f.is_float(x.ty):
-            return b.op("add", x, y)
-        if isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem):
+        if f.is_float(x.ty) or isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem):
             return b.op("acc_add", x, y)
         name = self.helper("add", x.ty, (x.ty, x.ty), x.ty, self._add)
         return b.call(name, (x, y), (x.ty,))[0]

@@ -10,8 +10,9 @@ for absent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
+
+from dpl.node import node
 
 from dplc.ad.builder import Builder
 from dplc.ad.tangent import zero
@@ -27,7 +28,7 @@ class Presence(IntEnum):
 FULL, HOLEY, MAYBE = Presence.FULL, Presence.HOLEY, Presence.MAYBE
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Part:
     """A leaf of a tangent or cotangent."""
 

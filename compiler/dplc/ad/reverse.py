@@ -25,6 +25,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.presence import HOLEY, MAYBE, Part, Presence, either
 from dplc.ad.scope import Scope, if_there
 from dplc.flat import term as f
+from dplc.flat.dims import roots
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound
 
@@ -179,11 +180,13 @@ class Reverse:
         self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
         self.home: dict[str, Tape] = {}
         self.leaf: dict[Node, f.Type] = {}
+        self.roots: dict[str, f.Var] = {}
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or the data
         type `box` if calls inside turn out to need one (`Derivatives.box`)."""
         self.register(fn)
+        self.roots = roots(fn.body)
         tape = Tape(self, fn.body, fn.params)
         scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p)]
@@ -282,6 +285,7 @@ class Reverse:
         """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""
         if not isinstance(array, f.Var):
             return int_(0)
+        array = self.roots.get(array.name, array)
         tape = self.home[array.name]
         dims = tape.dims.setdefault(array.name, {})
         if k not in dims:

@@ -22,10 +22,14 @@ SOLID = frozenset(
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
+def scalar_row(op: str) -> bool:
+    return op in TABLE and TABLE[op].elementwise
+
+
 def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     """`defs` gives the right-hand sides of variables that have one of their own."""
     args = op.args
-    if op.op in TABLE and TABLE[op.op].elementwise:
+    if scalar_row(op.op):
         return row(op)
     match op.op, args:
         case "cast", (f.Const(value), *_) if not isinstance(value, str):
@@ -89,6 +93,8 @@ def dim(x: f.Atom, k: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return dim(a, 1 - k if k < 2 else k, defs)
         case f.Op("acc_zeros", (a, *dims)) if is_null(a):
             return dims[k]
+        case f.Op("acc_index", (_, v, *dims)) if not isinstance(v.ty, f.Arr):
+            return dims[k]
         case f.Build(_, count, _) if k == 0:
             return count
         case f.Op(op, args) if op in TABLE and TABLE[op].elementwise or op == "cast":
@@ -112,6 +118,8 @@ def row(op: f.Op) -> f.Atom | None:
         case "add", (f.Var() as x, f.Const(0)) | (f.Const(0), f.Var() as x) if not f.is_float(elem_of(x.ty)):
             return x
         case "sub", (f.Var() as x, f.Const(0)) if not f.is_float(elem_of(x.ty)):
+            return x
+        case "powi", (x, f.Const(1)):
             return x
         case "and", (x, f.Const(True)) | (f.Const(True), x):
             return x

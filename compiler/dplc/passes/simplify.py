@@ -17,17 +17,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
+from dpl.node import replace
 from dpl.source import Span
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.places import inlined
 from dplc.flat.recursion import groups
+from dplc.flat.types import elementwise, rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
 from dplc.passes.drop import drop_unused
-from dplc.passes.fold import fold
+from dplc.passes.fold import fold, scalar_row
+from dplc.passes.measure import measure
+from dplc.passes.pieces import in_pieces
 from dplc.passes.purity import movable, shareable
 
 SMALL = 12  # bindings of a function that is inlined wherever it is called
@@ -42,8 +45,8 @@ def simplify(program: f.Program) -> f.Program:
     inline: dict[str, f.Fn] = {}
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
-        body = drop_unused(_Simplifier(supply, inline).function(fn.body))
-        done[name] = fn = f.Fn(name, fn.params, fn.results, body, fn.label, fn.span)
+        body = drop_unused(_Simplifier(supply, inline).block(fn.body))
+        done[name] = fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
         if name not in fixed and number[name] not in recursive and (uses[name] == 1 or small(body)):
             inline[name] = fn
     reached = reachable(program, done)
@@ -99,9 +102,6 @@ class _Simplifier:
         self.known: dict[str, f.Atom] = {}
         self.defs: dict[str, f.Rhs] = {}
         self.made: list[dict[object, tuple[f.Var, ...]]] = []
-
-    def function(self, body: f.Block) -> f.Block:
-        return self.block(body)
 
     def atom(self, atom: f.Atom) -> f.Atom:
         while isinstance(atom, f.Var) and atom.name in self.known:
@@ -162,6 +162,10 @@ class _Simplifier:
 
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+        if isinstance(rhs, f.Op):
+            if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
+                return
+            rhs = self.unfilled(rhs, out)
         same = self.folded(rhs)
         if same is not None:
             self.same(bind.vars, (same,))
@@ -174,6 +178,21 @@ class _Simplifier:
                 return
             self.made[-1][key] = bind.vars
         self.put(bind.vars, rhs, out)
+
+    def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
+        """An elementwise operation on an array that is one number many times: on the number."""
+        fills = {a.name: made for a in op.args if isinstance(a, f.Var) and isinstance(made := self.defs.get(a.name), f.Op)
+                 and made.op == "fill" and scalar_row(op.op) and not rank_of(made.args[1].ty)}  # fmt: skip
+        if not fills:
+            return op
+        args = tuple([fills[a.name].args[1] if isinstance(a, f.Var) and a.name in fills else a for a in op.args])
+        if max(rank_of(a.ty) for a in args) == max(rank_of(a.ty) for a in op.args):
+            return f.Op(op.op, args, op.attrs, op.span)
+        if any(rank_of(a.ty) for a in args):
+            return op
+        var = f.Var(self.supply.fresh(op.op), elementwise(op.op, tuple([a.ty for a in args])))
+        self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
+        return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
 
     def folded(self, rhs: f.Rhs) -> f.Atom | None:
         match rhs:
@@ -270,6 +289,9 @@ class _Simplifier:
     # ---- loops ---------------------------------------------------------------------------------------------------
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
+        if any(isinstance(s.ty, f.Tup) for s in loop.state):
+            self.binds(in_pieces(bind, self.supply), out)
+            return
         vars_, loop = self.fixed_state(bind.vars, loop)
         rhs = rebuild(loop, self.atom, self.block, lambda v: v)
         assert isinstance(rhs, f.For | f.While)
