@@ -14,17 +14,18 @@ import re
 from dataclasses import dataclass, field
 
 from dplc.flat import term as f
+from dplc.flat.recursion import groups
 from dplc.machine import runtime
 from dplc.machine.emit_function import FunctionEmitter, symbol
 from dplc.machine.emitter import NEVER, escape
 from dplc.machine.failures import Sites
 from dplc.machine.kernels import Vectors
 from dplc.machine.memory import Droppers
-from dplc.flat.recursion import groups
 
 ENTRY = "dpl_entry"
 FIRST_NODE = 10  # of the metadata; the others are in the prelude
 STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
+HUGE_PAGE, HUGE_PAGES = 2 << 20, 14  # a size, and advice to the system: deep recursion touches less pages then
 
 
 @dataclass(slots=True)
@@ -109,6 +110,7 @@ PRELUDE = f"""
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
 @"stack limit" = internal global i64 0
+declare i32 @madvise(ptr, i64, i32)
 declare i32 @_setjmp(ptr) returns_twice
 
 """
@@ -125,6 +127,11 @@ entry:
   %limit = add i64 %bottom, {STACK_MARGIN}
   store i64 %limit, ptr @"stack limit"
   store ptr %here, ptr @rt.bottom
+  %next = add i64 %limit, {HUGE_PAGE}
+  %low = and i64 %next, {-HUGE_PAGE}
+  %below = inttoptr i64 %low to ptr
+  %size = sub i64 %stack, {2 * HUGE_PAGE}
+  %advised = call i32 @madvise(ptr %below, i64 %size, i32 {HUGE_PAGES})
   call void @rt.start(i64 %argc, ptr %argv, i32 %tty)
   %again = call i32 @_setjmp(ptr @rt.jump) returns_twice
   %first = icmp eq i32 %again, 0
