@@ -36,7 +36,7 @@ class Mentioned:
 
 
 def _slots(shape: type) -> tuple[str, ...]:
-    return tuple(name for name in shape.__dataclass_fields__ if name not in ("span", "ty", "pattern", "inst", "params"))
+    return tuple(name for name in shape.__match_args__ if name not in ("span", "ty", "pattern", "inst", "params"))
 
 
 SLOTS = {shape: _slots(shape) for shape in (*c.Term.__args__, c.Arm)}
