@@ -212,15 +212,13 @@ class Derivatives:
         if name not in self._deps:
             order = self.unknown(name)
             for fn in order:
-                self._deps[fn] = special.deps(self, fn) if fn in self.program.rules else ()
+                self._deps[fn] = ()
             changed = True
             while changed:
                 changed = False
                 for fn in order:
-                    if fn in self.program.rules:
-                        continue
                     graph = Grapher(self.tangents, self._deps).draw(self.body(fn))
-                    deps = graph.deps()
+                    deps = graph.deps() if fn not in self.program.rules else special.deps(self, fn, graph.deps())
                     changed |= deps != self._deps[fn]
                     self._graphs[fn], self._deps[fn] = graph, deps
         return self._deps[name]
@@ -237,8 +235,7 @@ class Derivatives:
             elif fn not in seen and fn not in self._deps:
                 seen.add(fn)
                 todo.append((fn, True))
-                if fn not in self.program.rules:
-                    todo += [(bind.rhs.fn, False) for bind in every(self.body(fn).body) if isinstance(bind.rhs, f.Call)]
+                todo += [(bind.rhs.fn, False) for bind in every(self.body(fn).body) if isinstance(bind.rhs, f.Call)]
         return order
 
     def graph(self, name: str) -> Graph:

@@ -145,6 +145,8 @@ class Forward:
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
         parts = [part for arg in call.args for part in self.parts(arg)]
+        matter = frozenset[int]().union(*self.d.deps(call.fn))
+        parts = [part if i in matter else None for i, part in enumerate(parts)]
         active = tuple((i, part.presence) for i, part in enumerate(parts) if part is not None)
         made = self.d.forward(call.fn, active, call.span)
         if not made.results:

@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 OUTPUT = frozenset({"write", "progress"})
 
 
-def deps(d: Derivatives, name: str) -> Deps:
-    """Everything may depend on everything."""
-    fn = d.program.fns[name]
-    every_param = frozenset(range(len(d.param_nodes(fn))))
-    return tuple(every_param for ty in fn.results for _ in d.tangents.leaves(ty))
+def deps(d: Derivatives, name: str, body: Deps) -> Deps:
+    """A rule may give anything of its argument; of what it captures, the result depends on what the body depends on."""
+    last = frozenset(d.last_leaves(d.program.fns[name]))
+    return tuple(on | last for on in body)
 
 
 def only_last(d: Derivatives, fn: f.Fn, active: Sequence[int]) -> None:
