@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from hypothesis import strategies as st
@@ -220,7 +218,7 @@ def bare(value):
         case tree.Node():
             left_out = ("span", "op_span", "comments", "doc")
             return type(value).__name__, *(
-                bare(getattr(value, f.name)) for f in fields(value) if f.name not in left_out
+                bare(getattr(value, f)) for f in value.__match_args__ if f not in left_out
             )
         case tuple():
             return tuple(map(bare, value))
