@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.machine import emit_loops, emit_map, emit_ops
 from dplc.machine.emitter import Emitter, escape, number, zeros
@@ -193,12 +194,14 @@ class FunctionEmitter(Emitter):
 
     def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:
         result = f.Tup(self.unit.program.fns[name].results)
-        self.deep |= self.unit.group[name] == self.unit.group[self.fn.name]
-        arguments, convention = self._arguments(name, args), self.unit.convention(name)
+        callee, arguments, how = symbol(name), self._arguments(name, args), f"call {self.unit.convention(name)}"
+        if self.unit.group[name] == self.unit.group[self.fn.name]:
+            self.deep = True
+            how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which then has no end to run into
         if not indirect(result):
-            return self.w.call(leaves(result), symbol(name), arguments, convention, self._place(span))
+            return self.w.call(leaves(result), callee, arguments, how, self._place(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
-        self.w.call((), symbol(name), [f"ptr {out}", *arguments], convention, self._place(span))
+        self.w.call((), callee, [f"ptr {out}", *arguments], how, self._place(span))
         return self.get(result, out)
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:

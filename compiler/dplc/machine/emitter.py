@@ -89,7 +89,7 @@ class Emitter:
             inner.w.give(results, values)
             params = ", ".join(f"{t} %p{i}" for i, t in enumerate(types))
             helpers[name] = function(f'fastcc {result_type(results)} @"{name}"({params})', inner.w, end="")
-        return self.w.call(results, f'@"{name}"', typed(types, args), "fastcc")
+        return self.w.call(results, f'@"{name}"', typed(types, args), "call fastcc")
 
 
 def zeros(ty: f.Type) -> Values:

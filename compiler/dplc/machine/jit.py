@@ -13,22 +13,21 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
-
 from dpl.diagnostics import DplError
+from dpl.node import node
+
 from dplc.machine import target
 from dplc.machine.failures import Failure, Record, Sites, error
 
-
 ENTRY, FLUSH = "dpl_entry", "dpl_flush"
-STACK_MIB = 4096
+STACK_MIB = 2048  # enough for more than ten million calls; a quarter of the machine's memory where that is less
 CALLS = 64  # of the innermost calls that a failure notes, and as many of the outermost
 NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Compiled:
     """Object code, and the places in the program where it may fail (`failures.Sites`, as JSON)."""
 
@@ -122,7 +121,7 @@ def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord) -> DplErr
 def start(loaded: Loaded, args: Sequence[str]) -> Running:
     """On a thread with the largest stack that can be had."""
     sys.stdout.flush()  # what we printed comes before what the program prints
-    mib = int(os.environ.get("DPL_STACK") or STACK_MIB)
+    mib = stack_mib()
     before = threading.stack_size()
     while True:
         running = Running(loaded, args, mib << 20)
@@ -136,6 +135,14 @@ def start(loaded: Loaded, args: Sequence[str]) -> Running:
             mib //= 2
         finally:
             threading.stack_size(before)
+
+
+def stack_mib() -> int:
+    chosen = os.environ.get("DPL_STACK", "")
+    if chosen.isdigit() and int(chosen) > 0:
+        return int(chosen)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(64, min(STACK_MIB, memory >> 22))
 
 
 __all__ = ["execute"]

@@ -196,10 +196,11 @@ class Writer:
         self.do(f"ret {ty} {whole}")
 
     def call(
-        self, results: Sequence[str], callee: str, args: Sequence[str], convention: str = "", place: str = ""
+        self, results: Sequence[str], callee: str, args: Sequence[str], how: str = "call", place: str = ""
     ) -> Values:
-        """A call; `args` with their types.  Several results come as a struct.  `place` marks where it stands."""
-        text = f"call {convention}{' ' if convention else ''}{result_type(results)} {callee}({', '.join(args)}){place}"
+        """A call; `args` with their types.  Several results come as a struct.  `how` is the instruction and the calling
+        convention, `place` marks where it stands."""
+        text = f"{how} {result_type(results)} {callee}({', '.join(args)}){place}"
         if not results:
             self.do(text)
             return []
