@@ -8,11 +8,11 @@ continuations.  Local names are unique within a definition; where each lies is k
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dpl.core import ty as t
 from dpl.eval.value import Value
+from dpl.node import node
 
 Direct = Callable[[tuple], Value]
 Run = Callable[[tuple, tuple], tuple]
@@ -36,7 +36,7 @@ def at_once(direct: Direct) -> Code:
     return Code(run, direct)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Scope:
     """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are
     generalised, and over what; `size` is the length of the environment here."""

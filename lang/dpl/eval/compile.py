@@ -205,8 +205,8 @@ class Compiler:
             if isinstance(term, c.LetRec):
                 step, scope = self.recursive(term, scope)
                 steps.append(step)
-            elif names := type_params(term.params):
-                steps.append(self.generalised(term.rhs, names, scope))
+            elif type_params(term.params):
+                steps.append(self.generalised(term.rhs, scope))
                 scope = scope.bind(term.name, params=term.params)
             else:
                 rhs = self.compile(term.rhs, scope)
@@ -224,7 +224,8 @@ class Compiler:
         self.note(resume, term.rhs)
         return lambda env, k: rhs(env, (resume, env, k))
 
-    def generalised(self, rhs: c.Term, names: tuple[str, ...], scope: Scope) -> Callable[[tuple], tuple]:
+    def generalised(self, rhs: c.Term, scope: Scope) -> Callable[[tuple], tuple]:
+        """The right-hand side waits until its types are known."""
         code = self.compile(rhs, scope)
 
         def step(env: tuple) -> tuple:
@@ -252,6 +253,7 @@ class Compiler:
             return env
 
         def apart(env: tuple) -> tuple:
+            """Each made when wanted; by then `env` holds them all."""
             polys = [Poly(lambda types, f=f: f((types, *env[1:]))) for f in functions]
             env = env + tuple(polys)
             return env

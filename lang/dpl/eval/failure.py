@@ -8,15 +8,15 @@ user's own text (`for_user`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from dpl.diagnostics import DplError, Label
+from dpl.node import node, replace
 from dpl.source import Source, Span
 
 SHOWN = 8  # calls of a long path, at each end
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Site:
     """A call: what was called, and where that is written."""
 

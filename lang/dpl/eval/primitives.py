@@ -9,7 +9,6 @@ Primitives that hand their own continuation to functions of the program live in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
@@ -20,6 +19,7 @@ from dpl.eval.scalar import COMPARISONS, FIT, cast, evaluation, scalar
 from dpl.eval.show import Shower
 from dpl.eval.structure import check_same_form, compare, equal, leaves, rebuild
 from dpl.eval.value import Array, Cell, Value
+from dpl.node import node
 from dpl.prims import TABLE
 
 Types = tuple[t.Ty, ...]  # of the operands, then of the result
@@ -179,7 +179,7 @@ BY_NAME: dict[str, Callable] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Surroundings:
     """What primitives use of the run that they belong to; `call` applies a function of the program."""
 
