@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.diagnostics import Diagnostic
+from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module, load
 
@@ -37,7 +38,7 @@ class Context:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Stage:
     """`run` gives the stage's result, `show` a readable text of it, `verify` raises Bug if it is not well formed."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dpl.node import node
 from dpl.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Label:
     """A span to underline and what to say there."""
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from dpl.diagnostics import Diagnostic
+from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
 
 _TAB = 4
@@ -57,7 +57,7 @@ def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str
     return "\n".join(line.rstrip() for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Paint:
     on: bool
     alarm_color: str
@@ -78,7 +78,7 @@ class _Paint:
 # ---- what to mark -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Mark:
     """Characters `first` to `last` (exclusive, 0-based) of one line, and what to say there."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from pathlib import Path
+
+from dpl.node import node
 
 
 class Source:
@@ -50,7 +51,7 @@ class Source:
         return f"Source({self.name!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Span:
     """A stretch of a source: offsets in code points, the end exclusive."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from dpl.diagnostics import DplError
 
 from dplc.ad.builder import Builder
-from dplc.ad.presence import FULL, Presence
+from dplc.ad.presence import Part, Presence
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
 from dplc.flat.walk import every, with_blocks
@@ -57,18 +57,17 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     leaves = d.tangents.leaves(x.ty)
     start = d.last_leaves(fn)[0]
     b = Builder(d.supply)
-    given = {i - start: b.fresh("d", leaves[i - start]) for i, _ in active}
+    given = {i - start: Part(b.fresh("d", leaves[i - start]), presence) for i, presence in active}
     tangent = [given.get(k) for k in range(len(leaves))]
     if rule.kind == "jvp":
-        dx = d.convert.from_tan(b, tangent, x)
+        dx = d.convert.from_tan(b, [None if part is None else part.atom for part in tangent], x)
         y, dy = b.call(rule.fn, (*fn.params, dx), (*fn.results, *fn.results), fn.span)
         outs = d.convert.to_tan(b, dy)
     else:
         y, kept = b.call(rule.fn, fn.params, d.body(rule.fn).results, fn.span)
-        cts = [zero(leaf) if t is None else t for t, leaf in zip(tangent, leaves, strict=True)]
-        outs = transpose(d, b, rule.pullback, (kept,), y, cts, fn)
+        outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn)
     chosen = [outs[i] for i in made.results]
-    params = (*fn.params, *given.values())
+    params = (*fn.params, *(part.atom for part in given.values() if isinstance(part.atom, f.Var)))
     d.program.fns[made.name] = f.Fn(
         made.name, params, (*fn.results, *(a.ty for a in chosen)), b.block(y, *chosen), fn.label, fn.span
     )  # fmt: skip
@@ -83,12 +82,13 @@ def reverse(d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wan
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     seeds = {i: back.fresh("c", types[i]) for i, _ in wanted}
     accs = [back.fresh("c", leaves[i - start]) for i in active]
-    cts = [seeds.get(i, zero(ty)) for i, ty in enumerate(types)]
+    presence = dict(wanted)
+    cts = [Part(seeds[i], presence[i]) if i in seeds else None for i in range(len(types))]
     if rule.kind == "vjp":
         y, kept = there.call(rule.fn, fn.params, d.body(rule.fn).results, fn.span)
         value = there.make((kept, y))
         param = back.fresh("res", value.ty)
-        dy = d.convert.from_tan(back, cts, back.get(param, 1))
+        dy = d.convert.from_tan(back, [seeds.get(i) for i in range(len(types))], back.get(param, 1))
         (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
         parts = d.convert.to_tan(back, dx)
     else:
@@ -106,7 +106,7 @@ def reverse(d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wan
 
 
 def transpose(
-    d: Derivatives, b: Builder, linear: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[f.Atom], of: f.Fn
+    d: Derivatives, b: Builder, linear: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn
 ) -> list[f.Atom]:
     """The transpose of `linear(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
     last result."""
@@ -114,17 +114,17 @@ def transpose(
     leaves = d.tangents.leaves(like.ty)
     outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
     last, start = set(d.last_leaves(fn)), d.last_leaves(fn)[0]
-    offset = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
-    dependent = d.deps(linear)[offset:]
-    wanted = tuple((offset + i, FULL) for i, on in enumerate(dependent) if on & last)
-    active = tuple(i for i in sorted(last) if any(i in dependent[k - offset] for k, _ in wanted))
+    before = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
+    pairs = zip(cts, d.deps(linear)[before:], strict=True)
+    wanted = [(before + i, part, on & last) for i, (part, on) in enumerate(pairs) if part is not None and on & last]
+    active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
     if not active:
         return outs
-    made = d.reverse(linear, active, wanted, of.span)
+    made = d.reverse(linear, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
     nothing = d.convert.from_tan(b, [None] * len(leaves), like)
     *_, residual = b.call(made.fwd, (*fixed, nothing), (*fn.results, made.residual), of.span)
     accs = [zero(leaves[i - start]) for i in active]
-    args = (residual, *(cts[i - offset] for i, _ in wanted), *accs)
+    args = (residual, *(part.atom for _, part, _ in wanted), *accs)
     for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
         outs[i - start] = out
     return outs

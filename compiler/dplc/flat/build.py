@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from dpl.diagnostics import Bug
+from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
 from dplc.flat.types import result_types
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Bundle:
     """A tuple in pieces; `whole` is the same in one piece, if it is at hand."""
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dpl.diagnostics import Bug
+from dpl.node import node
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
 from dplc.flat.types import COMPARISONS, elem_of
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Array:
     shape: tuple[int, ...]
     items: list

@@ -7,12 +7,11 @@ others are borrowed.  Every elementwise operation owns its array operands.  "nul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from dpl.node import node
 from dpl.prims import TABLE
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Spec:
     doc: str
     own: tuple[int, ...] = ()

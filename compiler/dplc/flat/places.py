@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Inlined(Span):
     """A span in the body of the function `label`, called at `caller` (which may be inlined itself)."""
 

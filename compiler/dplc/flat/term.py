@@ -18,31 +18,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 # ---- types ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Num:
     """`bool i8 ... i64 u8 ... u64 f16 f32 f64`"""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Str:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Tup:
     """Unboxed.  () is unit."""
 
     items: tuple[Type, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Arr:
     """Row-major, `rank` >= 1 dimensions; the element is never itself an Arr (Tup or Data may contain one)."""
 
@@ -50,19 +51,19 @@ class Arr:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Data:
     """A boxed sum, declared in `Program.datas`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ref:
     elem: Type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Res:
     """What the reverse mode at one `Ad` site keeps for its pullback; `ad/` replaces it by a real type
     (`Program.residuals`)."""
@@ -81,13 +82,13 @@ def is_float(ty: Type) -> bool:
 # ---- atoms ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Var:
     name: str
     ty: Type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Const:
     """A number, boolean, string; unit is Const((), UNIT); null is Const(None, ty) of type Arr or Data."""
 
@@ -101,7 +102,7 @@ Atom = Var | Const
 # ---- right-hand sides -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Op:
     """A primitive operation (`flat/ops.py` says which there are, their types and effects).
 
@@ -117,14 +118,14 @@ class Op:
         return dict(self.attrs).get(name, default)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call:
     fn: str
     args: tuple[Atom, ...]
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ad:
     """A derivative still to be taken, of the *last* argument of `fn` (which gives one value); the other arguments (what
     a closure captured) are constants.
@@ -140,18 +141,18 @@ class Ad:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TupMake:
     items: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TupGet:
     tup: Atom
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ConMake:
     """A value of a Data type: constructor number `tag`, with its payload (None for a nullary one)."""
 
@@ -160,14 +161,14 @@ class ConMake:
     arg: Atom | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If:
     cond: Atom
     then: Block
     else_: Block
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Case:
     """One arm of a Switch: `payload` is bound to the constructor's argument (None: not wanted, or nullary)."""
 
@@ -176,7 +177,7 @@ class Case:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Switch:
     """By the constructor of a Data value, or by the value of an integer (then `tag` is that value).  `default` may be
     None when the cases are all there are."""
@@ -186,7 +187,7 @@ class Switch:
     default: Block | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For:
     """`state` starts as `inits`, becomes the body's results for `index` = 0 .. count - 1; binds the last state.
 
@@ -201,7 +202,7 @@ class For:
     collect: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class While:
     """As For, while `cond` (a block giving one boolean, over the state) holds; the kept array's length is the number of
     steps."""
@@ -213,7 +214,7 @@ class While:
     collect: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Build:
     """Arrays of the body's results, for `index` = 0 .. count - 1; binds one array for each result (a result that is an
     array of rank k gives one of rank k + 1; inner shapes must agree: a run-time error otherwise)."""
@@ -224,7 +225,7 @@ class Build:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Map:
     """Elementwise operations fused into one loop (`passes/fuse.py`): `params`, scalars, run over the elements of
     `inputs`, which are lifted to the highest rank among them; `body` holds scalar operations only.
@@ -242,13 +243,13 @@ class Map:
 Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build | Map
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Bind:
     vars: tuple[Var, ...]
     rhs: Rhs
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Block:
     binds: tuple[Bind, ...]
     results: tuple[Atom, ...]
@@ -257,7 +258,7 @@ class Block:
 # ---- programs ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DataDecl:
     """Payload types by tag (None: nullary); `names` of the constructors, for dumps."""
 
@@ -266,7 +267,7 @@ class DataDecl:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Fn:
     """`label` is what messages call it (`loss`), empty for what the compiler made."""
 

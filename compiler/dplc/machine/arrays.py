@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.machine.emitter import ACCESS, Emitter
@@ -15,7 +16,7 @@ from dplc.machine.writer import Values
 HUGE = 1 << 44  # no array has as many elements
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Array:
     elem: f.Type
     owner: str

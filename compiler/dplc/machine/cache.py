@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dpl import resources
 from dpl.source import Source
+
 from dplc.machine import target
 from dplc.machine.jit import Compiled
 

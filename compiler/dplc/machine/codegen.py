@@ -8,8 +8,8 @@ How hard LLVM tries depends on how much there is: large programs must not take l
 from __future__ import annotations
 
 import llvmlite.binding as llvm
-
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.machine import target
 from dplc.machine.emit import emit_program

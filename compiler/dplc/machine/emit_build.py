@@ -7,8 +7,9 @@ tells the shape, and the others must agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.machine import arrays
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Level:
     """One loop of a nest: what its body does before the next loop inside, and after (only drops)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.machine import arrays, emit_build
 from dplc.machine.arrays import Array

@@ -12,8 +12,9 @@ have one size.  Within the innermost loop no step meets another, which is told t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.machine import arrays
@@ -37,7 +38,7 @@ def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values
     return fused(e, f.Map(params, op.args, body, (variables[0].ty.rank,), op.span), variables)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Plan:
     """The loops: `ranks` are those of the operands, highest first, without 0; loop number k runs over the dimensions
     from `ranks[k]` to `ranks[k + 1]`."""

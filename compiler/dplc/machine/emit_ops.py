@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE
 from dplc.machine import emit_arrays, emit_map, emit_zeros

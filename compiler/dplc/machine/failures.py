@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug, DplError
+from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
+
 from dplc.flat import places
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Sites:
         return sites
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Record:
     """What `@rt.fail` wrote down."""
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from dpl.node import node
 
 from dplc.machine.layout import SCALARS, SIZES
 
@@ -24,7 +25,7 @@ TILE_VECTORS = 3  # width of a tile
 FEW = 16  # elements that are added one by one
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Vectors:
     """What the machine has: bytes in a vector, and whether multiplication and addition come as one instruction."""
 

@@ -25,9 +25,9 @@ An owner that is null owns nothing: constants of the program, which are never fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpl.diagnostics import Bug
+from dpl.node import node
+
 from dplc.flat import term as f
 
 HEADER = 16
@@ -58,7 +58,7 @@ def memory_type(leaf: str) -> str:
     return "i8" if leaf == "i1" else leaf
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Struct:
     """Leaves in memory: byte offsets in their order, and the size of the whole, a multiple of its alignment."""
 

@@ -9,9 +9,10 @@ data.u8[at] + 1         %1 = getelementptr i8, ptr %data, i64 %at
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from dpl.diagnostics import Bug
+from dpl.node import node
+
 from dplc.machine.lowlevel import KINDS, STORED, Source, called, literal, parameters, result_type, results, symbol
 
 INT_OPS = {
@@ -48,7 +49,7 @@ BUILTINS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Value:
     kind: str
     text: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpl.diagnostics import Bug
+
 from dplc.machine.lowlevel import (
     KINDS,
     STORED,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
+
 from dplc.machine.failures import Failure
 from dplc.machine.layout import SCALARS
 

@@ -9,6 +9,7 @@ from dplc.machine import maths
 from dplc.machine.emitter import Emitter
 from dplc.machine.layout import SCALARS
 
+
 def scalar_type(ty: f.Type) -> str:
     return ty.elem.name if isinstance(ty, f.Arr) else ty.name
 

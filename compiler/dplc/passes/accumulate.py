@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+
+from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.traverse import mentions, names, with_blocks

@@ -12,7 +12,9 @@ written, just before that.  Arrays that only the group itself reads are never ma
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE

@@ -15,8 +15,9 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.graph import components
 from dplc.passes import NeedsInterpreter
-from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, components, is_set, rebuild, root, sets_in
+from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, is_set, rebuild, root, sets_in
 
 MOST_DATAS = 20_000
 

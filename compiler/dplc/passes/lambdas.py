@@ -18,9 +18,10 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
+from dplc.graph import components
 from dplc.narrow import the
 from dplc.passes.mono import ANY, Mono
-from dplc.passes.sets import Datas, Lambda, Pullback, Set, Unifier, arrow, components, rebuild, root, sets_in
+from dplc.passes.sets import Datas, Lambda, Pullback, Set, Unifier, arrow, rebuild, root, sets_in
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ becomes a function unless it is tiny.  No part of the value is tested twice on t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term as c
@@ -306,7 +306,7 @@ def nodes(e: object) -> Iterator[object]:
             todo += reversed(node)
         elif isinstance(node, c.Node | c.Arm):
             yield node
-            todo += [getattr(node, x.name) for x in fields(node) if x.name not in ("span", "ty", "inst", "pattern")]
+            todo += [getattr(node, name) for name in node.__match_args__ if name not in ("span", "ty", "inst", "pattern")]
 
 
 def bound(e: c.Term) -> set[str]:

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import replace
 
 from dpl.diagnostics import Bug
+from dpl.node import replace
+
 from dplc.flat import term as f
 from dplc.flat.traverse import blocks
 from dplc.passes import borrow

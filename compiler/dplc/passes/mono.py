@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
+from dpl.node import replace
 
 from dplc.narrow import the
 from dplc.passes import NeedsInterpreter

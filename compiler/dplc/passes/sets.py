@@ -21,8 +21,10 @@ from typing import Any
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import node
 from dpl.source import Span
 
+from dplc.graph import components
 from dplc.passes.mono import ANY, type_arguments_of
 
 
@@ -72,7 +74,7 @@ class Ground:
     members: dict[Member, tuple[t.Ty, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Slot:
     """In a declaration: the data type's set argument of this number."""
 
@@ -348,33 +350,3 @@ class Datas:
 
         argument = self.decorated[ty.name][tag]
         return None if argument is None else put(argument)
-
-
-def components(roots, successors) -> list[list]:
-    """Tarjan: strongly connected components reachable from `roots`, those mentioned by others first."""
-    index: dict[Any, int] = {}
-    low: dict[Any, int] = {}
-    stack: list[Any] = []
-    on_stack: set[Any] = set()
-    found: list[list] = []
-
-    def visit(node) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        on_stack.add(node)
-        for other in successors(node):
-            if other not in index:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in on_stack:
-                low[node] = min(low[node], index[other])
-        if low[node] == index[node]:
-            at = stack.index(node)
-            found.append(stack[at:])
-            on_stack.difference_update(stack[at:])
-            del stack[at:]
-
-    for node in roots:
-        if node not in index:
-            visit(node)
-    return found

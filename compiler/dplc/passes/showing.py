@@ -8,11 +8,11 @@ What text a value has is laid down in `eval/show.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, UNIT_ATOM, Value, integer, leaves, pieces, type_of
@@ -26,7 +26,7 @@ LIMIT = 1000  # of elements; print abridges more
 KEPT = 500
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Style:
     """`abridged`: as print shows; `argument`: of a constructor, in parentheses where it needs them."""
 

@@ -8,11 +8,11 @@ Numbers narrower than f64 are converted before the function and after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import node
 from dpl.source import Span
 
 from dplc.flat import term as f
@@ -53,7 +53,7 @@ def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
 # ---- maps -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Mapping:
     """A function (closure and type) over the floats of one operand, or at the same places of two; the other leaves of
     the result are the first operand's."""

@@ -9,6 +9,7 @@ from dpl.diagnostics import DplError
 from dpl.syntax.load import load, read
 from dpl.types.check import check_program
 from dpl.types.pretty import show_scheme
+
 from dplc.tools.process import on_large_stack, report
 
 

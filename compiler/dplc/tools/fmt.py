@@ -11,6 +11,7 @@ from dpl.source import Source
 from dpl.syntax.load import read
 from dpl.syntax.parse import parse
 from dpl.syntax.show import show
+
 from dplc.tools.process import report
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dpl.source import Source
+
     from dplc.pipeline import Context
 
 STDIN = "-"
@@ -78,6 +79,7 @@ def compile_native(source: Source, context: Context):
 
 def interpret(source: Source, args: list[str], context: Context) -> int:
     from dpl.eval.run import ProgramExit, run
+
     from dplc.pipeline import Context, compile_to
     from dplc.tools.process import report
 

@@ -14,31 +14,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dpl.core import ty as t
+from dpl.node import node
 from dpl.source import Span
 
 Value = int | float | str | bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Node:
     span: Span
     ty: t.Ty
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Var(Node):
     name: str
     inst: tuple[t.Ty | t.Size | t.Effect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Lit(Node):
     """A scalar or string; a number's type may be a variable (then `value` is converted to what it is instantiated to)."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Lam(Node):
     """`ty` is the arrow; `name` is what messages call it (the binding's name, or empty)."""
 
@@ -47,13 +48,13 @@ class Lam(Node):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class App(Node):
     fn: Term
     arg: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Let(Node):
     """`params` are the variables generalised over (usually none)."""
 
@@ -63,7 +64,7 @@ class Let(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class LetRec(Node):
     """Every right-hand side is a Lam.  `params` are generalised over, jointly; inside the right-hand sides the names
     are used at the same types (`inst` is then `params` themselves)."""
@@ -73,12 +74,12 @@ class LetRec(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Tuple(Node):
     items: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Con(Node):
     """A saturated constructor of the data type `ty.name`."""
 
@@ -87,7 +88,7 @@ class Con(Node):
     arg: Term | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Field(Node):
     """Field number `index` of a record."""
 
@@ -95,12 +96,12 @@ class Field(Node):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayLit(Node):
     items: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Prim(Node):
     """A saturated primitive of `prims.table`.  Its operand types are those of `args`."""
 
@@ -108,14 +109,14 @@ class Prim(Node):
     args: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If(Node):
     cond: Term
     then: Term
     else_: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Arm:
     span: Span
     pattern: Pattern
@@ -123,7 +124,7 @@ class Arm:
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Match(Node):
     """Arms are tried in order; they are exhaustive."""
 
@@ -131,7 +132,7 @@ class Match(Node):
     arms: tuple[Arm, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For(Node):
     """`state` starts as `init` and becomes `body`, `index` running over 0 .. count - 1; the value is the last state."""
 
@@ -142,7 +143,7 @@ class For(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class While(Node):
     state: str
     init: Term
@@ -150,7 +151,7 @@ class While(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Build(Node):
     """The array of `body` for `index` in 0 .. count - 1.  A negative count is a run-time error, and so are inner
     arrays of different shapes."""
@@ -160,18 +161,18 @@ class Build(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Shift(Node):
     name: str
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Reset(Node):
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Check(Node):
     """`body`, once each pair of ints agrees; otherwise a run-time error: (actual, expected, what to say of them).
     `name` stands for the body's value in the pairs."""
@@ -181,7 +182,7 @@ class Check(Node):
     pairs: tuple[tuple[Term, Term, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Extern(Node):
     """A C function as a value of (curried) function type."""
 
@@ -197,30 +198,30 @@ Term = (
 # ---- patterns ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PWild:
     ty: t.Ty
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PVar:
     ty: t.Ty
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PLit:
     ty: t.Ty
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PTuple:
     ty: t.Ty
     items: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PCon:
     """Of a data type, list or record (then tag 0 and a PTuple of all fields)."""
 
@@ -230,7 +231,7 @@ class PCon:
     arg: Pattern | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PArray:
     """An array of exactly as many elements as `items`."""
 
@@ -238,14 +239,14 @@ class PArray:
     items: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PAs:
     ty: t.Ty
     pattern: Pattern
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class POr:
     ty: t.Ty
     left: Pattern
@@ -258,7 +259,7 @@ Pattern = PWild | PVar | PLit | PTuple | PCon | PArray | PAs | POr
 # ---- programs ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Data:
     """A declared type.  `cases` in order of tags: (constructor, argument type or None).  A record has one case, named
     as the type, and its `fields`' names.  `params` are its type and size variables."""
@@ -269,7 +270,7 @@ class Data:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Def:
     """A top-level definition.  A group of mutually recursive functions is several Defs with one `group`, and the same
     `params`; `group` is empty for one that is not recursive."""
@@ -282,7 +283,7 @@ class Def:
     export: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Do:
     body: Term
 

@@ -6,10 +6,10 @@ canonical names: `i8 ... i64 u8 ... u64 f16 f32 f64 bool string` (`int` is `i64`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dpl.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Var:
     """A quantified variable, of sort `type`, `size` or `effect`; `name` is unique in its definition."""
 
@@ -17,7 +17,7 @@ class Var:
     sort: str = "type"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Con:
     """A scalar, `list` (1 argument), `ref` (1), or a declared data type or record (its qualified name)."""
 
@@ -25,12 +25,12 @@ class Con:
     args: tuple[Ty | Size, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Tup:
     items: tuple[Ty, ...]  # () is unit; never of length 1
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Arr:
     """An array of `size` elements; `float[n, m]` is Arr(Arr(float, m), n)."""
 
@@ -38,7 +38,7 @@ class Arr:
     size: Size
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Fn:
     """`eff` is PURE, an effect Var, or Ctl(answer type)."""
 
@@ -50,7 +50,7 @@ class Fn:
 Ty = Var | Con | Tup | Arr | Fn
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Size:
     """A polynomial in normal form: `const` plus a sum of coefficient * product of names (sorted, with repeats).
     A name beginning with `?` is a size known only when the program runs."""
@@ -59,12 +59,12 @@ class Size:
     terms: tuple[tuple[tuple[str, ...], int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pure:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ctl:
     answer: Ty
 

@@ -73,7 +73,7 @@ class Checker:
                 params, general = self.signature(name, env, t)
                 if len(params) != len(inst):
                     raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)
-                self.same(u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}), t)
+                self.same(u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}) if params else general, t)
             case term.Lam(_, ty.Fn(arg, _, result), param, body):
                 self.same(body.ty, result, t)
                 self.term(body, {**env, param: ((), arg)})

@@ -6,9 +6,8 @@ parts: nodes, tokens, None for an optional part that is missing, and the members
 
 from __future__ import annotations
 
-
-from dpl.node import replace
 from dpl.diagnostics import Diagnostic
+from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import literals, tree
 from dpl.syntax.lexer import Token

@@ -7,7 +7,7 @@ Patterns, types and interpolated strings are taken whole: a comment inside leads
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import fields
+
 from typing import Any
 
 from dpl.source import Span
@@ -79,7 +79,7 @@ def _parts(part: Any) -> list[Any]:
     if isinstance(part, _WHOLE) or not isinstance(part, tree.Node):
         return []
     parts: list[Any] = []
-    waiting = [getattr(part, f.name) for f in fields(part) if f.name not in ("span", "op_span", "comments")]
+    waiting = [getattr(part, name) for name in part.__match_args__ if name not in ("span", "op_span", "comments")]
     while waiting:
         value = waiting.pop()
         if isinstance(value, tree.Variants):

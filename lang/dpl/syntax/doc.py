@@ -8,9 +8,9 @@ Two things are added for comments: text that waits for the end of its line, and 
 
 from __future__ import annotations
 
-from dpl.node import node
-
 from collections.abc import Iterable
+
+from dpl.node import node
 
 
 @node

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from dpl.node import node
 from dpl.diagnostics import Diagnostic, Label
+from dpl.node import node
 from dpl.source import Source, Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration

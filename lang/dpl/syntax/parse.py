@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dpl.node import replace
 from dpl.diagnostics import Diagnostic, DplError
+from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree
 from dpl.syntax.brackets import Declarations, begins_declaration, unbalanced

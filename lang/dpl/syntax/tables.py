@@ -12,8 +12,8 @@ import sys
 from functools import cache
 from typing import Any
 
-from dpl.node import node
 from dpl import resources
+from dpl.node import node
 
 _FORMAT = 1  # of the cached tables
 

@@ -6,7 +6,6 @@ A name is a string; a qualified name keeps its dots (`Nn.relu`).  Operators are 
 
 from __future__ import annotations
 
-
 from dpl.node import node
 from dpl.source import Span
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as replace_field
-
 from dpl.core import term, ty
+from dpl.node import replace as replace_field
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes

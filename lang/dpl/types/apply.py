@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpl.core import term, ty
+from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
@@ -24,7 +23,7 @@ SIZED = ("zeros", "ones", "range", "fill", "Prelude.tabulate")  # the first argu
 GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Arg:
     """An argument, not looked at yet or already a term; and the span of the application so far."""
 
@@ -133,8 +132,8 @@ def arguments(
 def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) -> ty.Fn:
     """A function's type from something not known to be one."""
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
-    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var):
-        shown = errors.printer(cx).type(t)
+    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or errors.phrase(t):
+        shown = errors.phrase(t) or errors.printer(cx).type(t)
         who = f"`{name}`" if name else "this"
         if given:
             title = f"{who} takes {given} argument{'s' * (given != 1)}, but is given more; its result is {shown}"

@@ -44,9 +44,8 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
             return cx.infer(e.body, expected)
     match e.clauses[k]:
         case tree.ForRange(span, name, count):
-            size = size_of(cx, count)
             n = cx.check(count, ty.I64, Why("the number of elements"))
-            size = size if size is not None else cx.solver.unknown_size()
+            size = size_of(cx, count) or cx.solver.unknown_size()
             with cx.scope(), cx.allowing(PURE, "bulk", e.span):
                 index = cx.local(name, ty.I64, span)
                 body = clause(cx, e, k + 1, hint)

@@ -158,12 +158,14 @@ def settle_outer(cx: Context, mark: int) -> None:
     cx.pending[mark:] = [c for c in cx.pending[mark:] if not c.done]
 
 
-def right_side(cx: Context, b: tree.Binding, name: str, expected: Type | None = None) -> term.Term:
-    """The value of a binding.  The annotations of a function introduce rigid variables of its own."""
+def right_side(
+    cx: Context, b: tree.Binding, name: str, expected: Type | None = None, frame: Frame | None = None
+) -> term.Term:
+    """The value of a binding.  The annotations of a function introduce rigid variables: its own, or those of `frame`."""
     params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
     with cx.scope():
         if is_function:
-            cx.frames.append(Frame(cx.solver.level))
+            cx.frames.append(frame or Frame(cx.solver.level))
         annots = pattern_annotations(b.pattern)
         if params:
             value, _ = lambdas(cx, params, body, b.annot, b.span, name, expected)
@@ -212,11 +214,12 @@ def recursive(cx: Context, bindings: tuple, span: Span):
 
 def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = False):
     """Check bindings that are recursive together and generalise them jointly."""
-    knot = Group()
     names = []
     with cx.scope():
         with cx.deeper() as mark:
-            types = [cx.solver.fresh() for _ in bindings]
+            frame = Frame(cx.solver.level)
+            knot = Group(frame.sizes)
+            types = [header(cx, b, frame) for b in bindings]
             for b, core, t in zip(bindings, cores, types):
                 name = simple_name(b)
                 if name is None or not (b.params or isinstance(b.body, tree.Fun)):
@@ -228,12 +231,44 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                 cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
             values = []
             for b, name, t in zip(bindings, names, types):
-                value = right_side(cx, b, name, t)
+                value = right_side(cx, b, name, t, frame)
                 cx.unify(value.ty, t, b.pattern.span, Why(f"`{name}`, as it is used before,"))
                 values.append(value)
         schemes = close(cx, types, mark, defaults=True)
     knot.params = schemes[0].params
     return names, values, schemes, cores
+
+
+def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:
+    """What the annotations of a function say of its type, so that it may call itself at other sizes."""
+    ints = {p.pattern.name for p in b.params if isinstance(p, tree.PatAnnot) and isinstance(p.pattern, tree.PatVar)}
+    if not b.params or ints & mentioned_sizes(b):
+        return cx.solver.fresh()
+    cx.frames.append(frame)
+    annots = [p.type if isinstance(p, tree.PatAnnot) else None for p in b.params] + [b.annot]
+    *params, t = [cx.solver.fresh() if a is None else resolve(cx, a) for a in annots]
+    for param in reversed(params):
+        t = ty.Fn(param, cx.solver.effect(), t)
+    cx.frames.pop()
+    return t
+
+
+def mentioned_sizes(b: tree.Binding) -> set[str]:
+    """The size variables in a function's annotations."""
+    found, stack = set(), [b.annot, *(p.type for p in b.params if isinstance(p, tree.PatAnnot))]
+    while stack:
+        match stack.pop():
+            case tree.SizeVar(_, name) | tree.TyName(_, name, ()):
+                found.add(name)
+            case tree.SizeOp(_, _, left, right):
+                stack += (left, right)
+            case tree.TyArray(_, elem, sizes):
+                stack += (elem, *sizes)
+            case tree.TyName(_, _, args) | tree.TyTuple(_, args):
+                stack += args
+            case tree.TyFun(_, arg, result, ctl):
+                stack += (arg, result, ctl)
+    return found
 
 
 # ---- generalisation

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.node import node
 from dpl.syntax import tree
 from dpl.syntax.load import Module
 from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
@@ -20,7 +20,7 @@ from dpl.types.env import Exports
 from dpl.types.library import Library, library
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Checked:
     """A program, what to warn of, and what each of its modules offers, with types as inferred."""
 

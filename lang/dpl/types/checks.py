@@ -27,7 +27,7 @@ def dim(array: term.Term, k: int, span: Span) -> term.Term:
     return term.Prim(span, ty.I64, "dim", (array, int_lit(span, k)))
 
 
-def learn(cx: Context, variable: term.Term, t: Type) -> None:
+def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
     """Remember how the named sizes in the type of a variable can be computed from it."""
     t = prune(t)
     match t:
@@ -38,8 +38,10 @@ def learn(cx: Context, variable: term.Term, t: Type) -> None:
             _learn_fields(cx, variable, cx.datas[name], args)
         case ty.Tup(items):
             for index, item in enumerate(items):
-                if type(prune(item)) in (ty.Arr, ty.Con, ty.Tup):
-                    learn(cx, component(variable, items, index), item)
+                item = prune(item)
+                if type(item) in (ty.Arr, ty.Con, ty.Tup) and not any(item is s for s in seen):
+                    seen = (*seen, item)
+                    learn(cx, component(variable, items, index), item, seen)
 
 
 def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:

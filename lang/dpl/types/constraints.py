@@ -56,7 +56,10 @@ class Elem(Constraint):
 
     def solve(self, s, emit) -> bool:
         _, inner = dimensions(self.types[0])
-        if type(inner) is Meta and "scalar" not in inner.classes and inner is not prune(self.types[1]):
+        scalar = prune(self.types[1])
+        if type(inner) is Meta and "scalar" not in inner.classes and inner is not scalar:
+            for cls in scalar.classes - {"scalar"} if type(scalar) is Meta else ():
+                s.require(inner, cls)
             for other in inner.watchers:  # two statements about one unknown say the same
                 if type(other) is Elem and other is not self and not other.done:
                     s.unify(other.types[1], self.types[1])
@@ -252,7 +255,7 @@ class Append(Constraint):
 
     def solve(self, s, emit) -> bool:
         a, b, result = known = [prune(t) for t in self.types]
-        if type(a) is ty.Arr or type(b) is ty.Arr or type(result) is ty.Arr:
+        if any(type(t) is ty.Arr or (type(t) is Meta and "num" in t.classes) for t in known):
             elem, n, m = s.fresh(), s.size(), s.size()
             s.unify(a, ty.Arr(elem, n))
             s.unify(b, ty.Arr(elem, m))

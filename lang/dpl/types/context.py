@@ -11,13 +11,26 @@ from dataclasses import dataclass, field
 
 from dpl.core import term, ty
 from dpl.diagnostics import DplError, Warnings
+from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types import errors, sizes
 from dpl.types.constraints import Constraint
-from dpl.types.env import CONSTRUCTORS, TYPES, Constructor, Entry, Exports, Failed, Group, SizeName, TypeName, Value, suggest
+from dpl.types.env import (
+    CONSTRUCTORS,
+    TYPES,
+    Constructor,
+    Entry,
+    Exports,
+    Failed,
+    Group,
+    SizeName,
+    TypeName,
+    Value,
+    suggest,
+)
 from dpl.types.meta import PURE, Effect, Meta, Type, prune
-from dpl.types.scheme import Scheme, instantiate, mono
+from dpl.types.scheme import Scheme, instantiate, mono, replace
 from dpl.types.unify import Clash, Solver
 
 RULES: dict[type, Callable] = {}
@@ -35,7 +48,7 @@ def rule(*nodes: type):
     return register
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ambient:
     """The effect allowed here, and why: `top`, `fun`, `reset`, `bulk`, `module`."""
 
@@ -286,7 +299,9 @@ class Context:
                 t, inst = self.instance(scheme, span, size)
                 return term.Var(span, t, core, inst)
             case Value(core, scheme, group=Group() as group):
-                return term.Var(span, scheme.ty, core, (group,))
+                named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
+                t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
+                return term.Var(span, t, core, (group,))
             case SizeName(found):
                 from dpl.types.checks import size_term
 

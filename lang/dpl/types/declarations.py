@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from dpl.core import term, ty
 from dpl.diagnostics import DplError
+from dpl.node import replace
+from dpl.source import NOWHERE
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
 from dpl.types.bindings import close, generalisable, group, pattern_annotations, right_side, settle_outer, simple_name
@@ -18,7 +19,7 @@ from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet
-from dpl.types.scheme import Scheme, mono, rebuild
+from dpl.types.scheme import Scheme, free, mono, rebuild
 from dpl.types.typedefs import declare_types
 from dpl.types.zonk import Zonk
 
@@ -124,6 +125,7 @@ class Module:
             cx.solver.lower(value.ty, cx.solver.level)
             settle_outer(cx, mark)
             scheme = mono(value.ty)
+        decide_numbers(cx, scheme.ty)
         quiet = is_quiet(cx, value)
         pattern, found = None, {}
         if name is None:
@@ -169,6 +171,8 @@ class Module:
         cx = self.cx
         cores = [self.qualified(simple_name(b) or "_") for b in decl.bindings]
         names, values, schemes, _ = group(cx, decl.bindings, cores, is_global=True)
+        for scheme in schemes:
+            decide_numbers(cx, scheme.ty)
         if not all(is_quiet(cx, v) for v in values):
             cx.loud.update(cores)
         for name, core, value, scheme, b in zip(names, cores, values, schemes, decl.bindings):
@@ -212,6 +216,13 @@ class Module:
 
     def types(self, decl: tree.DeclType) -> None:
         declare_types(self, decl)
+
+
+def decide_numbers(cx: Context, t: Type) -> None:
+    """At the top level, a number that is not generalised is an int or a float at once, not by later uses."""
+    for meta in free(cx.solver, [t], -1).metas:
+        if "scalar" in meta.classes and not meta.rigid:
+            cx.unify(meta, ty.F64 if "real" in meta.classes else ty.I64, NOWHERE)
 
 
 def closed_type(cx: Context, t: tree.Type) -> Type:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
+from dpl.node import node
 from dpl.prims import TABLE, Row
 from dpl.source import NOWHERE, Span
 from dpl.types.meta import Type
@@ -16,12 +17,14 @@ from dpl.types.scheme import Scheme
 
 @dataclass(slots=True)
 class Group:
-    """Definitions that are recursive together; inside, they are used at their own `params`."""
+    """Definitions that are recursive together; inside, they are used at their own `params`, but for the `sizes` that
+    their annotations name: a function may call itself with other sizes."""
 
+    sizes: dict[str, ty.Size]
     params: tuple[ty.Var, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Value:
     """A name in scope.  `name` is its name in core; `group` is set while its own definition is checked; `size` is the
     size it is known to be, when it is an int."""
@@ -35,7 +38,7 @@ class Value:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Primitive:
     name: str
     scheme: Scheme
@@ -45,14 +48,14 @@ class Primitive:
         return TABLE[self.name]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SizeName:
     """A size of an annotation, as an int."""
 
     size: ty.Size
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Failed:
     """A definition with an error: fits everywhere, so that the error is told once."""
 
@@ -60,7 +63,7 @@ class Failed:
 Entry = Value | Primitive | SizeName | Failed
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TypeName:
     """A declared type: a data type under its core name, or what an abbreviation stands for."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpl.core import ty
 from dpl.diagnostics import DplError, Label
+from dpl.node import node
 from dpl.source import Span
 from dpl.types.constraints import Constraint
 from dpl.types.kinds import PHRASES
@@ -14,7 +13,7 @@ from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Why:
     """Why a type is expected: `what` wants it (`the condition of if`), and the place that says so."""
 
@@ -31,6 +30,9 @@ def printer(cx) -> Printer:
 
 
 def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
+    """The message for a value of one type where another is expected."""
+    if why is not None and why.answer and clash.kind in ("type", "class", "occurs"):
+        return answers(cx, actual, expected, span, why)
     p = printer(cx)
     shown, wanted = p.type(actual), p.type(expected)
     labels = why.labels() if why else ()
@@ -45,6 +47,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         case "occurs":
             return cx.fail("E0206", f"an infinite type: {shown} would have to equal {wanted}", span, labels=labels,
                            helps=("a type that contains itself needs a declaration: type t = Roll of ...",))  # fmt: skip
+        case "class" if phrase(actual) or phrase(expected):
+            shown, wanted = phrase(actual) or shown, phrase(expected) or wanted
+            return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", labels=labels,
+                           helps=conversions(actual, expected))  # fmt: skip
         case "class":
             part = p.type(clash.left)
             return cx.fail(class_code(clash.right), f"{part} is not {PHRASES[clash.right]}", span, note=f"{shown} here", labels=labels)
@@ -53,11 +59,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         case "effect":
             return effect(cx, clash, span, "")
         case "answer":
-            left, right = p.type(clash.left), p.type(clash.right)
-            return cx.fail(
-                "E0552", f"the answer types differ: {left} and {right}", span, labels=labels,
-                helps=("a `shift` and its `reset` must have one answer type (answer-type modification is not supported)",),
-            )  # fmt: skip
+            return answers(cx, clash.left, clash.right, span, why or Why())
     if type(prune(actual)) is ty.Arr and type(prune(expected)) is ty.Arr and clash.left is not prune(actual):
         ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
         if ranks[0] != ranks[1]:
@@ -69,6 +71,24 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         detail = f"{left} against {right}"
     return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=detail or place + " " + shown, labels=labels,
                    helps=conversions(actual, expected))  # fmt: skip
+
+
+def answers(cx, one, other, span: Span, why: Why) -> DplError:
+    """Two answer types meet."""
+    p = printer(cx)
+    left, right = phrase(one) or p.type(one), phrase(other) or p.type(other)
+    return cx.fail("E0552", f"the answer types differ: {left} and {right}", span, note=f"{why.what} is {left}" if why.what else "",
+                   labels=why.labels(), helps=(ANSWER,))  # fmt: skip
+
+
+def phrase(t) -> str:
+    """An unknown of which only the class is known, in words."""
+    t = prune(t)
+    if type(t) is not Meta or t.rigid or not t.classes:
+        return ""
+    if "scalar" in t.classes:
+        return "a float" if "real" in t.classes else "a number"
+    return next((PHRASES[c] for c in ("real", "integer", "num") if c in t.classes), "")
 
 
 def conversions(actual, expected) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dpl.node import node
 from dpl.core import ty as t
 from dpl.core.term import (
     LIST,
@@ -30,6 +29,7 @@ from dpl.core.term import (
     PVar,
     PWild,
 )
+from dpl.node import node
 
 
 @node

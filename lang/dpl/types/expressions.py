@@ -7,9 +7,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dpl.core import term, ty
+from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
@@ -316,7 +315,7 @@ def effect(part) -> bool:
 def reset(cx: Context, e: tree.Reset, expected) -> term.Term:
     answer = cx.solver.fresh()
     with cx.allowing(ty.Ctl(answer), "reset", e.span):
-        body = cx.check(e.body, answer, Why("the body of `reset`"))
+        body = cx.check(e.body, answer, Why("the body of `reset`", answer=True))
     return term.Reset(e.span, answer, body)
 
 
@@ -326,5 +325,5 @@ def shift(cx: Context, e: tree.Shift, expected) -> term.Term:
     cx.perform(ty.Ctl(answer), e.span)
     with cx.scope():
         name = cx.local(e.name, ty.Fn(hole, PURE, answer), e.span)
-        body = cx.check(e.body, answer, Why("the body of `shift`: the answer type"))
+        body = cx.check(e.body, answer, Why("the body of `shift`", answer=True))
     return term.Shift(e.span, hole, name, body)

@@ -147,6 +147,8 @@ def generalise(s: Solver, types: list[Type], pending: list[Constraint], taken: s
     found = free(s, types, level)
     kept = _related(s, found, pending, level)
     for effect in found.effects:
+        s.effects.raise_up(effect, level)
+    for effect in found.effects:
         s.effects.settle(effect, level, lambda low: low in found.effects)
     params: list[ty.Var] = []
     classes: dict[str, frozenset[str]] = {}

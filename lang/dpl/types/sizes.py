@@ -75,9 +75,12 @@ class Sizes:
         return size
 
     def unify(self, a: Size, b: Size) -> Verdict:
-        difference = sub(self.norm(a), self.norm(b))
+        a, b = self.norm(a), self.norm(b)
+        difference = sub(a, b)
         if not difference.terms:
             return Verdict.DIFFERENT if difference.const else Verdict.EQUAL
+        if len(difference.terms) == 1 and not difference.const and a.terms and b.terms and not any(n[0] == "?" for n in names(difference)):
+            return Verdict.DIFFERENT  # n = n + n, but for 0
         verdict = self._solve(difference)
         if verdict is not None:
             return verdict

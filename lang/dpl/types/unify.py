@@ -113,8 +113,12 @@ class Solver:
             raise Clash("rigid", meta, t)
         self.lower(t, meta.level, meta)
         meta.link = t
-        for cls in meta.classes:
-            self.require(t, cls)
+        try:
+            for cls in meta.classes:
+                self.require(t, cls)
+        except Clash:
+            meta.link = None  # so that the message can say what it is
+            raise
         if meta.watchers:
             self.queue += meta.watchers
             if type(t) is Meta:
