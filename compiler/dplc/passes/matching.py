@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dplc.passes.lower import Body
     from dplc.passes.sets import Datas
 
+ASIDE = ("span", "ty", "inst", "pattern")  # fields without terms
 TINY = 12  # terms; larger arms are not repeated
 Path = tuple
 
@@ -306,7 +307,7 @@ def nodes(e: object) -> Iterator[object]:
             todo += reversed(node)
         elif isinstance(node, c.Node | c.Arm):
             yield node
-            todo += [getattr(node, name) for name in node.__match_args__ if name not in ("span", "ty", "inst", "pattern")]
+            todo += [getattr(node, name) for name in node.__match_args__ if name not in ASIDE]
 
 
 def bound(e: c.Term) -> set[str]:
