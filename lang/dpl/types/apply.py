@@ -19,6 +19,24 @@ from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, dimensions, prune
 from dpl.types.scheme import replace
 
+
+
+def _as_function(form):
+    """An operator that is a form of expression, as a value: `( && )` is `fun a b -> a && b`."""
+
+    def function(span: Span) -> tree.Fun:
+        names = ("a", "b")
+        return tree.Fun(span, tuple(tree.PatVar(span, n) for n in names), form(span, *(tree.Var(span, n) for n in names)))
+
+    return function
+
+
+FORMS = {
+    "&&": _as_function(lambda span, a, b: tree.Logic(span, "&&", a, b)),
+    "||": _as_function(lambda span, a, b: tree.Logic(span, "||", a, b)),
+    "::": _as_function(tree.Cons),
+    "|>": _as_function(tree.Pipe),
+}
 SIZED = ("zeros", "ones", "range", "fill", "Prelude.tabulate")  # the first argument is the size of the result
 GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
 
@@ -79,6 +97,8 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             found = cx.constructor(name, span, expected if len(args) < 2 else None)
             return build(cx, found, args, span)
         case tree.Var(span, name):
+            if name in FORMS and cx.find(name) is None:
+                return call(cx, cx.infer(FORMS[name](span)), args, name)
             entry = cx.lookup(name, span)
             if isinstance(entry, Primitive):
                 return primitive(cx, entry, args, span)

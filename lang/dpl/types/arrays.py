@@ -148,15 +148,34 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
 
 @rule(tree.ArrayWith)
 def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
-    result = cx.infer(e.array, expected)
+    """Several updates are computed first, from left to right, and then made: `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
+    old = cx.infer(e.array, expected)
+    name = cx.unique("array")
+    result: term.Term = term.Var(e.array.span, old.ty, name)
+    bound = [(name, old)]
     for indices, value in e.updates:
         places = [int_index(cx, i) for i in indices]
-        elem = result.ty
+        elem = old.ty
         for _ in indices:
-            elem, _size = element_type(cx, term.Var(result.span, elem, "element"))
+            elem, _size = element_type(cx, term.Var(e.array.span, elem, "element"))
         new = cx.check(value, elem, Why("the new element"))
-        result = term.Prim(e.span, result.ty, "update", (result, new, *places))
+        operands = [new, *places]
+        if len(e.updates) > 1:
+            operands = [kept(cx, operand, bound) for operand in (*places, new)]
+            operands = [operands[-1], *operands[:-1]]
+        result = term.Prim(e.span, old.ty, "update", (result, *operands))
+    for name, value in reversed(bound):
+        result = term.Let(e.span, old.ty, name, (), value, result)
     return result
+
+
+def kept(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
+    """A name for a value that is computed before."""
+    if isinstance(value, term.Var | term.Lit):
+        return value
+    name = cx.unique("operand")
+    bound.append((name, value))
+    return term.Var(value.span, value.ty, name)
 
 
 # ---- loops

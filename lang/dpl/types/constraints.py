@@ -187,6 +187,7 @@ class Pow(Constraint):
 
     def solve(self, s, emit) -> bool:
         base, exponent, result = (prune(t) for t in self.types)
+        s.require(base, "num")
         if exponent == ty.I64:
             s.unify(result, base)
             return True

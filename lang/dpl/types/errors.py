@@ -13,13 +13,18 @@ from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
 
+ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
+
+
 @node
 class Why:
-    """Why a type is expected: `what` wants it (`the condition of if`), and the place that says so."""
+    """Why a type is expected: `what` wants it (`the condition of if`), and the place that says so; `answer` if it is the
+    answer type of a `reset`."""
 
     what: str = ""
     span: Span | None = None
     note: str = ""
+    answer: bool = False
 
     def labels(self) -> tuple[Label, ...]:
         return (Label(self.span, self.note or self.what),) if self.span is not None else ()

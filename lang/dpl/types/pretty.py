@@ -37,6 +37,8 @@ class Printer:
     def type(self, t, level: int = FUN) -> str:
         t = prune(t)
         match t:
+            case Meta() if "scalar" in t.classes and not t.rigid:  # a literal: what it is if nothing else is said
+                return "float" if "real" in t.classes else "int"
             case Meta():
                 return self.variable(t, t.rigid)
             case ty.Var(name):
