@@ -103,7 +103,8 @@ class Droppers:
     def _drop(self, ty: f.Type) -> str:
         w = Writer()
         w.choose(self.uncounted(w, ty, "%p"), (), list, lambda: self._less(w, ty))
-        return function(f"fastcc void {self.name('drop', ty)}(ptr %p)", w)
+        inline = "" if isinstance(ty, f.Data) else " noinline"  # cells go in the hottest loops; the rest costs more anyway
+        return function(f"fastcc void {self.name('drop', ty)}(ptr %p){inline}", w)
 
     def _less(self, w: Writer, ty: f.Type, owner: str = "%p") -> Values:
         """One owner less of a counted value."""
