@@ -286,6 +286,8 @@ class Copier:
     def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
         made = []
         names = [p.name for p in let.params if p.sort == "type"]
+        if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
+            local.instances[tuple(t.UNIT for _ in names)] = "@0"  # of all types: it can be nothing but an error
         while len(made) < len(local.instances):
             types = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:
