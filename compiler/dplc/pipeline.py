@@ -9,6 +9,7 @@
     simplify    flat -> flat             inline, fold, share, drop
     derive      flat -> flat without Ad  forward and reverse mode, to any nesting
     tidy        flat -> flat             simplify what that left
+    accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
     fuse        flat -> flat             elementwise operations become single loops
     memory      flat -> flat             reference counts, reuse in place
     llvm        flat -> LLVM's text
@@ -85,7 +86,8 @@ def stages() -> Iterator[Stage]:
     yield Stage("simplify", lambda program, _: simplify(program), show_flat, verify_flat)
     yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
     yield Stage("tidy", lambda program, _: simplify(program), show_flat, verify_flat)
-    yield Stage("fuse", lambda program, _: fuse(accumulate(program)), show_flat, verify_flat)
+    yield Stage("accumulate", lambda program, _: accumulate(program), show_flat, verify_flat)
+    yield Stage("fuse", lambda program, _: fuse(program), show_flat, verify_flat)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
     from dplc.machine.codegen import Compiled, assemble, emit_text
@@ -136,7 +138,7 @@ def verify_flat(program) -> None:
     verify(program)
 
 
-NAMES = ("load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "tidy", "fuse", "memory", "llvm", "object")
+NAMES = ("load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "tidy", "accumulate", "fuse", "memory", "llvm", "object")
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:

@@ -9,8 +9,7 @@ from pathlib import Path
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax.load import read
-from dpl.syntax.parse import parse
-from dpl.syntax.show import show
+from dpl.syntax.show import format_source
 
 from dplc.tools.process import report
 
@@ -20,7 +19,7 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
     code = 0
     for path in paths:
         if path == "-":
-            print(show(parse(Source("<stdin>", sys.stdin.read()))), end="")
+            print(format_source(Source("<stdin>", sys.stdin.read())), end="")
             continue
         folder = Path(path)
         for file in sorted(folder.rglob("*.dp")) if folder.is_dir() else [folder]:
@@ -34,7 +33,7 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
 
 def format_file(file: Path, only_check: bool, diff: bool) -> int:
     source = read(file)
-    before, after = source.text, show(parse(source))
+    before, after = source.text, format_source(source)
     if before == after:
         return 0
     if diff:
