@@ -12,12 +12,12 @@ becomes a function unless it is tiny.  No part of the value is tested twice on t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
@@ -34,7 +34,7 @@ TINY = 12  # terms; larger arms are not repeated
 Path = tuple
 
 
-@dataclass(slots=True)
+@node
 class Row:
     """What must still hold for an arm: patterns to test by path, in order; what its variables are."""
 
@@ -43,7 +43,7 @@ class Row:
     arm: int
 
 
-@dataclass(slots=True)
+@node
 class Leaf:
     """`otherwise`: when the arm's guard does not hold."""
 
@@ -51,7 +51,7 @@ class Leaf:
     otherwise: Tree | None
 
 
-@dataclass(slots=True)
+@node
 class Test:
     """Of what is at `path`, against constructors' tags, literals or lengths (`kind` con, lit, len)."""
 
@@ -302,19 +302,19 @@ def nodes(e: object) -> Iterator[object]:
     """A term's nodes, itself first; types and spans left out."""
     todo = [e]
     while todo:
-        node = todo.pop()
-        if isinstance(node, tuple):
-            todo += reversed(node)
-        elif isinstance(node, c.Node | c.Arm):
-            yield node
-            todo += [getattr(node, name) for name in node.__match_args__ if name not in ASIDE]
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo += reversed(part)
+        elif isinstance(part, c.Node | c.Arm):
+            yield part
+            todo += [getattr(part, name) for name in part.__match_args__ if name not in ASIDE]
 
 
 def bound(e: c.Term) -> set[str]:
     """The variables that a term binds inside."""
     found: set[str] = set()
-    for node in nodes(e):
-        match node:
+    for part in nodes(e):
+        match part:
             case c.Let(name=name) | c.Check(name=name) | c.Lam(param=name) | c.While(state=name) | c.Build(index=name):
                 found.add(name)
             case c.For(state=state, index=index):
@@ -329,7 +329,7 @@ def bound(e: c.Term) -> set[str]:
 
 
 def variables(e: c.Term) -> Iterator[str]:
-    return (node.name for node in nodes(e) if isinstance(node, c.Var))
+    return (part.name for part in nodes(e) if isinstance(part, c.Var))
 
 
 def size(e: c.Term, enough: int) -> int:
