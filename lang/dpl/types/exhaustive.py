@@ -90,8 +90,10 @@ class _Matrix:
         """By the constructors of the first column that the first row looks into."""
         column = next(i for i, p in enumerate(rows[0].patterns) if p is not _WILD)
         rows = [alternative for row in rows for alternative in _alternatives(row, column)]
+        shown = next((p for row in rows if (p := row.patterns[column]) is not _WILD), None)
+        if shown is None:  # `_ | _`
+            return self.missing(rows, width)
         groups, others = _group(rows, column)
-        shown = next(p for row in rows if (p := row.patterns[column]) is not _WILD)
         missing = None
         for members, arity, head in groups.values():  # all of them, to see which arms are reached
             found = self.missing(members, arity + width - 1)
