@@ -29,7 +29,6 @@ from corelang import (
     tup,
     var,
 )
-
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
