@@ -9,7 +9,7 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine.emitter import ACCESS, Emitter
 from dplc.machine.failures import Failure
-from dplc.machine.layout import SCALARS, counted, struct
+from dplc.machine.layout import SCALARS, counted, leaves, struct
 from dplc.machine.memory import parts
 from dplc.machine.writer import Values
 
@@ -137,6 +137,13 @@ def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
         return []
 
     w.count_to(count, step, mark=e.unit.parallel())
+
+
+def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:
+    """`a`, or zeros if it is null."""
+    none = e.w.let(f"icmp eq ptr {a.data}, null")
+    values = e.w.choose(none, leaves(a.type), lambda: zero_array(e, a.elem, dims).values, lambda: a.values)
+    return array_of(a.type, values)
 
 
 # ---- places

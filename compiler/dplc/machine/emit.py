@@ -92,8 +92,10 @@ def emit_program(program: f.Program, head: str, vectors: Vectors) -> tuple[str, 
 
 
 def with_frames(text: str) -> str:
-    """Every function keeps a frame pointer, so that a failure can tell the calls that led to it."""
-    return re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", r'\1 "frame-pointer"="non-leaf"\2 {', text)
+    """Every function keeps a frame pointer and all are in one section, so that a failure can tell the calls that led to
+    it."""
+    more = r'\1 "frame-pointer"="non-leaf" section ".text"\2 {'
+    return re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
 PRELUDE = f"""
@@ -103,7 +105,7 @@ PRELUDE = f"""
 !3 = !{{i32 2, !"Debug Info Version", i32 3}}
 !4 = !{{i32 7, !"Dwarf Version", i32 4}}
 !5 = !DIFile(filename: "program", directory: "")
-!6 = distinct !DICompileUnit(language: DW_LANG_C, file: !5, isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)
+!6 = distinct !DICompileUnit(language: DW_LANG_C, file: !5, isOptimized: true, emissionKind: LineTablesOnly)
 !7 = !DISubroutineType(types: !{{}})
 !llvm.module.flags = !{{!3, !4}}
 !llvm.dbg.cu = !{{!6}}

@@ -49,7 +49,8 @@ def _check_indices(e: FunctionEmitter, op: f.Op, a: Array, indices: list[str]) -
 def update(e: FunctionEmitter, op: f.Op) -> Values:
     a, value, indices = operand(e, op.args[0]), op.args[1], scalars(e, op.args[2:])
     _check_indices(e, op, a, indices)
-    a = arrays.writable(e, a)
+    if not e.is_ready(op.args[0]):
+        a = arrays.writable(e, a)
     if len(indices) == len(a.dims):
         place = arrays.address(e, a, indices)
         old = e.get(a.elem, place)
@@ -103,7 +104,8 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
     if not op.attr("unchecked"):
         for n in dims:
             arrays.check_count(e, n, e.site(op.span))
-        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], e.site(op.span, "cannot reshape [{a}] to [{b}]"))
+        site = e.site(op.span, "cannot reshape [{a}] to [{b}]")
+        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], site)
     return [a.owner, a.data, *dims]
 
 

@@ -37,6 +37,7 @@ class FunctionEmitter(Emitter):
             f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
             " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
         )
+        self.ready: set[str] = set()  # arrays that a loop made ready to be written to
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
@@ -108,6 +109,10 @@ class FunctionEmitter(Emitter):
             at += n
         if at != len(values):
             raise Bug(f"{len(values)} leaves for {variables}")
+
+    def is_ready(self, atom: f.Atom) -> bool:
+        """Whether an array is known to be ours alone, and not null."""
+        return isinstance(atom, f.Var) and atom.name in self.ready
 
     # ---- blocks
 

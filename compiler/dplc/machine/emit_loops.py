@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine import arrays, emit_build
+from dplc.machine import arrays, emit_build, inplace
 from dplc.machine.arrays import Array
 from dplc.machine.layout import leaves, struct
 from dplc.machine.writer import Values
@@ -48,8 +48,25 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
             e.put(kept.elem, values[len(types) :], e.w.at(kept.data, e.w.scale(i, kept.size)))
         return values[: len(types)]
 
-    last = e.w.count_to(count, step, types, e.values(loop.inits))
+    found, inits = inplace.chains(loop), e.values(loop.inits)
+    if found:
+        some = e.w.let(f"icmp sgt i64 {count}, 0")
+        given = inits
+        inits = e.w.choose(some, types, lambda: _ready(e, loop, found, given), lambda: given)
+    last = e.w.count_to(count, step, types, inits)
     return [*last, *(kept.values if kept else ())]
+
+
+def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
+    """The initial state, with arrays that all steps change made ready for it."""
+    state = list(inits)
+    for chain in found:
+        e.ready.update(chain.variables)
+        ty = loop.state[chain.index].ty
+        start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
+        part = slice(start, start + len(leaves(ty)))
+        state[part] = inplace.ready(e, ty, state[part], [e.one(n) for n in chain.dims])
+    return state
 
 
 def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
@@ -57,7 +74,15 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
     types, w = _state_types(loop), e.w
     inits = e.values(loop.inits)
     if not loop.collect:
-        return w.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
+
+        def run(inits: Values) -> Values:
+            return w.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
+
+        found = inplace.chains(loop)
+        if not found:
+            return run(inits)
+        some = _condition(e, loop, inits)
+        return w.choose(some, types, lambda: run(_ready(e, loop, found, inits)), lambda: inits)
     elem = variables[-1].ty.elem
     size = struct(elem).size
     first = arrays.new_array(e, elem, [str(FIRST_ROOM)])

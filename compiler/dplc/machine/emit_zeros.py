@@ -70,25 +70,16 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
 
 
 def acc_zeros(e: FunctionEmitter, op: f.Op) -> Values:
-    return _present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
-
-
-def _present(e: Emitter, a: Array, dims: list[str]) -> Array:
-    """`a`, or zeros if it is null."""
-    none = e.w.let(f"icmp eq ptr {a.data}, null")
-    values = e.w.choose(
-        none, leaves(a.type), lambda: arrays.zero_array(e, a.elem, dims).values, lambda: a.values
-    )
-    return arrays.array_of(a.type, values)
+    return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
 
 
 def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
     """Indices were checked on the way forward."""
     rank, addend = op.attr("rank"), op.args[1]
-    a, dims, indices = operand(e, op.args[0]), scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
+    dims, indices = scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
     if isinstance(addend.ty, f.Arr):
-        return _add_part(e, a, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
-    a = arrays.writable(e, _present(e, a, dims))
+        return _add_part(e, op, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
+    a = _ready(e, op, dims)
     leaf, place = SCALARS[a.elem.name], arrays.address(e, a, indices)
     e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place)}, {e.one(addend)}"), place)
     return a.values
@@ -96,16 +87,22 @@ def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
 
 def acc_slice(e: FunctionEmitter, op: f.Op) -> Values:
     rank = op.attr("rank")
-    a, part = operand(e, op.args[0]), operand(e, op.args[1])
     dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
-    return _add_part(e, a, part, dims, lambda full: arrays.address(e, full, [lo]))
+    return _add_part(e, op, operand(e, op.args[1]), dims, lambda full: arrays.address(e, full, [lo]))
 
 
-def _add_part(e: FunctionEmitter, a: Array, part: Array, dims: list[str], address) -> Values:
-    """`part`, perhaps null, added to the place in `a`, perhaps null."""
+def _ready(e: FunctionEmitter, op: f.Op, dims: list[str]) -> Array:
+    """The accumulator, to write to; a loop may have seen to it."""
+    a = operand(e, op.args[0])
+    return a if e.is_ready(op.args[0]) else arrays.writable(e, arrays.present(e, a, dims))
+
+
+def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
+    """`part`, perhaps null, added to its place in the accumulator."""
+    a = operand(e, op.args[0])
 
     def add() -> Values:
-        full = arrays.writable(e, _present(e, a, dims))
+        full = _ready(e, op, dims)
         arrays.add_into(e, a.elem, address(full), part.data, e.w.product(part.dims))
         return full.values
 
