@@ -35,18 +35,28 @@ def type_name(ty: f.Type) -> str:
     """Types that are dropped alike have one name."""
     match ty:
         case f.Arr(elem, _):
-            return f"{type_name(elem)}[]" if counted(elem) else "block"
+            return f"{part_name(elem)}[]" if counted(elem) else "block"
         case f.Str():
             return "block"
         case f.Tup(items):
-            return "(" + " * ".join(type_name(item) for item in items) + ")"
+            return "(" + " * ".join(part_name(item) for item in items) + ")"
         case f.Data(name):
             return name.replace('"', "'").replace("\\", "/")
         case f.Ref(elem):
-            return f"{type_name(elem)} ref"
+            return f"{part_name(elem)} ref"
         case f.Num(name):
             return name
     return str(ty)
+
+
+def part_name(ty: f.Type) -> str:
+    """As a part of something larger, what is dropped alike must also be laid out alike: arrays of one rank."""
+    match ty:
+        case f.Arr(_, rank):
+            return f"{type_name(ty)}{rank}"
+        case f.Str():
+            return "block1"
+    return type_name(ty)
 
 
 class Droppers:
