@@ -11,7 +11,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Frame, rule
+from dpl.types.context import Context, Deferred, Frame, rule
 from dpl.types.counts import size_of
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why
@@ -39,13 +39,29 @@ def lambdas(
     t = hint.arg if hint else cx.solver.fresh()
     effect = cx.solver.effect()
     param, inner = parameter(cx, pattern, t, flexible)
+    claims, cx.claims = cx.claims, []
     with cx.allowing(effect, "fun", span):
         made, result = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
     if inner is not None:
         arm = term.Arm(pattern.span, inner, None, made)
         made = term.Match(pattern.span, made.ty, term.Var(pattern.span, t, param), (arm,))
+    if claims:
+        made = claimed(cx, made, term.Var(pattern.span, t, param), claims)
     arrow = ty.Fn(t, effect, result)
     return term.Lam(span, arrow, param, made, name), arrow
+
+
+def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
+    """`body`, after the sizes of a parameter were compared with the int parameters that they name."""
+    pairs = tuple((actual, expected, "the size of this argument") for actual, expected in claims)
+    check = Deferred(
+        param.span,
+        param.ty,
+        lambda zonk: term.Check(
+            param.span, zonk.type(param.ty), cx.unique("argument"), zonk(param), tuple((zonk(a), zonk(b), c) for a, b, c in pairs)
+        ),
+    )
+    return term.Let(param.span, body.ty, cx.unique("_"), (), check, body)
 
 
 def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> tuple[term.Term, Type]:

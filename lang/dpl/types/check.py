@@ -61,4 +61,4 @@ def check_module(
     checker = Checker(cx)
     for decl in file.decls:
         checker.declare(decl)
-    return checker.finish(), cx.own, sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
+    return checker.finish(), cx.exports(), sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)

@@ -51,6 +51,8 @@ def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
             if size.const:
                 actual = term.Prim(actual.span, ty.I64, "sub", (actual, int_lit(actual.span, size.const)))
             cx.evidence[name] = actual
+        case (((name,), 1),) if not size.const and isinstance(cx.evidence[name], term.Var):
+            cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: nobody has compared them yet
 
 
 def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple) -> None:

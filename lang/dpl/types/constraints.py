@@ -20,20 +20,21 @@ from dpl.types.unify import Clash, Solver
 
 
 class Constraint:
-    """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it."""
+    """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
+    `operands` those of the first types there."""
 
-    __slots__ = ("types", "extra", "span", "done")
+    __slots__ = ("types", "extra", "span", "operands", "done")
     name = ""
 
-    def __init__(self, types: tuple[Type, ...], span: Span, extra: str = "") -> None:
-        self.types, self.span, self.extra = types, span, extra
+    def __init__(self, types: tuple[Type, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
+        self.types, self.span, self.extra, self.operands = types, span, extra, operands
         self.done = False
 
     def __reduce__(self) -> tuple:
         return type(self), (self.types, self.span, self.extra)
 
-    def mapped(self, change: Callable, span: Span | None = None) -> Constraint:
-        return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra)
+    def mapped(self, change: Callable, span: Span | None = None, operands: tuple[Span, ...] = ()) -> Constraint:
+        return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra, operands)
 
     def solve(self, s: Solver, emit: Callable[[Constraint], None]) -> bool:
         raise NotImplementedError
@@ -118,10 +119,10 @@ class Lift(Constraint):
         if a is b:
             s.unify(result, a)
             return True
-        for this, other in ((a, b), (b, a)):
+        for this, other, places in ((a, b, self.operands[::-1]), (b, a, self.operands)):
             if is_scalar(this):
                 s.unify(result, other)
-                emit(Elem((other, this), self.span))
+                emit(Elem((other, this), self.span, operands=places))
                 return True
         if is_scalar(result):
             s.unify(a, result)
@@ -159,7 +160,7 @@ class Lift(Constraint):
             if same:
                 s.unify(high, low)
             else:
-                emit(Fits((low, high), self.span))
+                emit(Fits((low, high), self.span, operands=self.operands if low is a else self.operands[::-1]))
             s.unify(result, high)
             return True
         return False

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dpl.core import term, ty
-from dpl.diagnostics import DplError, Warnings
+from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
@@ -29,7 +29,7 @@ from dpl.types.env import (
     Value,
     suggest,
 )
-from dpl.types.meta import PURE, Effect, Meta, Type, prune
+from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.scheme import Scheme, instantiate, mono, replace
 from dpl.types.unify import Clash, Solver
 
@@ -82,11 +82,15 @@ class Context:
         self.modules = modules
         self.datas = datas
         self.warnings = warnings
-        self.own = Exports()
         self.loud: set[str] = set()  # what must not be generalised over when used: see `quiet`
         self.solver = Solver(datas, module + ".")
         self.global_evidence: dict[str, term.Term] = {}  # sizes -> ints that they can be computed from
-        self.opened: list[Exports] = [primitives, *([modules["Prelude"]] if "Prelude" in modules else [])]
+        self.layers: list[Exports] = [primitives, *([modules["Prelude"]] if "Prelude" in modules else [])]
+        self.owned: list[Exports] = []
+        self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> what they call for it
+        self.defining = ""
+        self.shadowed: dict[str, list[term.Data]] = {}  # constructors and fields of this module, by name
+        self.new_layer()
         self.begin()
 
     def begin(self) -> None:
@@ -97,6 +101,7 @@ class Context:
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
         self.taken: set[str] = set()
@@ -104,6 +109,20 @@ class Context:
         self.counter = 0
 
     # ---- names
+
+    def new_layer(self) -> None:
+        """What is declared from here on shadows what was there before, names of opened modules too."""
+        self.own = Exports()
+        self.owned.append(self.own)
+        self.layers.append(self.own)
+
+    def exports(self) -> Exports:
+        """Everything that the module declares."""
+        merged = Exports()
+        for own in self.owned:
+            for kind in ("values", "types", "constructors", "fields"):
+                getattr(merged, kind).update(getattr(own, kind))
+        return merged
 
     def unique(self, name: str) -> str:
         self.counter += 1
@@ -143,8 +162,8 @@ class Context:
         if dot and qualifier and qualifier[0].isalpha():
             exports = self.modules.get(qualifier)
             found = getattr(exports, kind).get(member) if exports else None
-            return getattr(self.opened[0], kind).get(member) if found is None and qualifier == "Prelude" else found
-        for exports in (self.own, *reversed(self.opened)):
+            return getattr(self.layers[0], kind).get(member) if found is None and qualifier == "Prelude" else found
+        for exports in reversed(self.layers):
             found = getattr(exports, kind).get(name)
             if found is not None:
                 return found
@@ -167,13 +186,25 @@ class Context:
         found = CONSTRUCTORS.get(name) or self._resolve("constructors", name)
         if found is None:
             raise self.unbound("constructor", name, span)
+        self.warn_of_shadowed(name, found.data, span)
         return found
 
     def field_owner(self, name: str, span: Span) -> term.Data:
         found = self._resolve("fields", name)
         if found is None:
             raise self.unbound("field", name, span)
+        self.warn_of_shadowed(name, found, span)
         return found
+
+    def warn_of_shadowed(self, name: str, meant: term.Data, span: Span) -> None:
+        """A constructor or field that an earlier type of this module has too: the last wins."""
+        earlier = [data for data in self.shadowed.get(name, ()) if data.name != meant.name]
+        if earlier:
+            one, other = (errors.printer(self).data_name(d.name) for d in (earlier[-1], meant))
+            self.warnings.add(
+                Diagnostic("W0202", f"both `{one}` and `{other}` have `{name}`: that of `{other}` is meant here", span,
+                           helps=(f"an annotation decides:  (e : {one})",))  # fmt: skip
+            )
 
     def unbound(self, kind: str, name: str, span: Span) -> DplError:
         qualifier, dot, member = name.rpartition(".")
@@ -182,7 +213,7 @@ class Context:
                 return self.fail("E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules))
             known = getattr(self.modules[qualifier], kind + "s")
             return self.fail("E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known))
-        known = {k for exports in (self.own, *self.opened) for k in getattr(exports, kind + "s")}
+        known = {k for exports in self.layers for k in getattr(exports, kind + "s")}
         if kind == "value":
             known |= {k for k, stack in self.locals.items() if stack}
         if kind == "type":
@@ -210,6 +241,9 @@ class Context:
         self.ambient = outer
 
     def perform(self, effect: Effect, span: Span, what: str = "") -> None:
+        """Something with this effect happens here: a call of `what`, or a `shift`."""
+        if type(prune_effect(effect)) is ty.Ctl and self.defining:
+            self.captures.setdefault(self.defining, (what, span))
         try:
             self.solver.perform(effect, self.ambient.effect)
         except Clash as clash:
@@ -273,8 +307,6 @@ class Context:
         if done or step is not None:
             constraint.done = True
             return
-        from dpl.types.meta import dimensions
-
         for t in constraint.types:
             inner = dimensions(t)[1]
             if type(inner) is Meta and constraint not in inner.watchers:
@@ -289,8 +321,10 @@ class Context:
 
     # ---- names as terms
 
-    def instance(self, scheme: Scheme, span: Span, size: ty.Size | None = None) -> tuple[Type, tuple]:
-        return instantiate(self.solver, scheme, self.constrain, span, size)
+    def instance(
+        self, scheme: Scheme, span: Span, size: ty.Size | None = None, operands: tuple[Span, ...] = ()
+    ) -> tuple[Type, tuple]:
+        return instantiate(self.solver, scheme, self.constrain, span, size, operands)
 
     def use(self, name: str, span: Span, size: ty.Size | None = None) -> term.Term:
         """A name that is no primitive, as a term."""

@@ -75,11 +75,11 @@ class Module:
             except DplError as error:
                 self.problems += error.diagnostics
             self.problems += zonk.problems
-        values = self.cx.own.values
-        for name, value in values.items():
-            if isinstance(value, Value):
-                zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
-                values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
+        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
+        for own in self.cx.owned:
+            for name, value in own.values.items():
+                if isinstance(value, Value):
+                    own.values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
         return items
 
     def fail(self, decl: tree.Decl) -> None:
@@ -115,7 +115,8 @@ class Module:
     def binding(self, b: tree.Binding, decl: tree.DeclLet):
         """Checks one binding; what is answered puts its names into scope."""
         cx = self.cx
-        name = simple_name(b)
+        name = cx.defining = simple_name(b) or ""
+        name = name or None
         with cx.deeper() as mark:
             value = right_side(cx, b, name or "")
         self.must_be_annotated(b, decl)
@@ -208,9 +209,8 @@ class Module:
         exports = self.cx.modules.get(decl.name)
         if exports is None:
             raise self.cx.unbound("value", decl.name + ".x", decl.span)
-        own, public = self.cx.own, exports.public()
-        self.cx.opened.append(type(public)({k: v for k, v in public.values.items() if not own.values.get(k)} or public.values,
-                                           public.types, public.constructors, public.fields))  # fmt: skip
+        self.cx.layers.append(exports.public())
+        self.cx.new_layer()
 
     # ---- types
 

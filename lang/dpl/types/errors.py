@@ -8,7 +8,7 @@ from dpl.node import node
 from dpl.source import Span
 from dpl.types.constraints import Constraint
 from dpl.types.kinds import PHRASES
-from dpl.types.meta import Meta, dimensions, prune, prune_effect
+from dpl.types.meta import Meta, dimensions, is_scalar, prune, prune_effect
 from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
@@ -26,8 +26,11 @@ class Why:
     note: str = ""
     answer: bool = False
 
-    def labels(self) -> tuple[Label, ...]:
-        return (Label(self.span, self.note or self.what),) if self.span is not None else ()
+    def labels(self, wanted: str = "") -> tuple[Label, ...]:
+        """Where the expectation comes from, and what it is."""
+        if self.span is None:
+            return ()
+        return (Label(self.span, self.note or (f"this wants {wanted}" if wanted else self.what)),)
 
 
 def printer(cx) -> Printer:
@@ -40,7 +43,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
     shown, wanted = p.type(actual), p.type(expected)
-    labels = why.labels() if why else ()
+    labels = why.labels(phrase(expected) or wanted) if why else ()
     place = f"{why.what} is" if why and why.what else "this is"
     match clash.kind:
         case "size":
@@ -132,62 +135,76 @@ def rigid(cx, clash: Clash, shown: str, wanted: str, span: Span, labels) -> DplE
 def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
     """A call that captures its context, where that is not allowed."""
     if clash.kind == "answer":
-        return mismatch(cx, clash, clash.left, clash.right, span, None)
+        return answers(cx, clash.left, clash.right, span, Why())
     effects = [prune_effect(e) for e in (clash.left, clash.right)]
     ctl = next((e for e in effects if type(e) is ty.Ctl), None)
-    answer = f" (its answer type is {printer(cx).type(ctl.answer)})" if ctl is not None else ""
     who = f"`{what}`" if what else "this"
     match cx.ambient.reason:
         case "bulk":
             return cx.fail("E0551", f"{who} captures its context by `shift`, which a comprehension cannot allow", span,
                            labels=(Label(cx.ambient.span, "its elements may be computed in parallel"),),
-                           helps=("use `List.map`, `fold` or `loop`, which run in order",))  # fmt: skip
+                           helps=("use `List.map`, `fold` or `loop`, which run in order",), path=captured(cx, what))  # fmt: skip
         case "top":
-            return cx.fail("E0550", f"{who} uses `shift` with no `reset` around it{answer}", span,
-                           helps=("put the part that is to be captured in  reset (...)",))  # fmt: skip
+            answer = f"; its answer type is {printer(cx).type(ctl.answer)}" if ctl is not None else ""
+            return cx.fail("E0550", f"{who} uses `shift` with no `reset` around it", span, note=f"captured up to here{answer}",
+                           helps=("put the part that is to be captured in  reset (...)",), path=captured(cx, what))  # fmt: skip
     return cx.fail(
         "E0551", "a function that captures its context by `shift` stands where a pure one is wanted", span,
-        note="the differentiated function, and those given to `map` and `reduce`, must not capture their context",
+        note="a differentiated function, and one given to `map` or `reduce`, must not capture its context",
         helps=("put a `reset` inside the function, or use `List.map`, `fold` or `loop`, which take any function",),
     )  # fmt: skip
 
 
+def captured(cx, what: str) -> tuple[str, ...]:
+    """The calls from `what` to the `shift` that captures."""
+    steps = []
+    while what in cx.captures and len(steps) < 20:
+        called, span = cx.captures[what]
+        steps.append(f"{what}  calls  {called}  {span}" if called else f"{what}  shift  {span}")
+        what = called
+    return tuple(steps)
+
+
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
-    """The message of a constraint that cannot hold."""
+    """The message of a constraint that cannot hold, with the types of its operands where they stand."""
     p = printer(cx)
     span, types = constraint.span, constraint.types
+    shown = [phrase(t) or p.type(t) for t in types[:2]]
+    labels = tuple(Label(place, p.type(t)) for place, t in zip(constraint.operands, types))
+    a, b = shown if len(shown) == 2 else (shown[0], "")
     match constraint.name, clash.kind:
         case "matmul", ("inner" | "product" | "dot") as kind:
-            return product(cx, p, kind, clash, types, span)
+            return product(cx, p, kind, clash, types, span, labels)
+        case ("lift" | "fits" | "pow" | "elem"), ("type" | "class") if is_scalar(types[0]) and is_scalar(types[1]):
+            return cx.fail("E0201", f"{a} and {b} do not go together", span, labels=labels, helps=conversions(types[0], types[1]))
         case _, "class":
-            return cx.fail(class_code(clash.right), f"{p.type(clash.left)} is not {PHRASES[clash.right]}", span)
-        case ("lift" | "fits"), ("size" | "rank"):
-            a, b = p.type(types[0]), p.type(types[1])
-            if clash.kind == "size":
-                a_size, b_size = p.size(clash.left), p.size(clash.right)
-                return cx.fail("E0301", f"the sizes of {a} and {b} do not match: {a_size} and {b_size}", span,
-                               helps=size_helps(clash.left, clash.right, b))  # fmt: skip
-            return cx.fail("E0302", f"{a} has more dimensions than {b}, whose shape was fixed before", span,
+            code, phrase_ = class_code(clash.right), PHRASES[clash.right]
+            return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels)
+        case ("lift" | "fits"), "size":
+            left, right = p.size(clash.left), p.size(clash.right)
+            return cx.fail("E0301", f"the sizes of {a} and {b} do not match: {left} and {right}", span, labels=labels,
+                           helps=size_helps(clash.left, clash.right, b))  # fmt: skip
+        case ("lift" | "fits"), "rank":
+            return cx.fail("E0302", f"{a} has more dimensions than {b}, whose shape was fixed before", span, labels=labels,
                            helps=("annotate the operands to say which has the higher rank",))  # fmt: skip
         case name, "ambiguous":
             words = {"matmul": "the ranks of this product", "append": "what is appended here"}
             return cx.fail("E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",))
+        case "append", ("type" | "append"):
+            return cx.fail("E0201", f"`++` appends two strings, lists or arrays, not {a} and {b}", span, labels=labels)
         case _, ("size" | "occurs" | "rigid" | "effect" | "answer"):
             return mismatch(cx, clash, types[0], types[1], span, None)
-    a, b = p.type(types[0]), p.type(types[1])
-    title = f"`++` appends two strings, lists or arrays, not {a} and {b}" if constraint.name == "append" else (
-        f"{a} and {b} do not go together"
-    )
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
-    return cx.fail("E0201", title, span, note=detail, helps=conversions(clash.left, clash.right) if clash.kind == "type" else ())
+    helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
+    return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
 
 
-def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span) -> DplError:
+def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: tuple[Label, ...]) -> DplError:
     a, b = p.type(types[0]), p.type(types[1])
     if kind == "inner":
         inner = [p.size(s) for s in clash.right]
         return cx.fail("E0303", f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ", span,
-                       note="this product needs  [.., k] @ [k, ..]", helps=size_helps(*clash.right, b))  # fmt: skip
+                       note="this product needs  [.., k] @ [k, ..]", labels=labels, helps=size_helps(*clash.right, b))  # fmt: skip
     if kind == "dot":
-        return cx.fail("E0302", f"`@` multiplies matrices; {a} and {b} are two vectors", span, helps=("use  dot a b",))
-    return cx.fail("E0302", f"`@` multiplies matrices and vectors, not {a} and {b}", span, helps=("use  *  elementwise",))
+        return cx.fail("E0302", f"`@` multiplies matrices; {a} and {b} are two vectors", span, labels=labels, helps=("use  dot a b",))
+    return cx.fail("E0302", f"`@` multiplies matrices and vectors, not {a} and {b}", span, labels=labels, helps=("use  *  elementwise",))

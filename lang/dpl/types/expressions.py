@@ -11,6 +11,7 @@ from dpl.core import term, ty
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
+from dpl.types import sizes
 from dpl.types.annotations import resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
 from dpl.types.constraints import Pow
@@ -18,7 +19,7 @@ from dpl.types.context import Context, Deferred, rule
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
 from dpl.types.literals import literal_type
-from dpl.types.meta import PURE, EffectMeta, Meta, Type, prune
+from dpl.types.meta import PURE, EffectMeta, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
 from dpl.types.scheme import rebuild
 
@@ -98,7 +99,7 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return power(cx, e)
     if "lift" in found.row.type or found.row.name in ("append", "matmul"):
         left, right = cx.infer(e.left), cx.infer(e.right)
-        t, _ = cx.instance(found.scheme, e.span)
+        t, _ = cx.instance(found.scheme, e.span, operands=(e.left.span, e.right.span))
         cx.solver.unify(t.arg, left.ty)
         cx.solver.unify(t.result.arg, right.ty)
         cx.drain()
@@ -118,7 +119,7 @@ def power(cx: Context, e: tree.Binary) -> term.Term:
         cx.solver.unify(exponent.ty, ty.I64)
     cx.require(base.ty, "num", e.left.span)
     result = cx.solver.fresh("num")
-    cx.constrain(Pow((base.ty, exponent.ty, result), e.span))
+    cx.constrain(Pow((base.ty, exponent.ty, result), e.span, operands=(e.left.span, e.right.span)))
     return term.Prim(e.span, result, "pow", (base, exponent))
 
 
@@ -290,6 +291,10 @@ def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
     wanted = resolve(cx, e.type, flexible=True)
     value = cx.infer(e.expr)
     cx.unify(open_sizes(cx, value.ty), wanted, e.span, Why("this", e.type.span, "as claimed"))
+    for have, want in zip(dimensions(value.ty)[0], dimensions(wanted)[0]):
+        difference = sizes.sub(cx.solver.sizes.norm(have), cx.solver.sizes.norm(want))
+        if difference.const and not difference.terms:
+            cx.unify(value.ty, wanted, e.span, Why("this", e.type.span, "as claimed"))
     checked = cx.confirm(value, wanted)
     return retyped(checked, wanted)
 

@@ -12,6 +12,7 @@ from dpl.types.scheme import Scheme
 
 NAMES = {"i64": "int", "f64": "float"}
 CLASS_ORDER = ("num", "real", "integer", "scalar", "data", "content", "diff", "active")
+IMPLIED = ("data", "content", "diff", "active")  # by being a number
 FUN, PRODUCT, ATOM = range(3)
 
 
@@ -48,7 +49,7 @@ class Printer:
             case ty.Tup(()):
                 return "unit"
             case ty.Tup(items):
-                return parens(" * ".join(self.type(i, ATOM) for i in items), level > PRODUCT - 1 and level != FUN)
+                return parens(" * ".join(self.type(i, ATOM) for i in items), level == ATOM)
             case ty.Arr():
                 dims = []
                 while type(t) is ty.Arr:
@@ -104,7 +105,7 @@ class Printer:
         for name, classes in scheme.classes.items():
             if name in self.names:
                 shown = [c for c in CLASS_ORDER if c in classes and not (c == "num" and {"real", "integer"} & classes)]
-                shown = [c for c in shown if not (c == "data" and {"num", "real"} & classes)]
+                shown = [c for c in shown if c not in IMPLIED or not {"num", "real"} & classes]
                 said += [f"'{self.names[name]} : {c}" for c in shown]
         said = list(dict.fromkeys(s for s in said if s))
         return f"{text} with {', '.join(said)}" if said else text

@@ -34,7 +34,12 @@ def mono(t: Type) -> Scheme:
 
 
 def instantiate(
-    s: Solver, scheme: Scheme, emit: Callable[[Constraint], None], span: Span, size: ty.Size | None = None
+    s: Solver,
+    scheme: Scheme,
+    emit: Callable[[Constraint], None],
+    span: Span,
+    size: ty.Size | None = None,
+    operands: tuple[Span, ...] = (),
 ) -> tuple[Type, tuple]:
     """A fresh instance of a scheme and what its parameters became; `size` is what its first unknown size is, if known."""
     if not scheme.params and not scheme.unknowns:
@@ -50,7 +55,7 @@ def instantiate(
     memo: dict = {}
     t = replace(scheme.ty, env, memo)
     for constraint in scheme.constraints:
-        emit(constraint.mapped(lambda part: replace(part, env, memo), span))
+        emit(constraint.mapped(lambda part: replace(part, env, memo), span, operands))
     return t, tuple(env[p.name] for p in scheme.params)
 
 

@@ -79,6 +79,8 @@ class Group:
 
     def publish(self, d: tree.TypeDef, data: term.Data) -> None:
         self.cx.datas[data.name] = data
+        for name in data.fields or [name for name, _ in data.cases]:
+            self.cx.shadowed.setdefault(name, []).append(data)
         if data.fields:
             self.cx.own.fields.update(dict.fromkeys(data.fields, data))
         else:

@@ -54,7 +54,7 @@ def test_accepted(expression: str, expected: str) -> None:
         ("type t = A of int * int\nlet f v = match v with A (x, y, z) -> x", "E0208", "3 components"),
         ("let f o = match o with (Some x | None) -> 1", "E0208", "both sides"),
         ("type t = t list", "E0209", "infinite"),
-        ("let f = ((fun x -> x + 1) : bool -> int)", "E0204", "bool"),
+        ("let f = ((fun x -> x + 1) : bool -> int)", "E0201", "bool"),
         ("do print (grad (fun (n : int) -> n + 1) 3)", "E0401", "int"),
         ("do print (fst (jvp (fun (n : int) -> n + 1) 3 1))", "E0403", "float"),
         ("do print ((fun x -> x) = (fun x -> x))", "E0204", "compared"),
@@ -97,7 +97,7 @@ def test_value_restriction() -> None:
 
 
 def test_a_failed_definition_is_told_once() -> None:
-    rejected("let f x = x + nothing\nlet g y = f y + 1\nlet h = f 1 2 3\nlet k = 1 + true", "E0202", "E0204")
+    rejected("let f x = x + nothing\nlet g y = f y + 1\nlet h = f 1 2 3\nlet k = 1 + true", "E0202", "E0201")
 
 
 def test_shadowing() -> None:
