@@ -1,0 +1,3 @@
+"""The compiler: how a program runs fast."""
+
+VERSION = "0.1.0"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-VERSION = "0.1.0"
-
 
 def main() -> None:
     """The console script."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dplc.cli import VERSION
+from dplc import VERSION
 
 
 class Verbs(click.Group):
