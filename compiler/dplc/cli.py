@@ -18,6 +18,8 @@ def main() -> None:
 
 
 def dispatch(args: list[str]) -> int:
+    if args and args[0].endswith(".dp"):
+        args = ["run", *args]
     if args and args[0] == "run":
         from dplc.tools.run import run_from_cache
 
