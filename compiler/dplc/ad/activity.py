@@ -110,7 +110,9 @@ class Grapher:
                 for source, target in zip(sources, self.nodes(bind.vars[0]), strict=True):
                     self.edge(source, target)
             case f.TupGet(tup, index):
-                for source, target in zip(component(self.tangents, tup, self.nodes(tup), index), self.nodes(bind.vars[0]), strict=True):
+                for source, target in zip(
+                    component(self.tangents, tup, self.nodes(tup), index), self.nodes(bind.vars[0]), strict=True
+                ):
                     self.edge(source, target)
             case f.ConMake(_, _, arg):
                 self.mix([arg] if arg is not None else [], bind.vars)
@@ -130,6 +132,8 @@ class Grapher:
                 self.block(body)
                 for source, target in zip(body.results, bind.vars, strict=True):
                     self.mix([source], [target])
+            case _:
+                pass
 
     def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, vars_: Sequence[f.Var]) -> None:
         self.block(body, state)

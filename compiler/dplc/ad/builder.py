@@ -17,7 +17,7 @@ from dplc.flat.types import elem_of, rank_of, result_types
 
 
 class Builder:
-    __slots__ = ("supply", "binds")
+    __slots__ = ("binds", "supply")
 
     def __init__(self, supply: f.Supply) -> None:
         self.supply = supply
@@ -41,7 +41,9 @@ class Builder:
         assert types is not None
         return self.bind(types, f.Op(name, args, tuple(attrs.items()), span), name)[0]
 
-    def call(self, fn: str, args: Sequence[f.Atom], results: Sequence[f.Type], span: Span = NOWHERE) -> tuple[f.Var, ...]:
+    def call(
+        self, fn: str, args: Sequence[f.Atom], results: Sequence[f.Type], span: Span = NOWHERE
+    ) -> tuple[f.Var, ...]:
         return self.bind(results, f.Call(fn, tuple(args), span))
 
     def make(self, items: Sequence[f.Atom]) -> f.Atom:

@@ -83,7 +83,8 @@ class Call:
         targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
         first = [node not in targets[:k] for k, node in enumerate(targets)]
         accs = [
-            scope.current(node) if new else atom_of(None, scope.type(node)) for node, new in zip(targets, first, strict=True)
+            scope.current(node) if new else atom_of(None, scope.type(node))
+            for node, new in zip(targets, first, strict=True)
         ]
         args = (residual, *(part.atom for _, part in parts), *accs)
         outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
@@ -177,10 +178,14 @@ class Branch:
         ]
         self.kept = [kept for kept, _ in chosen]
         self.places = [self.place(kept) for kept in self.kept]
-        self.var = self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
+        self.var = (
+            self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
+        )
         done = []
         for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
-            opened = [f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None]
+            opened = [
+                f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
+            ]
             done.append(f.Block((*opened, *again, *block.binds), block.results))
         return rebuilt(self.bind.rhs, done)
 
@@ -219,7 +224,8 @@ def rebuilt(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
         case f.Switch(scrutinee, cases, default):
             changed = tuple(f.Case(c.tag, c.payload, block) for c, block in zip(cases, blocks, strict=False))
             return f.Switch(scrutinee, changed, None if default is None else blocks[-1])
-    raise AssertionError(rhs)
+        case _:
+            raise AssertionError(rhs)
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:
@@ -233,7 +239,8 @@ def dummy(b: Builder, ty: f.Type) -> f.Atom:
             return f.Const("", ty)
         case f.Tup(items):
             return b.make([dummy(b, item) for item in items])
-    return f.Const(None, ty)
+        case _:
+            return f.Const(None, ty)
 
 
 @dataclass(slots=True)
@@ -357,7 +364,9 @@ class Loop:
             vars_[-1:] = [both]
         elif array is not None:
             vars_.append(array)
-        loop = with_states(rhs, states, [int_(0)] * len(states), f.Block(tuple(binds), (*results, *kept)), rhs.collect + len(kept))
+        loop = with_states(
+            rhs, states, [int_(0)] * len(states), f.Block(tuple(binds), (*results, *kept)), rhs.collect + len(kept)
+        )
         b = Builder(d.supply)
         b.binds.append(f.Bind(tuple(vars_), loop))
         if both is not None and array is not None:
@@ -378,7 +387,12 @@ class Build:
 
     def backward(self, scope: Scope) -> None:
         self.body.forget()
-        parts = [(k, part) for k, var in enumerate(self.bind.vars) for part in self.reverse.parts(scope, var) if part is not None]
+        parts = [
+            (k, part)
+            for k, var in enumerate(self.bind.vars)
+            for part in self.reverse.parts(scope, var)
+            if part is not None
+        ]
         if len(parts) == 1:
             ((k, part),) = parts
             if_there(scope, part, lambda inner, there: self.run(inner, [(k, there)]))

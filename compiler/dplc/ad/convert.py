@@ -22,7 +22,9 @@ class Conversions:
         self.supply = supply
         self.tangents = tangents
 
-    def helper(self, kind: str, ty: f.Type, params: Sequence[f.Type], result: f.Type, write: Callable[..., f.Atom]) -> str:
+    def helper(
+        self, kind: str, ty: f.Type, params: Sequence[f.Type], result: f.Type, write: Callable[..., f.Atom]
+    ) -> str:
         """The function `kind` at type `ty`; `write(builder, *params)` writes its body."""
         name = f"{kind}.{show_type(ty)}"
         if name not in self.program.fns:
@@ -37,7 +39,7 @@ class Conversions:
 
     def add(self, b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
         """x + y, of one leaf type."""
-        if f.is_float(x.ty) or isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem):
+        if f.is_float(x.ty) or (isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem)):
             return b.op("acc_add", x, y)
         name = self.helper("add", x.ty, (x.ty, x.ty), x.ty, self._add)
         return b.call(name, (x, y), (x.ty,))[0]
@@ -73,7 +75,9 @@ class Conversions:
         return b.bind((x.ty,), f.Switch(x, tuple(case(*tagged) for tagged in enumerate(payloads)), None))[0]
 
     def _add_arrays(self, b: Builder, x: f.Var, y: f.Var) -> f.Atom:
-        return self.each(b, x, lambda inner, i, at: self.add_values(inner, inner.op("index", x, *at), inner.op("index", y, *at)))
+        return self.each(
+            b, x, lambda inner, i, at: self.add_values(inner, inner.op("index", x, *at), inner.op("index", y, *at))
+        )
 
     def each(self, b: Builder, like: f.Atom, write: Callable[[Builder, f.Var, tuple[f.Var, ...]], f.Atom]) -> f.Var:
         """An array of the shape of `like`, of what `write(builder, innermost index, all indices)` gives."""
@@ -104,7 +108,12 @@ class Conversions:
             case _ if not leaves:
                 return []
             case f.Tup(items):
-                return [leaf for i, t in enumerate(items) if self.tangents.leaves(t) for leaf in self.to_tan(b, b.get(value, i))]
+                return [
+                    leaf
+                    for i, t in enumerate(items)
+                    if self.tangents.leaves(t)
+                    for leaf in self.to_tan(b, b.get(value, i))
+                ]
             case _ if leaves[0] == ty:
                 return [value]
             case _:
@@ -126,7 +135,8 @@ class Conversions:
                     arg = self._element(inner, var) if var is not None else None
                     cases.append(f.Case(tag, var, inner.block(inner.con(tan.name, tag, arg))))
                 return b.bind((tan,), f.Switch(x, tuple(cases), None))[0]
-        raise AssertionError(x.ty)
+            case _:
+                raise AssertionError(x.ty)
 
     def _element(self, b: Builder, value: f.Atom) -> f.Atom:
         return self.tangents.pack(b, value.ty, self.to_tan(b, value))
@@ -146,6 +156,8 @@ class Conversions:
                 return b.make([self._from_tan(b, rest, b.get(like, i)) for i in range(len(items))])
             case f.Ref() | f.Res():
                 return like
+            case _:
+                pass
         leaves = self.tangents.leaves(ty)
         given = [rest.pop(0) or zero(leaf) for leaf in leaves]
         if isinstance(ty, f.Arr) and f.is_float(ty.elem):
@@ -163,9 +175,13 @@ class Conversions:
                     inner, self._parts(inner, null, like.ty.elem, lambda some: some.op("index", tan, *at)), inner.op("index", like, *at)
                 ))  # fmt: skip
             case f.Data(name):
-                cases = tuple(self._from_tan_case(b, like, tag, tan, null) for tag in range(len(self.program.datas[name].payloads)))
+                cases = tuple(
+                    self._from_tan_case(b, like, tag, tan, null)
+                    for tag in range(len(self.program.datas[name].payloads))
+                )
                 return b.bind((like.ty,), f.Switch(like, cases, None))[0]
-        raise AssertionError(like.ty)
+            case _:
+                raise AssertionError(like.ty)
 
     def _from_tan_case(self, b: Builder, like: f.Var, tag: int, tan: f.Var | None, null: f.Var | None) -> f.Case:
         assert isinstance(like.ty, f.Data)
@@ -176,7 +192,9 @@ class Conversions:
         leaves = self._parts(inner, null, payload, lambda some: self.open(some, tan, tag))
         return f.Case(tag, var, inner.block(inner.con(like.ty.name, tag, self._from_tan(inner, leaves, var))))
 
-    def _parts(self, b: Builder, null: f.Var | None, ty: f.Type, get: Callable[[Builder], f.Atom]) -> list[f.Atom | None]:
+    def _parts(
+        self, b: Builder, null: f.Var | None, ty: f.Type, get: Callable[[Builder], f.Atom]
+    ) -> list[f.Atom | None]:
         """The leaves of the tangent of a part of type `ty`, which `get` reads; zeros if `null`."""
         leaves = self.tangents.leaves(ty)
         if null is None or not leaves:

@@ -35,7 +35,9 @@ def expand(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
         return f.Program(program.fns, program.datas, main=program.main)
-    out = f.Program(dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main)
+    out = f.Program(
+        dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main
+    )
     derivatives = Derivatives(out, supply_for(program))
     for name in program.fns:
         out.fns[name] = derivatives.body(name)
@@ -134,7 +136,9 @@ class Derivatives:
                 y, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
                 self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1])))))
             case "pullback":
-                residual = f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
+                residual = (
+                    f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
+                )
                 self.pullback(b, ad, fn, residual, vars_)
 
     def pullback(self, b: Builder, ad: f.Ad, fn: f.Fn, residual: f.Atom, vars_: tuple[f.Var, ...]) -> None:
@@ -148,7 +152,9 @@ class Derivatives:
             given = self.convert.to_tan(b, ad.args[1])
             cts = [given[i] for i in self.wanted_leaves(fn)]
             accs = [atom_of(None, types[i - start]) for i in active]
-            for i, out in zip(active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True):
+            for i, out in zip(
+                active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True
+            ):
                 outs[i - start] = out
         like = b.get(residual, 1) if self.like(fn, x) else f.Const(0.0, x.ty)
         self.rename(b, vars_, (self.convert.from_tan(b, outs, like),))
@@ -256,11 +262,15 @@ class Derivatives:
             elif results:
                 graph = self.graph(name)
                 self._open.add(made.name)
-                self.program.fns[made.name], made.presence = Forward(self, graph, active).function(fn, made.name, results)
+                self.program.fns[made.name], made.presence = Forward(self, graph, active).function(
+                    fn, made.name, results
+                )
                 self._open.discard(made.name)
         return self._forward[key]
 
-    def reverse(self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None) -> Reversed:
+    def reverse(
+        self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None
+    ) -> Reversed:
         key = (name, active, wanted)
         if key in self._reverse:
             made = self._reverse[key]
@@ -307,12 +317,16 @@ class Derivatives:
         varied = self.graph(name).varied(active)
         for bind in every(self.body(name).body):
             match bind.rhs:
-                case f.Op("ref_new" | "ref_set", (*_, content)) as op if any(n in varied for n in self.nodes((content,))):
+                case f.Op("ref_new" | "ref_set", (*_, content)) as op if any(
+                    n in varied for n in self.nodes((content,))
+                ):
                     raise NeedsInterpreter("a derivative flows through a reference", op.span)
                 case f.Call(fn, args):
                     inner = [i for i, node in enumerate(self.nodes(args)) if node in varied]
                     if inner:
                         self.no_references(fn, inner, seen)
+                case _:
+                    pass
 
     def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
         return [

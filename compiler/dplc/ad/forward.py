@@ -75,7 +75,9 @@ class Forward:
         if not isinstance(atom.ty, f.Tup):
             return parts[0]
         leaves = self.tangents.leaves(atom.ty)
-        return Part(self.tangents.pack(b, atom.ty, [atom_of(p, leaf) for p, leaf in zip(parts, leaves, strict=True)]), MAYBE)
+        return Part(
+            self.tangents.pack(b, atom.ty, [atom_of(p, leaf) for p, leaf in zip(parts, leaves, strict=True)]), MAYBE
+        )
 
     def solid(self, b: Builder, atom: f.Atom) -> Part:
         """The tangent in one piece, as an element or a part of an array: no null array."""
@@ -136,6 +138,8 @@ class Forward:
                 self.loop(b, bind, [])
             case f.Build() as build:
                 self.build(b, build, bind.vars)
+            case _:
+                pass
 
     def con(self, b: Builder, data: str, tag: int, arg: f.Atom) -> f.Var:
         part = self.packed(b, arg)
@@ -228,10 +232,15 @@ class Forward:
             return self.loop(b, bind, carried)  # once more, assuming the least
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
-            *rhs.body.results[:width], *(atom_of(nexts[k], leaves[k][2]) for k in carried), *rhs.body.results[width:], *kept
+            *rhs.body.results[:width],
+            *(atom_of(nexts[k], leaves[k][2]) for k in carried),
+            *rhs.body.results[width:],
+            *kept,
         )
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        loop = with_states(rhs, states, [atom_of(inits[k], leaves[k][2]) for k in carried], body, rhs.collect + len(kept))
+        loop = with_states(
+            rhs, states, [atom_of(inits[k], leaves[k][2]) for k in carried], body, rhs.collect + len(kept)
+        )
         b.binds.append(f.Bind((*bind.vars[:width], *outs, *self.collected(b, bind, kept)), loop))
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
@@ -287,7 +296,9 @@ class Forward:
             return [Part(p.atom, max(p.presence, hollow(y))) if op.op in rules.MASKS else p for p in parts]
         match op.op:
             case "dot" | "matmul" | "matmul_acc":
-                return self.sum(b, y, [(i, part, lambda some, i, p: product(some, op, i, p.atom)) for i, part in self.there(op)])
+                return self.sum(
+                    b, y, [(i, part, lambda some, i, p: product(some, op, i, p.atom)) for i, part in self.there(op)]
+                )
             case "acc_add":
                 parts = [part for _, part in self.there(op)]
                 total = parts[0].atom if len(parts) == 1 else self.d.convert.add(b, parts[0].atom, parts[1].atom)
@@ -307,6 +318,8 @@ class Forward:
             case "fill":
                 part = self.solid(b, op.args[1])
                 return [Part(b.op("fill", op.args[0], part.atom, span=op.span), whole([part]))]
+            case _:
+                pass
         ((i, part),) = self.there(op)
         return self.unless_null(b, part, lambda some, p: self.unpacked(some, linear(some, op, i, p.atom), p))
 
@@ -315,11 +328,15 @@ class Forward:
         parts = ((i, self.parts(op.args[i])) for i in rules.flows(op))
         return [(i, part[0]) for i, part in parts if part and part[0] is not None]
 
-    def sum(self, b: Builder, y: f.Var, parts: Sequence[tuple[int, Part, Callable[[Builder, int, Part], f.Atom]]]) -> list[Part]:
+    def sum(
+        self, b: Builder, y: f.Var, parts: Sequence[tuple[int, Part, Callable[[Builder, int, Part], f.Atom]]]
+    ) -> list[Part]:
         """The sum of what several operands contribute to the tangent of `y`."""
 
         def contribute(i: int, part: Part, write: Callable[[Builder, int, Part], f.Atom]) -> Part:
-            return self.unless_null(b, part, lambda some, p: [self.lifted(some, write(some, i, p), p, y, part.nullable)])[0]
+            return self.unless_null(
+                b, part, lambda some, p: [self.lifted(some, write(some, i, p), p, y, part.nullable)]
+            )[0]
 
         done = [contribute(*part) for part in parts]
         total = done[0]

@@ -13,12 +13,38 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, mentioned
 
 CHEAP = frozenset(
-    "add sub mul neg eq ne lt le gt ge not and or bit_and bit_or bit_xor shift_left shift_right min max select cast dim"
-    " is_null".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "neg",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "not",
+        "and",
+        "or",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "shift_left",
+        "shift_right",
+        "min",
+        "max",
+        "select",
+        "cast",
+        "dim",
+        "is_null",
+    ]
 )
 
 
-def choose(block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]) -> tuple[list[f.Var], list[f.Bind]]:
+def choose(
+    block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]
+) -> tuple[list[f.Var], list[f.Bind]]:
     """What backward code `block` needs of the forward block that bound the names `local` by `binds` (and otherwise): the
     variables to keep, and the bindings to repeat, in order.  The names `given` are at hand."""
     used = mentioned(block)
@@ -36,7 +62,8 @@ def choose(block: f.Block, local: Collection[str], given: Collection[str], binds
 def cheap(bind: f.Bind) -> bool:
     match bind.rhs:
         case f.Op(op, args):
-            return op == "dim" or op in CHEAP and not any(rank_of(a.ty) for a in args)
+            return op == "dim" or (op in CHEAP and not any(rank_of(a.ty) for a in args))
         case f.TupGet():
             return True
-    return False
+        case _:
+            return False

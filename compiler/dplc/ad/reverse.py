@@ -108,7 +108,7 @@ class Op:
             raise rules.refuse(self.op)
         if rules.scalar_row(self.op.op):
             self.row(scope, part)
-        elif part.nullable or part.presence is MAYBE and self.op.op in ("dot", "fill"):
+        elif part.nullable or (part.presence is MAYBE and self.op.op in ("dot", "fill")):
             if_there(scope, part, self.bulk)
         else:
             self.bulk(scope, part)
@@ -172,7 +172,9 @@ class Con:
 class Reverse:
     """The reversal of one function, given which leaves of its parameters are active and of its results wanted."""
 
-    def __init__(self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> None:
+    def __init__(
+        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+    ) -> None:
         self.d = derivatives
         self.tangents = derivatives.tangents
         self.active_params = active
@@ -209,7 +211,12 @@ class Reverse:
         )  # fmt: skip
         body = f.Block((*back[1], *again, *body.binds), body.results)
         made_bwd = f.Fn(
-            bwd, (back[0], *seeds, *accs), tuple(a.ty for a in accs), body, fn.label and f"reverse of {fn.label}", fn.span
+            bwd,
+            (back[0], *seeds, *accs),
+            tuple(a.ty for a in accs),
+            body,
+            fn.label and f"reverse of {fn.label}",
+            fn.span,
         )
         return made_fwd, made_bwd, [either([scope.get(params[i])]) for i in self.active_params]
 
@@ -251,7 +258,8 @@ class Reverse:
                 return Loop(self, tape, bind)
             case f.Build():
                 return Build(self, tape, bind)
-        raise AssertionError(bind)
+            case _:
+                raise AssertionError(bind)
 
     # ---- cotangents of atoms -------------------------------------------------------------------------------------
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class Scope:
     """`leaf` gives the type of a node's cotangent, `active` says whether it has one."""
 
-    def __init__(self, derivatives: Derivatives, b: Builder, active: Callable[[Node], bool], leaf: dict[Node, f.Type]) -> None:
+    def __init__(
+        self, derivatives: Derivatives, b: Builder, active: Callable[[Node], bool], leaf: dict[Node, f.Type]
+    ) -> None:
         self.d = derivatives
         self.b = b
         self.active = active
@@ -42,7 +44,7 @@ class Scope:
 
     def add(self, node: Node | None, part: Part | None) -> None:
         """One contribution more to a node's cotangent."""
-        if node is None or part is None or not self.active(node) or part.presence is MAYBE and is_zero(part.atom):
+        if node is None or part is None or not self.active(node) or (part.presence is MAYBE and is_zero(part.atom)):
             return
         old = self.get(node)
         if old is None or is_zero(old.atom):
@@ -99,7 +101,9 @@ class LoopScope(Inner):
 Write = Callable[[Inner], None]
 
 
-def branch(scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs]) -> None:
+def branch(
+    scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs]
+) -> None:
     """Code of which one alternative runs.  Each alternative's `write` adds to cotangents in a scope of its own."""
     inners = [Inner(scope, local) for local in locals_]
     for inner, write in zip(inners, writes, strict=True):

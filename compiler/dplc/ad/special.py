@@ -73,7 +73,9 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     )  # fmt: skip
 
 
-def reverse(d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> None:
+def reverse(
+    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+) -> None:
     """Writes f.fwd and f.bwd of a function with a rule."""
     only_last(d, fn, active)
     rule, x = d.program.rules[fn.name], fn.params[-1]
@@ -99,7 +101,9 @@ def reverse(d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wan
         parts = transpose(d, back, rule.fn, params, params[-1], cts, fn)
     totals = [d.convert.add(back, acc, parts[i - start]) for i, acc in zip(active, accs, strict=True)]
     made.residual = value.ty
-    d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, (*fn.results, value.ty), there.block(y, value), fn.label, fn.span)
+    d.program.fns[made.fwd] = f.Fn(
+        made.fwd, fn.params, (*fn.results, value.ty), there.block(y, value), fn.label, fn.span
+    )
     d.program.fns[made.bwd] = f.Fn(
         made.bwd, (param, *seeds.values(), *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
     )
@@ -153,7 +157,9 @@ def checkpoint(
     *_, residual = back.call(silent(d, true.fwd), args, (*fn.results, true.residual), fn.span)
     totals = back.call(true.bwd, (residual, *seeds, *accs), [a.ty for a in accs], fn.span)
     made.presence = true.presence
-    d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, (*fn.results, value.ty), there.block(*ys, value), fn.label, fn.span)
+    d.program.fns[made.fwd] = f.Fn(
+        made.fwd, fn.params, (*fn.results, value.ty), there.block(*ys, value), fn.label, fn.span
+    )
     d.program.fns[made.bwd] = f.Fn(
         made.bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
     )
@@ -188,6 +194,8 @@ def prints(d: Derivatives, name: str) -> bool:
                 case f.Call(fn) if fn not in reached and fn in d.program.fns:
                     reached.add(fn)
                     todo.append(fn)
+                case _:
+                    pass
     return False
 
 

@@ -91,6 +91,8 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
                 else:
                     end = b.op("add", at[0], r.dim(args[1], 0))
                     give(r, scope, args[1], ct, b.op("slice", c, at[0], end, unchecked=True))
+        case _:
+            pass
 
 
 def scalar_name(ty: f.Type) -> str:
@@ -139,7 +141,13 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
     array = b.op("acc_zeros", current, *r.dims(a))
     before = b.op("index", array, *at, unchecked=True)
     if len(at) == leaf.rank:  # taken out while it grows, so that nobody else holds it
-        array = b.op("update", array, r.tangents.pack(b, leaf.elem, [None] * len(r.tangents.leaves(leaf.elem))), *at, unchecked=True)
+        array = b.op(
+            "update",
+            array,
+            r.tangents.pack(b, leaf.elem, [None] * len(r.tangents.leaves(leaf.elem))),
+            *at,
+            unchecked=True,
+        )
     total = r.d.convert.add_values(b, before, ct.atom)
     scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), HOLEY))
 
@@ -155,7 +163,12 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
         made = b.op("acc_slice", scope.current(node), ct.atom, *r.dims(a), lo, rank=leaf.rank)
         scope.set(node, Part(made, HOLEY if old is None else together(old.presence, HOLEY)))
         return
-    array, index, state, body = b.op("acc_zeros", scope.current(node), *r.dims(a)), b.fresh("i", f.I64), b.fresh("c", leaf), b.inner()
+    array, index, state, body = (
+        b.op("acc_zeros", scope.current(node), *r.dims(a)),
+        b.fresh("i", f.I64),
+        b.fresh("c", leaf),
+        b.inner(),
+    )
     at = body.op("add", lo, index)
     pair = body.op("index", state, at, unchecked=True), body.op("index", ct.atom, index, unchecked=True)
     total = body.op("update", state, r.d.convert.add_values(body, *pair), at, unchecked=True)
@@ -170,7 +183,7 @@ def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
         return
     b, leaves = scope.b, r.tangents.leaves(x.ty)
     elem = r.tangents.of(x.ty)
-    if f.is_float(elem) or isinstance(elem, f.Arr) and f.is_float(elem.elem):
+    if f.is_float(elem) or (isinstance(elem, f.Arr) and f.is_float(elem.elem)):
         give(r, scope, x, ct, b.op("sum", ct.atom))
         return
     index, body = b.fresh("i", f.I64), b.inner()

@@ -48,7 +48,8 @@ class Tangents:
                 return (self.mirror(name),) if self.has_float(name) else ()
             case f.Res():
                 return self.leaves(self.resolve(ty))
-        return ()
+            case _:
+                return ()
 
     def of(self, ty: f.Type) -> f.Type:
         """Tan(ty)."""
@@ -58,7 +59,8 @@ class Tangents:
                 return self.of(self.resolve(ty))
             case f.Tup(items) if leaves:
                 return f.Tup(tuple(map(self.of, items)))
-        return leaves[0] if leaves else f.UNIT
+            case _:
+                return leaves[0] if leaves else f.UNIT
 
     def payload(self, data: str, tag: int) -> f.Type | None:
         payload = self.datas[data].payloads[tag]
@@ -97,7 +99,8 @@ class Tangents:
                     return False
                 seen.add(name)
                 return any(p is not None and self._reaches_float(p, seen) for p in self.datas[name].payloads)
-        return f.is_float(ty)
+            case _:
+                return f.is_float(ty)
 
     # ---- tangents as values --------------------------------------------------------------------------------------
 
@@ -111,6 +114,8 @@ class Tangents:
                 return UNIT
             case f.Tup(items):
                 return b.make([self._pack(b, item, rest) for item in items])
+            case _:
+                pass
         leaf = rest.pop(0)
         return zero(tan) if leaf is None else leaf
 
@@ -119,7 +124,8 @@ class Tangents:
         match value.ty:
             case f.Tup(items):
                 return [leaf for i, t in enumerate(items) if self.leaves(t) for leaf in self.unpack(b, b.get(value, i))]
-        return [value]
+            case _:
+                return [value]
 
 
 def zero(leaf: f.Type) -> f.Const:
@@ -128,4 +134,4 @@ def zero(leaf: f.Type) -> f.Const:
 
 
 def is_zero(atom: f.Atom) -> bool:
-    return isinstance(atom, f.Const) and (atom.value is None or atom.value == 0.0 and f.is_float(atom.ty))
+    return isinstance(atom, f.Const) and (atom.value is None or (atom.value == 0.0 and f.is_float(atom.ty)))

@@ -47,7 +47,8 @@ class Machine:
         match fn.body.binds:
             case (*_, f.Bind(vars_, f.Call() as call)) if vars_ == fn.body.results:
                 return call
-        return None
+            case _:
+                return None
 
     def block(self, block: f.Block, env: Env) -> tuple:
         self.binds(block.binds, env)

@@ -60,14 +60,17 @@ def wrap(x: object, ty: f.Type) -> object:
         case f.Num("f64"):
             return float(x)
         case f.Num("f32"):
-            return struct.unpack("f", struct.pack("f", x))[0] if math.isfinite(x) and abs(x) < 3.4028235e38 else float(x)
+            return (
+                struct.unpack("f", struct.pack("f", x))[0] if math.isfinite(x) and abs(x) < 3.4028235e38 else float(x)
+            )
         case f.Num("f16"):
             return struct.unpack("e", struct.pack("e", x))[0] if math.isfinite(x) and abs(x) < 65504 else float(x)
         case f.Num(name):
             bits = int(name[1:])
             x = int(x) & ((1 << bits) - 1)
             return x - (1 << bits) if name[0] == "i" and x >> (bits - 1) else x
-    return x
+        case _:
+            return x
 
 
 def scalar_row(fn: Callable, args: Sequence) -> object:
@@ -203,7 +206,8 @@ def zero_of(ty: f.Type) -> object:
             return 0.0 if name[0] == "f" else 0
         case f.Tup(items):
             return tuple(map(zero_of, items))
-    return None
+        case _:
+            return None
 
 
 def acc_zeros(ty: f.Arr, a: Array | None, *dims: int) -> Array:

@@ -33,7 +33,8 @@ class Retype:
                 return f.Ref(self.type(elem))
             case f.Res(site):
                 return self.type(self.resolve(site))
-        return ty
+            case _:
+                return ty
 
     def var(self, var: f.Var) -> f.Var:
         ty = self.type(var.ty)
@@ -44,7 +45,8 @@ class Retype:
 
     def block(self, block: f.Block) -> f.Block:
         binds = [
-            f.Bind(tuple(map(self.var, bind.vars)), rebuild(bind.rhs, self.atom, self.block, self.var)) for bind in block.binds
+            f.Bind(tuple(map(self.var, bind.vars)), rebuild(bind.rhs, self.atom, self.block, self.var))
+            for bind in block.binds
         ]
         return f.Block(tuple(binds), tuple(map(self.atom, block.results)))
 

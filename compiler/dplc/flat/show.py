@@ -1,11 +1,11 @@
 """flat -> text, to be read by people.
 
-    fn main.f(x: f64, n: i64) -> (f64)
-      y: f64 = mul x x
-      (r: f64) = for i < n state (s: f64 = y)
-        t: f64 = mul s x
-        yield t
-      return r
+fn main.f(x: f64, n: i64) -> (f64)
+  y: f64 = mul x x
+  (r: f64) = for i < n state (s: f64 = y)
+    t: f64 = mul s x
+    yield t
+  return r
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The types of flat's operations: (operation, operand types) -> result types.
 
-    result_types("index", (Arr(f64, 2), i64), {}) == (Arr(f64, 1),)
+result_types("index", (Arr(f64, 2), i64), {}) == (Arr(f64, 1),)
 """
 
 from __future__ import annotations
@@ -13,8 +13,21 @@ from dplc.flat.term import BOOL, F64, I64, STR, Arr, Num, Ref, Tup, Type
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 NEVER = frozenset({"fail", "exit", "extern"})  # bind variables of any types
 NOTHING = frozenset(
-    "same_shape buf_str buf_quoted buf_num buf_format write progress check_equal ref_set write_text write_bytes"
-    " dup drop".split()
+    [
+        "same_shape",
+        "buf_str",
+        "buf_quoted",
+        "buf_num",
+        "buf_format",
+        "write",
+        "progress",
+        "check_equal",
+        "ref_set",
+        "write_text",
+        "write_bytes",
+        "dup",
+        "drop",
+    ]
 )
 FIXED: dict[str, tuple[Type, ...]] = {
     "dim": (I64,), "iota": (Arr(I64, 1),), "is_null": (BOOL,),
@@ -24,7 +37,19 @@ FIXED: dict[str, tuple[Type, ...]] = {
     "env": (STR, BOOL),
 }  # fmt: skip
 LIKE_FIRST = frozenset(
-    "update slice concat transpose matmul acc_add acc_zeros acc_index acc_slice matmul_acc stop_grad".split()
+    [
+        "update",
+        "slice",
+        "concat",
+        "transpose",
+        "matmul",
+        "acc_add",
+        "acc_zeros",
+        "acc_index",
+        "acc_slice",
+        "matmul_acc",
+        "stop_grad",
+    ]
 )
 
 
@@ -80,6 +105,8 @@ def result_types(op: str, args: tuple[Type, ...], attrs: dict) -> tuple[Type, ..
             return (Ref(args[0]),)
         case "ref_get":
             return (args[0].elem,) if isinstance(args[0], Ref) else None
+        case _:
+            pass
     if op in TABLE and TABLE[op].elementwise:
         return (elementwise(op, args),)
     raise Bug(f"flat has no operation {op}")

@@ -72,12 +72,16 @@ class _Fn:
                 self.type(elem)
             case f.Data(name):
                 self.expect(name in self.program.datas, f"no data type {name}")
+            case _:
+                pass
 
     def atom(self, atom: f.Atom) -> f.Type:
         match atom:
             case f.Var(name, ty):
                 self.expect(name in self.scope, f"{name} is not in scope")
-                self.expect(self.scope[name] == ty, f"{name} has type {show_type(self.scope[name])}, not {show_type(ty)}")
+                self.expect(
+                    self.scope[name] == ty, f"{name} has type {show_type(self.scope[name])}, not {show_type(ty)}"
+                )
             case f.Const(value, ty):
                 self.expect(_fits(value, ty), f"{value!r} is no constant of type {show_type(ty)}")
         return atom.ty
@@ -223,6 +227,8 @@ class _Fn:
                 self.same(types[1], of_rank(elem_of(types[0]), k - (len(types) - 2 - k)), "element")
             case "add" | "sub" | "mul" | "div" | "max" | "min" | "pow":
                 self.same(elem_of(types[1]), elem_of(types[0]), "the elements of the second operand")
+            case _:
+                pass
 
 
 def _fits(value: object, ty: f.Type) -> bool:

@@ -38,7 +38,8 @@ def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
             return (rhs.body,)
         case f.While():
             return (rhs.cond, rhs.body)
-    return ()
+        case _:
+            return ()
 
 
 def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
@@ -54,7 +55,8 @@ def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
             return (index,)
         case f.Map(params):
             return params
-    return ()
+        case _:
+            return ()
 
 
 def rebuild(

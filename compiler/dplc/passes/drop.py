@@ -1,8 +1,8 @@
 """flat -> flat without what nobody uses: bindings, results of branches, state of loops.
 
-    (a, b) = if c { yield x, y } else { yield z, w }          a = if c { yield x } else { yield z }
-    u = mul a a                                         =>    return a
-    return a
+(a, b) = if c { yield x, y } else { yield z, w }          a = if c { yield x } else { yield z }
+u = mul a a                                         =>    return a
+return a
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Drop:
                 return self.loop(bind, bind.rhs, live)
             case f.Map():
                 return f.Bind(bind.vars, with_blocks(bind.rhs, lambda b: self.block(b, live)))
-        return bind
+            case _:
+                return bind
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
         width = len(loop.state)
@@ -82,5 +83,7 @@ def pick(items: Sequence, wanted: Sequence[int]) -> tuple:
 
 def without_payloads(switch: f.Switch, live: set[str]) -> f.Switch:
     """Payloads that no branch looks at are not bound."""
-    cases = tuple([c if c.payload is None or c.payload.name in live else f.Case(c.tag, None, c.body) for c in switch.cases])
+    cases = tuple(
+        [c if c.payload is None or c.payload.name in live else f.Case(c.tag, None, c.body) for c in switch.cases]
+    )
     return f.Switch(switch.scrutinee, cases, switch.default)

@@ -17,7 +17,21 @@ from dplc.flat.types import elem_of, elementwise, rank_of
 
 # Operations whose result is never null.
 SOLID = frozenset(
-    "fill array iota acc_zeros matmul matmul_acc concat update slice reshape transpose str_codes read_bytes".split()
+    [
+        "fill",
+        "array",
+        "iota",
+        "acc_zeros",
+        "matmul",
+        "matmul_acc",
+        "concat",
+        "update",
+        "slice",
+        "reshape",
+        "transpose",
+        "str_codes",
+        "read_bytes",
+    ]
 )
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
@@ -47,10 +61,11 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
         case "acc_zeros", (a, *_):
             return a if solid(a, defs) else None
         case "acc_index" | "acc_slice", (a, b, *_):
-            return a if is_null(b) or is_zero(b) and is_null(a) else None
+            return a if is_null(b) or (is_zero(b) and is_null(a)) else None
         case "sum_to", (a, *_):
             return a if rank_of(a.ty) == op.attr("rank") or is_null(a) else None
-    return None
+        case _:
+            return None
 
 
 def is_null(a: f.Atom) -> bool:
@@ -72,8 +87,9 @@ def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
                 return not isinstance(args[1].ty, f.Arr) or solid(args[0], defs)
             if op == "acc_add":
                 return any(solid(a, defs) for a in args)
-            return op in SOLID or op in TABLE and TABLE[op].elementwise
-    return False
+            return op in SOLID or (op in TABLE and TABLE[op].elementwise)
+        case _:
+            return False
 
 
 def dim(x: f.Atom, k: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
@@ -97,10 +113,11 @@ def dim(x: f.Atom, k: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return dims[k]
         case f.Build(_, count, _) if k == 0:
             return count
-        case f.Op(op, args) if op in TABLE and TABLE[op].elementwise or op == "cast":
+        case f.Op(op, args) if (op in TABLE and TABLE[op].elementwise) or op == "cast":
             same = [a for a in args if rank_of(a.ty) == rank_of(x.ty)]
             return next((d for a in same if (d := dim(a, k, defs)) is not None), None)
-    return None
+        case _:
+            return None
 
 
 # ---- scalar rows ----------------------------------------------------------------------------------------------------
@@ -132,7 +149,8 @@ def row(op: f.Op) -> f.Atom | None:
         case "select", (f.Const(bool(choice)), a, b):
             chosen = a if choice else b
             return chosen if chosen.ty == elementwise("select", tuple(x.ty for x in args)) else None
-    return None
+        case _:
+            return None
 
 
 def constant(op: f.Op, values: list) -> f.Const | None:

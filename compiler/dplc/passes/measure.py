@@ -24,7 +24,11 @@ def measure(fn: f.Fn, supply: f.Supply) -> f.Fn:
             case f.Op("dim", (f.Var() as array, *_)) as op:
                 first, k = root(array, found), op.attr("k")
                 assert isinstance(first, f.Var) and isinstance(k, int)
-                same[bind.vars[0].name] = wanted.setdefault(first.name, {}).setdefault(k, f.Var(supply.fresh("dim"), f.I64))
+                same[bind.vars[0].name] = wanted.setdefault(first.name, {}).setdefault(
+                    k, f.Var(supply.fresh("dim"), f.I64)
+                )
+            case _:
+                pass
     if not wanted:
         return fn
     body = _Measure(wanted, same, supply).block(fn.body, fn.params)
@@ -60,12 +64,16 @@ class _Measure:
             case f.Switch(scrutinee, cases, default):
                 inner = []
                 for case in cases:
-                    inner.append(f.Case(case.tag, case.payload, self.block(case.body, (case.payload,) if case.payload else ())))
+                    inner.append(
+                        f.Case(case.tag, case.payload, self.block(case.body, (case.payload,) if case.payload else ()))
+                    )
                 other = None if default is None else self.block(default, ())
                 return f.Switch(self.atom(scrutinee), tuple(inner), other)
             case f.While(state, inits, cond, body, collect):
                 starts = tuple([self.atom(a) for a in inits])
                 return f.While(state, starts, self.again(state).block(cond, state), self.block(body, state), collect)
+            case _:
+                pass
         params = binders(rhs)
         return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
 

@@ -1,10 +1,10 @@
 """A loop whose state is a tuple -> one whose state is the tuple's parts, as several bindings.
 
-    s' = for i < n state (s = a) { ...; yield t }
+s' = for i < n state (s = a) { ...; yield t }
 
-    x = a.0;  y = a.1
-    (x', y') = for i < n state (p = x, q = y) { s = (p, q); ...; u = t.0; v = t.1; yield u, v }
-    s' = (x', y')
+x = a.0;  y = a.1
+(x', y') = for i < n state (p = x, q = y) { s = (p, q); ...; u = t.0; v = t.1; yield u, v }
+s' = (x', y')
 """
 
 from __future__ import annotations

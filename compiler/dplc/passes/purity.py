@@ -13,7 +13,9 @@ from dplc.flat.walk import blocks
 SHAPED = frozenset({"matmul", "matmul_acc", "dot", "concat", "array"})
 # They fail or give the same each time: one stands for all.  (Fresh arrays are not shared: each is to be filled in place.)
 REPEATABLE = frozenset({"index", "slice", "reshape", "dot", "matmul", "str_of_codes"})
-FRESH = frozenset({"fill", "iota", "array", "acc_zeros", "update", "concat", "acc_index", "acc_slice", "matmul_acc", "acc_add"})
+FRESH = frozenset(
+    {"fill", "iota", "array", "acc_zeros", "update", "concat", "acc_index", "acc_slice", "matmul_acc", "acc_add"}
+)
 
 
 def droppable(rhs: f.Rhs) -> bool:
@@ -26,7 +28,8 @@ def droppable(rhs: f.Rhs) -> bool:
             return natural(count) and all(droppable(bind.rhs) for bind in body.binds)
         case f.If() | f.Switch() | f.For():
             return all(droppable(bind.rhs) for block in blocks(rhs) for bind in block.binds)
-    return False
+        case _:
+            return False
 
 
 def natural(count: f.Atom) -> bool:
@@ -39,14 +42,14 @@ def pure(op: f.Op) -> bool:
         return TABLE[op.op].pure or f.is_float(elem_of(op.args[0].ty))
     if op.op == "fill":
         return natural(op.args[0])
-    return OPS[op.op].pure or op.op in SHAPED or bool(op.attr("unchecked")) and op.op in ("index", "slice", "update")
+    return OPS[op.op].pure or op.op in SHAPED or (bool(op.attr("unchecked")) and op.op in ("index", "slice", "update"))
 
 
 def shareable(op: f.Op) -> bool:
     """Whether a second one with the same operands is the same."""
     if op.op in FRESH:
         return False
-    return pure(op) or op.op in REPEATABLE or op.op in TABLE and TABLE[op.op].elementwise
+    return pure(op) or op.op in REPEATABLE or (op.op in TABLE and TABLE[op.op].elementwise)
 
 
 def movable(rhs: f.Rhs) -> bool:
@@ -56,4 +59,5 @@ def movable(rhs: f.Rhs) -> bool:
             return pure(op) and op.op not in FRESH and not (op.op == "stop_grad" and rank_of(op.args[0].ty))
         case f.TupGet():
             return True
-    return False
+        case _:
+            return False

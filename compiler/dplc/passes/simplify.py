@@ -40,7 +40,9 @@ def simplify(program: f.Program) -> f.Program:
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)
-    uses = Counter(bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
+    uses = Counter(
+        bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Call)
+    )
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
     for name in sorted(program.fns, key=number.__getitem__):
@@ -140,7 +142,9 @@ class _Simplifier:
             case f.Call(fn, args) if fn in self.inline:
                 callee = self.inline[fn]
                 params = dict(zip((p.name for p in callee.params), self.atoms(args), strict=True))
-                self.splice(bind.vars, _Inliner(self.supply, params, callee.label, bind.rhs.span).block(callee.body), out)
+                self.splice(
+                    bind.vars, _Inliner(self.supply, params, callee.label, bind.rhs.span).block(callee.body), out
+                )
             case f.If():
                 self.if_(bind, bind.rhs, out)
             case f.Switch():
@@ -203,10 +207,15 @@ class _Simplifier:
                 return self.atom(made.items[index]) if isinstance(made, f.TupMake) else None
             case f.TupMake((f.Var(name), *_) as items):
                 first = self.defs.get(name)
-                if isinstance(first, f.TupGet) and isinstance(first.tup.ty, f.Tup) and len(first.tup.ty.items) == len(items):
+                if (
+                    isinstance(first, f.TupGet)
+                    and isinstance(first.tup.ty, f.Tup)
+                    and len(first.tup.ty.items) == len(items)
+                ):
                     if all(self.is_part(item, first.tup, i) for i, item in enumerate(items)):
                         return first.tup
-        return None
+            case _:
+                return None
 
     def is_part(self, atom: f.Atom, tup: f.Atom, index: int) -> bool:
         made = self.defs.get(atom.name) if isinstance(atom, f.Var) else None
@@ -247,13 +256,17 @@ class _Simplifier:
 
     def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
         """Whether an atom is visible around a right-hand side."""
-        return not isinstance(atom, f.Var) or not any(
+        return not isinstance(atom, f.Var) or (not any(
             atom in bind.vars for block in blocks(rhs) for bind in block.binds
-        ) and atom not in binders(rhs)  # fmt: skip
+        ) and atom not in binders(rhs))  # fmt: skip
 
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)
-        made = self.defs.get(scrutinee.name) if isinstance(scrutinee, f.Var) else f.ConMake("", int(scrutinee.value or 0), None)
+        made = (
+            self.defs.get(scrutinee.name)
+            if isinstance(scrutinee, f.Var)
+            else f.ConMake("", int(scrutinee.value or 0), None)
+        )
         if isinstance(made, f.ConMake):
             self.known_case(bind, rhs, made, out)
             return
@@ -341,7 +354,8 @@ def expression(rhs: f.Rhs) -> object | None:
             return ("get", index, expression_of(tup))
         case f.TupMake(items):
             return ("make", *map(expression_of, items))
-    return None
+        case _:
+            return None
 
 
 def expression_of(atom: f.Atom) -> object:

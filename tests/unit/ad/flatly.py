@@ -22,7 +22,13 @@ def array(*xs: float) -> Array:
     return Array((len(xs),), list(xs))
 
 
-def fn(name: str, params: Sequence[f.Type], write: Callable[..., f.Atom | tuple], supply: f.Supply, results: Sequence[f.Type] = ()) -> f.Fn:
+def fn(
+    name: str,
+    params: Sequence[f.Type],
+    write: Callable[..., f.Atom | tuple],
+    supply: f.Supply,
+    results: Sequence[f.Type] = (),
+) -> f.Fn:
     """A function of which `write(builder, *params)` writes the body."""
     b = Builder(supply)
     vars_ = tuple(b.fresh("p", ty) for ty in params)
@@ -31,16 +37,22 @@ def fn(name: str, params: Sequence[f.Type], write: Callable[..., f.Atom | tuple]
     return f.Fn(name, vars_, tuple(results) or tuple(a.ty for a in outs), b.block(*outs), name)
 
 
-def for_(b: Builder, count: f.Atom, inits: Sequence[f.Atom], write: Callable[..., Sequence[f.Atom]]) -> tuple[f.Var, ...]:
+def for_(
+    b: Builder, count: f.Atom, inits: Sequence[f.Atom], write: Callable[..., Sequence[f.Atom]]
+) -> tuple[f.Var, ...]:
     index, state, inner = b.fresh("i", I), [b.fresh("s", a.ty) for a in inits], b.inner()
     body = inner.block(*write(inner, index, *state))
     return b.bind([a.ty for a in inits], f.For(index, count, tuple(state), tuple(inits), body))
 
 
-def while_(b: Builder, inits: Sequence[f.Atom], test: Callable[..., f.Atom], write: Callable[..., Sequence[f.Atom]]) -> tuple[f.Var, ...]:
+def while_(
+    b: Builder, inits: Sequence[f.Atom], test: Callable[..., f.Atom], write: Callable[..., Sequence[f.Atom]]
+) -> tuple[f.Var, ...]:
     state, cond, inner = [b.fresh("s", a.ty) for a in inits], b.inner(), b.inner()
     tested = cond.block(test(cond, *state))
-    return b.bind([a.ty for a in inits], f.While(tuple(state), tuple(inits), tested, inner.block(*write(inner, *state))))
+    return b.bind(
+        [a.ty for a in inits], f.While(tuple(state), tuple(inits), tested, inner.block(*write(inner, *state)))
+    )
 
 
 def build(b: Builder, count: f.Atom, write: Callable[..., f.Atom]) -> f.Var:

@@ -5,12 +5,28 @@ from __future__ import annotations
 import math
 
 import pytest
-from flatly import F, I, VEC, Builder, array, build, check, expanded, floats, fn, for_, gradient, if_, num, while_, with_ad
-
 from dpl.diagnostics import DplError
 from dplc.ad.builder import int_
 from dplc.flat import term as f
 from dplc.flat.interp import Array, Cell
+from flatly import (
+    VEC,
+    Builder,
+    F,
+    I,
+    array,
+    build,
+    check,
+    expanded,
+    floats,
+    fn,
+    for_,
+    gradient,
+    if_,
+    num,
+    while_,
+    with_ad,
+)
 
 PAIR = f.Tup((F, I, F))
 
@@ -39,7 +55,9 @@ def branchy(b: Builder, x: f.Var) -> f.Atom:
 
 
 def total(b: Builder, x: f.Var) -> f.Atom:
-    doubled = build(b, b.op("dim", x, k=0), lambda c, i: c.op("exp", c.op("mul", c.op("index", x, i), c.op("index", x, int_(0)))))
+    doubled = build(
+        b, b.op("dim", x, k=0), lambda c, i: c.op("exp", c.op("mul", c.op("index", x, i), c.op("index", x, int_(0))))
+    )
     return b.op("sum", b.op("mul", doubled, x))
 
 
@@ -101,6 +119,7 @@ def test_first_and_second_order(write, x) -> None:
     m = expanded(f.Program(dict(program.fns)))
     (value,) = m.call("f", x)
     for mode, size in (("J", len(floats(x))), ("V", len(floats(value)))):
+
         def derivative(b: Builder, x: f.Var, mode=mode, seed_like=ty if mode == "J" else y) -> f.Atom:
             seed = ones(b, seed_like, x, value)
             return b.call(f"f.{mode}", (x, seed), (y, y if mode == "J" else ty))[1]
@@ -131,7 +150,11 @@ def product(supply: f.Supply) -> f.Fn:
         inner = b.inner()
         left, right = inner.call("f", (inner.get(pair, 0),), (F,)), inner.call("f", (inner.get(pair, 1),), (F,))
         made = inner.block(inner.op("mul", left[0], right[0]))
-        cases = (f.Case(0, leaf, f.Block((), (leaf,))), f.Case(1, pair, made), f.Case(2, None, f.Block((), (num(1.0),))))
+        cases = (
+            f.Case(0, leaf, f.Block((), (leaf,))),
+            f.Case(1, pair, made),
+            f.Case(2, None, f.Block((), (num(1.0),))),
+        )
         return b.bind((F,), f.Switch(t, cases, None))[0]
 
     return fn("f", (TREE,), write, supply)
@@ -250,7 +273,9 @@ def test_endless() -> None:
     program = f.Program()
 
     def write(b: Builder, x: f.Var) -> f.Atom:
-        return if_(b, b.op("lt", x, num(0.0)), lambda c: x, lambda c: c.bind((F, F), f.Ad("jvp", "f", (x, num(1.0)), "s"))[1])
+        return if_(
+            b, b.op("lt", x, num(0.0)), lambda c: x, lambda c: c.bind((F, F), f.Ad("jvp", "f", (x, num(1.0)), "s"))[1]
+        )
 
     program.fns["f"] = fn("f", (F,), write, supply)
     with pytest.raises(DplError) as error:

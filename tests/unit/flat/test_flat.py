@@ -1,7 +1,6 @@
 """Verify, show and the evaluator on a small program."""
 
 import pytest
-
 from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat.interp import Machine
