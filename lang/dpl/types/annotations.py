@@ -87,6 +87,7 @@ def _of_int(cx: Context, name: str, value: Value) -> ty.Size:
     found = cx.solver.unknown_size()
     (unknown,) = sizes.names(found)
     cx.evidence[unknown] = term.Var(value.span, ty.I64, value.name)
+    cx.tied[unknown] = value.name
     cx.locals[name][-1] = replace_field(value, size=found)
     return found
 

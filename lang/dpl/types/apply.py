@@ -17,7 +17,7 @@ from dpl.types.counts import size_of
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, dimensions, prune
-from dpl.types.scheme import replace
+from dpl.types.scheme import NOTHING, Scheme, replace
 
 
 
@@ -37,7 +37,6 @@ FORMS = {
     "::": _as_function(tree.Cons),
     "|>": _as_function(tree.Pipe),
 }
-SIZED = ("zeros", "ones", "range", "fill", "Prelude.tabulate")  # the first argument is the size of the result
 GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
 
 
@@ -102,11 +101,19 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             entry = cx.lookup(name, span)
             if isinstance(entry, Primitive):
                 return primitive(cx, entry, args, span)
-            size = None
-            if isinstance(entry, Value) and entry.name in SIZED and args:
-                size = size_of(cx, args[0].value)
-            return call(cx, cx.use(name, span, size), args, name, entry)
+            known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
+            return call(cx, cx.use(name, span, known), args, name, entry)
     return call(cx, cx.infer(head), args, "")
+
+
+def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]:
+    """The sizes in a function's type that are the values of its arguments, where these are known: `zeros 3`."""
+    found = {}
+    for unknown, index in scheme.counts:
+        size = size_of(cx, args[index].value) if index < len(args) else None
+        if size is not None:
+            found[unknown] = size
+    return found
 
 
 # ---- functions
@@ -231,8 +238,8 @@ def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None
 
 def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> term.Term:
     row, arity = found.row, found.row.arity
-    size = size_of(cx, args[0].value) if row.name in SIZED and args else None
-    t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, size)
+    known = sizes_of(cx, found.scheme, args)
+    t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dpl.core import term, ty
+from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
@@ -53,7 +54,7 @@ def lambdas(
 
 def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
     """`body`, after the sizes of a parameter were compared with the int parameters that they name."""
-    pairs = tuple((actual, expected, "the size of this argument") for actual, expected in claims)
+    pairs = tuple((actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims)
     check = Deferred(
         param.span,
         param.ty,
@@ -160,7 +161,7 @@ def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
     with cx.deeper() as mark:
         value = right_side(cx, b, name or "")
     if name is not None and generalisable(cx, value):
-        return value, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0]
+        return value, counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
     cx.solver.lower(value.ty, cx.solver.level)
     settle_outer(cx, mark)
     return value, mono(value.ty)
@@ -252,7 +253,24 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                 values.append(value)
         schemes = close(cx, types, mark, defaults=True)
     knot.params = schemes[0].params
-    return names, values, schemes, cores
+    return names, values, [counted(cx, scheme, value) for scheme, value in zip(schemes, values)], cores
+
+
+def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
+    """A function's scheme that says which unknown sizes are its int parameters: `let init (n : int) : float[n] = ...`."""
+    if not any(unknown in cx.tied for unknown in scheme.unknowns):
+        return scheme
+    params = []
+    while True:
+        match value:
+            case term.Lam(_, _, param, value):
+                params.append(param)
+            case term.Let(body=value) | term.Match(arms=(term.Arm(body=value),)):
+                pass
+            case _:
+                break
+    indices = {unknown: params.index(cx.tied[unknown]) for unknown in scheme.unknowns if cx.tied.get(unknown) in params}
+    return replace(scheme, counts=tuple(indices.items()))
 
 
 def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:

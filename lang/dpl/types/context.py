@@ -5,7 +5,7 @@ The rules for the forms of expressions register themselves in `RULES`; `infer` a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ from dpl.types.env import (
     suggest,
 )
 from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
-from dpl.types.scheme import Scheme, instantiate, mono, replace
+from dpl.types.scheme import NOTHING, Scheme, instantiate, mono, replace
 from dpl.types.unify import Clash, Solver
 
 RULES: dict[type, Callable] = {}
@@ -101,6 +101,7 @@ class Context:
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.tied: dict[str, str] = {}  # unknown sizes -> the int parameters that they are
         self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
@@ -322,15 +323,15 @@ class Context:
     # ---- names as terms
 
     def instance(
-        self, scheme: Scheme, span: Span, size: ty.Size | None = None, operands: tuple[Span, ...] = ()
+        self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
     ) -> tuple[Type, tuple]:
-        return instantiate(self.solver, scheme, self.constrain, span, size, operands)
+        return instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
 
-    def use(self, name: str, span: Span, size: ty.Size | None = None) -> term.Term:
+    def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING) -> term.Term:
         """A name that is no primitive, as a term."""
         match self.lookup(name, span):
             case Value(core, scheme, group=None):
-                t, inst = self.instance(scheme, span, size)
+                t, inst = self.instance(scheme, span, known)
                 return term.Var(span, t, core, inst)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}

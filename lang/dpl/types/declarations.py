@@ -10,7 +10,7 @@ from dpl.node import replace
 from dpl.source import NOWHERE
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
-from dpl.types.bindings import close, generalisable, group, pattern_annotations, right_side, settle_outer, simple_name
+from dpl.types.bindings import close, counted, generalisable, group, pattern_annotations, right_side, settle_outer, simple_name
 from dpl.types.checks import learn
 from dpl.types.context import Context
 from dpl.types.counts import size_of
@@ -121,7 +121,7 @@ class Module:
             value = right_side(cx, b, name or "")
         self.must_be_annotated(b, decl)
         if generalisable(cx, value):
-            scheme = close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0]
+            scheme = counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
         else:
             cx.solver.lower(value.ty, cx.solver.level)
             settle_outer(cx, mark)

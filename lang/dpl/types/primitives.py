@@ -13,6 +13,7 @@ from dpl.types.env import TYPES, Primitive
 from dpl.types.meta import PURE, Type
 from dpl.types.scheme import Scheme
 
+SIZED = ("zeros", "ones", "range", "fill")  # the first argument is the size of the result
 DERIVATIVES = ("jvp", "vjp")  # their results must have a float inside
 
 
@@ -72,7 +73,8 @@ def read(row: Row) -> Scheme:
     if row.name == "reshape":
         scalar = reader.params.setdefault("s", ty.Var("s"))
         constraints += [Elem((ty.Arr(ty.Var("a"), sizes.ONE), scalar), NOWHERE), Elem((ty.Var("b"), scalar), NOWHERE)]
-    return Scheme(tuple(reader.params.values()), t, classes, tuple(constraints), tuple(reader.unknowns))
+    counts = (("?0", 0),) if row.name in SIZED else ()
+    return Scheme(tuple(reader.params.values()), t, classes, tuple(constraints), tuple(reader.unknowns), counts)
 
 
 def _relation(reader: Reader, kind: str, *operands: str) -> Constraint:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dpl.core import ty
@@ -17,16 +17,20 @@ from dpl.types.sizes import names as size_names
 from dpl.types.unify import Clash, Solver, children
 
 
+NOTHING: Mapping = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related; each use
-    makes new unknown sizes of `unknowns`."""
+    makes new unknown sizes of `unknowns`, but that `counts` says which of them are the values of which arguments."""
 
     params: tuple[ty.Var, ...]
     ty: Type
     classes: dict[str, frozenset[str]] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
     unknowns: tuple[str, ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
 
 
 def mono(t: Type) -> Scheme:
@@ -38,10 +42,10 @@ def instantiate(
     scheme: Scheme,
     emit: Callable[[Constraint], None],
     span: Span,
-    size: ty.Size | None = None,
+    sizes: Mapping[str, ty.Size] = NOTHING,
     operands: tuple[Span, ...] = (),
 ) -> tuple[Type, tuple]:
-    """A fresh instance of a scheme and what its parameters became; `size` is what its first unknown size is, if known."""
+    """A fresh instance of a scheme and what its parameters became; `sizes` are those of its unknown sizes that are known."""
     if not scheme.params and not scheme.unknowns:
         return scheme.ty, ()
     env: dict = {}
@@ -50,8 +54,7 @@ def instantiate(
             s.size() if p.sort == "size" else s.effect() if p.sort == "effect" else s.fresh(*scheme.classes.get(p.name, ()))
         )
     for unknown in scheme.unknowns:
-        env[unknown] = size if size is not None else s.unknown_size()
-        size = None
+        env[unknown] = sizes.get(unknown) or s.unknown_size()
     memo: dict = {}
     t = replace(scheme.ty, env, memo)
     for constraint in scheme.constraints:

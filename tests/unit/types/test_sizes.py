@@ -34,6 +34,9 @@ from dpl.types.walk import subterms
         ("let it (xs : float[n]) = let m = n + 1 in zeros m + (0.0 * zeros m : float[n + 1])", "float[n] -> float[n + 1]"),
         ("let it = length", "'a[n] -> int"),
         ("let it xs = [for i < length xs -> xs[i] * 2.0]", "'a[n] -> 'a[n] with 'a : real"),
+        ("let init (n : int) : float[n] = zeros n\nlet it = init 3", "float[3]"),
+        ("let it = tabulate 4 float", "float[4]"),
+        ("let it (xs : float[n]) = (take 2 xs, drop 2 xs)", "float[n] -> float[2] * float[n - 2]"),
         ("let it (xs : float[?]) = xs", "float[?] -> float[?]"),
     ],
 )
