@@ -12,9 +12,20 @@ import sys
 
 def main() -> None:
     """The console script."""
+    keep_bytecode()
     from dplc.tools.process import guarded
 
     sys.exit(guarded(lambda: dispatch(sys.argv[1:])))
+
+
+def keep_bytecode() -> None:
+    """Where Python is told to leave no bytecode beside its sources, as in containers, ours is kept in our own cache:
+    reading all sources anew takes longer than compiling a small program."""
+    if sys.dont_write_bytecode:
+        from dpl.resources import cache_dir
+
+        sys.pycache_prefix = str(cache_dir() / "bytecode")
+        sys.dont_write_bytecode = False
 
 
 def dispatch(args: list[str]) -> int:

@@ -7,29 +7,40 @@ How hard LLVM tries depends on how much there is: large programs must not take l
 
 from __future__ import annotations
 
+import re
+
 import llvmlite.binding as llvm
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine import target
+from dplc.machine import shared, target
 from dplc.machine.emit import emit_program
+from dplc.machine.failures import Sites
 from dplc.machine.jit import Compiled
-from dplc.machine.kernels import Vectors
 
 LARGE = 60_000  # lines of LLVM text from which on less is optimised
 HUGE = 250_000
 INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
+
 
 def compile_program(program: f.Program) -> Compiled:
     text, sites = emit_text(program)
     return Compiled(assemble(text), sites.to_json())
 
 
-def emit_text(program: f.Program):
+def emit_text(program: f.Program) -> tuple[str, Sites]:
     """The module's text, and its sites."""
+    text, sites = emit_program(program, shared.mentioned)
+    return module(text), sites
+
+
+def module(text: str) -> str:
+    """With the machine's name in front.  Every function keeps a frame pointer and all are in one section, so that a
+    failure can tell the calls that led to it."""
     machine = target.host()
     head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    return emit_program(program, head, Vectors.of(llvm.get_host_cpu_features()))
+    more = r'\1 "frame-pointer"="non-leaf" section ".text"\2 {'
+    return head + re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
 def assemble(text: str) -> bytes:

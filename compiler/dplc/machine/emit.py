@@ -10,16 +10,14 @@ single operations, `emit_map` fused loops; what they call is found in the runtim
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
-from dplc.machine import runtime
 from dplc.machine.emit_function import FunctionEmitter, symbol
 from dplc.machine.emitter import NEVER, escape
 from dplc.machine.failures import Sites
-from dplc.machine.kernels import Vectors
 from dplc.machine.memory import Droppers
 
 ENTRY = "dpl_entry"
@@ -79,8 +77,8 @@ class Unit:
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
 
-def emit_program(program: f.Program, head: str, vectors: Vectors) -> tuple[str, Sites]:
-    """The whole module and the places that may fail.  `head`: target triple and data layout."""
+def emit_program(program: f.Program, library: Callable[[str], str]) -> tuple[str, Sites]:
+    """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions."""
     group, looping = groups(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping)
     unit.sites.number(f.NOWHERE)  # number 0
@@ -88,14 +86,7 @@ def emit_program(program: f.Program, head: str, vectors: Vectors) -> tuple[str, 
     parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     text = "".join((*parts, *unit.externs.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
-    return head + with_frames("".join((PRELUDE, text, runtime.library(text, vectors)))), unit.sites
-
-
-def with_frames(text: str) -> str:
-    """Every function keeps a frame pointer and all are in one section, so that a failure can tell the calls that led to
-    it."""
-    more = r'\1 "frame-pointer"="non-leaf" section ".text"\2 {'
-    return re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
+    return PRELUDE + text + library(text), unit.sites
 
 
 PRELUDE = f"""

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 from dpl.diagnostics import DplError
 from dpl.node import node
 
-from dplc.machine import target
+from dplc.machine import shared, target
 from dplc.machine.failures import Failure, Record, Sites, error
 
 ENTRY, FLUSH = "dpl_entry", "dpl_flush"
@@ -59,7 +59,7 @@ class Loaded:
         target.start()
         llvm.load_library_permanently("libm.so.6")
         self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
         for name in (ENTRY, FLUSH):
             library = library.export_symbol(name)
         try:

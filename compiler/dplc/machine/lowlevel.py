@@ -20,6 +20,7 @@ Functions are inlined where they say `@inline`, and nowhere else: programs shoul
 from __future__ import annotations
 
 import ast
+import re
 import struct
 from dataclasses import dataclass, field
 
@@ -38,6 +39,7 @@ STORED = {
     "bool": ("i1", "bool", "", ""),
 }
 KINDS = {"int": "i64", "float": "double", "ptr": "ptr", "bool": "i1"}
+GLOBAL = re.compile(r"(global|constant) (\[[^]]*\]|\w+)")  # in its definition
 ATTRIBUTES = {
     "inline": "alwaysinline", "cold": "cold", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
 }  # fmt: skip
@@ -77,6 +79,15 @@ class Source:
         if is_decorated(fn, "inline"):
             return attributes(fn)
         return attributes(fn) + (" noinline minsize optsize" if fn.name in self.small else " noinline")
+
+
+def declare(source: Source, name: str) -> str | None:
+    """What a module says of a function or global that another one defines; None of a function that is inlined."""
+    if name in source.globals:
+        kind, ty = GLOBAL.findall(source.globals[name][1])[0]
+        return f"@{symbol(name)} = external {kind} {ty}"
+    fn = source.functions[name]
+    return None if is_decorated(fn, "inline") else declaration(fn)
 
 
 def symbol(name: str) -> str:

@@ -1,18 +1,17 @@
 """names mentioned -> the runtime library's text of them, and of what they mention in turn.
 
 Most of the library is written in the language of `lowlevel.py`, in `rt/*.rt`; functions that come in many types or
-widths are made to order by `maths.py` and `kernels.py`."""
+widths are made to order by `maths.py` and `kernels.py`.  `shared.py` keeps most of it compiled."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from dplc.machine import kernels, maths
+from dplc.machine import kernels, maths, target
 from dplc.machine.kernels import Vectors
-from dplc.machine.lowlevel import Source
-from dplc.machine.lowlevel_function import translate
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
 DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
@@ -23,7 +22,9 @@ SMALL = ("files", "format", "memory", "output", "show")  # files about what is d
 
 
 @cache
-def _source() -> Source:
+def _source():
+    from dplc.machine.lowlevel import Source
+
     source = Source()
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
         text = path.read_text(encoding="utf-8")
@@ -35,23 +36,42 @@ def _source() -> Source:
     return source
 
 
-def definition(symbol: str, machine: Vectors) -> str | None:
-    """The text of one symbol, None if it is not the library's."""
+def library(text: str, machine: Vectors | None = None) -> str:
+    """All that `text` mentions, transitively."""
+    return closure(text, lambda symbol: definition(symbol, machine))
+
+
+def interface() -> dict[str, str]:
+    """Of every symbol in the files, what a module says that is not to contain it; of what is inlined, its text."""
+    from dplc.machine.lowlevel import declare
+
     source = _source()
-    if name := source.symbols.get(symbol):
-        return translate(source, name)
-    if match := DIVISION.fullmatch(symbol):
-        return maths.division(match[1], match[2])
-    return kernels.definition(symbol, machine)
+    return {symbol: declare(source, name) or definition(symbol) or "" for symbol, name in source.symbols.items()}
 
 
-def library(text: str, machine: Vectors) -> str:
-    """What `text` mentions, transitively."""
+def closure(text: str, define: Callable[[str], str | None]) -> str:
+    """What `define` says of the symbols mentioned, and of those it mentions."""
     done: dict[str, str] = {}
     wanted = MENTIONED.findall(text)
     while wanted:
         symbol = wanted.pop()
-        if symbol not in done and (body := definition(symbol, machine)) is not None:
+        if symbol not in done and (body := define(symbol)) is not None:
             done[symbol] = body
             wanted += MENTIONED.findall(body)
     return "\n".join(done.values()) + "\n"
+
+
+def definition(symbol: str, machine: Vectors | None = None) -> str | None:
+    """The text of one symbol, None if it is not the library's."""
+    from dplc.machine.lowlevel_function import translate
+
+    if name := _source().symbols.get(symbol):
+        return translate(_source(), name)
+    return made_to_order(symbol, machine)
+
+
+def made_to_order(symbol: str, machine: Vectors | None = None) -> str | None:
+    """The text of a function that there is for many types; vectors are this machine's, if nothing else is said."""
+    if match := DIVISION.fullmatch(symbol):
+        return maths.division(match[1], match[2])
+    return kernels.definition(symbol, machine or Vectors.of(target.features()))

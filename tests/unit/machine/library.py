@@ -53,7 +53,6 @@ class Loaded:
     def __init__(self, text: str, types: dict[str, tuple[str, Sequence[str]]], machine: Vectors | None = None) -> None:
         host = target.host()
         head = f'target datalayout = "{host.target_data}"\ntarget triple = "{host.triple}"\n'
-        machine = machine or Vectors.of(llvm.get_host_cpu_features())
         code = assemble(head + text + library(text, machine))
         self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
