@@ -5,9 +5,9 @@
       s' = for i < n state (s = y) { t = mul s x; yield t }        t.0 <- s.0, x.0
 
 A node is a leaf of a variable (`ad/tangent.py`).  There is an edge where a derivative can flow: not through `floor`, a
-comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it reaches a result
-that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not there cannot be
-multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
+comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it reaches a
+result that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not there
+cannot be multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Writing flat code: bindings one after the other, with types worked out.  Also the world in which the table's derivative
-rules are read.
+"""Writing flat code: bindings one after the other, with types worked out.  Also the world in which the table's
+derivative rules are read.
 
     b = Builder(supply)
     y = b.op("mul", x, x)

@@ -156,10 +156,11 @@ class Branch:
         for target, leaf in zip(targets, there, strict=True):
             assert target is not None
             scope.parts[target] = Part(leaf, MAYBE)
+        del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
         return node
 
     def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Puts the cotangent of the scrutinee together again."""
+        """Puts the cotangent of the scrutinee together again, and what the arm added to the scrutinee as a whole."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
@@ -168,7 +169,7 @@ class Branch:
         mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
         leaves = [None if part is None else part.atom for part in parts]
         made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
-        scope.set(node, Part(made, FULL))
+        scope.add(node, Part(made, FULL))
 
     def build(self, blocks: list[f.Block]) -> f.Rhs:
         """The backward branches with their prologues, now that it is known what they need."""

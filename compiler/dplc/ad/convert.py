@@ -1,5 +1,5 @@
-"""Helper functions per type, made when first wanted: sums of tangents, and the ways between a tangent as the user sees it
-(a value of the same type as the primal, with 0, false and "" where there are no floats) and as derivatives handle it.
+"""Helper functions per type, made when first wanted: sums of tangents, and the ways between a tangent as the user sees
+it (a value of the type of the primal, with 0, false and "" where there are no floats) and as derivatives handle it.
 
     add.tan.tree(a, b)          the sum; a null operand costs nothing
     to_tan.tree(dx : tree)      -> tan.tree
@@ -60,18 +60,20 @@ class Conversions:
         return b.choose(b.op("is_null", x), f.Block((), (y,)), some.block(result))[0]
 
     def _add_data(self, b: Builder, x: f.Var, y: f.Var) -> f.Atom:
+        data = x.ty
+        assert isinstance(data, f.Data)
+
         def case(tag: int, payload: f.Type | None) -> f.Case:
             if payload is None:
                 return f.Case(tag, None, f.Block((), (x,)))
             p, q = b.fresh("p", payload), b.fresh("q", payload)
             inner = b.inner()
-            made = inner.con(x.ty.name, tag, self.add_values(inner, p, q))
+            made = inner.con(data.name, tag, self.add_values(inner, p, q))
             outer = b.inner()
             same = outer.bind((x.ty,), f.Switch(y, (f.Case(tag, q, inner.block(made)),), None))
             return f.Case(tag, p, outer.block(*same))
 
-        assert isinstance(x.ty, f.Data)
-        payloads = self.program.datas[x.ty.name].payloads
+        payloads = self.program.datas[data.name].payloads
         return b.bind((x.ty,), f.Switch(x, tuple(case(*tagged) for tagged in enumerate(payloads)), None))[0]
 
     def _add_arrays(self, b: Builder, x: f.Var, y: f.Var) -> f.Atom:
@@ -170,15 +172,16 @@ class Conversions:
         tan = given[0] if given else None
         null = b.op("is_null", tan) if tan is not None else None
         match like.ty:
-            case f.Arr():
-                return self.each(b, like, lambda inner, _, at: self._from_tan(
-                    inner, self._parts(inner, null, like.ty.elem, lambda some: some.op("index", tan, *at)), inner.op("index", like, *at)
-                ))  # fmt: skip
+            case f.Arr(elem, _):
+
+                def element(inner: Builder, _: f.Var, at: tuple[f.Var, ...]) -> f.Atom:
+                    leaves = self._parts(inner, tan, null, elem, lambda some, there: some.op("index", there, *at))
+                    return self._from_tan(inner, leaves, inner.op("index", like, *at))
+
+                return self.each(b, like, element)
             case f.Data(name):
-                cases = tuple(
-                    self._from_tan_case(b, like, tag, tan, null)
-                    for tag in range(len(self.program.datas[name].payloads))
-                )
+                count = len(self.program.datas[name].payloads)
+                cases = tuple([self._from_tan_case(b, like, tag, tan, null) for tag in range(count)])
                 return b.bind((like.ty,), f.Switch(like, cases, None))[0]
             case _:
                 raise AssertionError(like.ty)
@@ -189,18 +192,18 @@ class Conversions:
         if payload is None:
             return f.Case(tag, None, f.Block((), (like,)))
         var, inner = b.fresh("p", payload), b.inner()
-        leaves = self._parts(inner, null, payload, lambda some: self.open(some, tan, tag))
+        leaves = self._parts(inner, tan, null, payload, lambda some, there: self.open(some, there, tag))
         return f.Case(tag, var, inner.block(inner.con(like.ty.name, tag, self._from_tan(inner, leaves, var))))
 
     def _parts(
-        self, b: Builder, null: f.Var | None, ty: f.Type, get: Callable[[Builder], f.Atom]
+        self, b: Builder, tan: f.Var | None, null: f.Var | None, ty: f.Type, get: Callable[[Builder, f.Var], f.Atom]
     ) -> list[f.Atom | None]:
-        """The leaves of the tangent of a part of type `ty`, which `get` reads; zeros if `null`."""
+        """The leaves of the tangent of a part, of type `ty`, which `get` reads from `tan`; zeros if that is `null`."""
         leaves = self.tangents.leaves(ty)
-        if null is None or not leaves:
+        if tan is None or null is None or not leaves:
             return []
         some = b.inner()
-        parts = self.tangents.unpack(some, get(some))
+        parts = self.tangents.unpack(some, get(some, tan))
         return list(b.choose(null, f.Block((), tuple(map(zero, leaves))), some.block(*parts)))
 
     def open(self, b: Builder, tan: f.Atom, tag: int) -> f.Var:

@@ -352,7 +352,5 @@ def sites(fn: f.Fn) -> Iterator[f.Ad]:
 
 def endless(fn: f.Fn | None, span: Span | None) -> DplError:
     name = f"`{fn.label}`" if fn is not None and fn.label else "a function"
-    return DplError.at(
-        "E0405", f"the derivative of {name} is needed inside its own derivative, to an order known only when it runs", span,
-        helps=("derivatives of an order known when the program runs: Ad.jet n f x",),
-    )  # fmt: skip
+    title = f"the derivative of {name} is needed inside its own derivative, to an order known only when it runs"
+    return DplError.at("E0405", title, span, helps=("an order known when the program runs: Ad.jet n f x",))

@@ -199,12 +199,11 @@ class Forward:
             if tangent is None or payload is None or not self.tangents.leaves(payload.ty):
                 return None
 
-            def before(inner: Builder) -> None:
-                self.set(payload, self.unless_null(inner, tangent, lambda some, part: [
-                    Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, self.d.convert.open(some, part.atom, case.tag))
-                ]))  # fmt: skip
+            def parts(some: Builder, part: Part) -> list[Part]:
+                opened = self.d.convert.open(some, part.atom, case.tag)
+                return [Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, opened)]
 
-            return before
+            return lambda inner: self.set(payload, self.unless_null(inner, tangent, parts))
 
         def build(blocks: list[f.Block]) -> f.Rhs:
             cases = tuple(f.Case(c.tag, c.payload, body) for c, body in zip(switch.cases, blocks, strict=False))

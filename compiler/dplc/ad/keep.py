@@ -45,8 +45,8 @@ CHEAP = frozenset(
 def choose(
     block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]
 ) -> tuple[list[f.Var], list[f.Bind]]:
-    """What backward code `block` needs of the forward block that bound the names `local` by `binds` (and otherwise): the
-    variables to keep, and the bindings to repeat, in order.  The names `given` are at hand."""
+    """What backward code `block` needs of the forward block that bound the names `local`, by `binds` and otherwise:
+    the variables to keep, and the bindings to repeat, in order.  The names `given` are at hand."""
     used = mentioned(block)
     keep = {name: var for name, var in used.items() if name in local and name not in given}
     known = {name for name in used if name not in local} | set(given)

@@ -1,10 +1,10 @@
 """How much of a tangent is there: what code knows of it while it is written.
 
-Zero comes in two kinds.  A number that happens to be 0.0 follows IEEE (0.0 * inf is NaN); the derivative of what does not
-depend on anything is *absent*, and contributes exactly nothing, even through an infinite derivative.  Absence known when
-compiling is no variable at all.  Absence known only when running (a branch that did not touch a variable) is 0.0 in a
-float, null in an array or data, and code that meets a tangent that is `MAYBE` there, or an array with holes, takes zero
-for absent.
+Zero comes in two kinds.  A number that happens to be 0.0 follows IEEE (0.0 * inf is NaN); the derivative of what does
+not depend on anything is *absent*, and contributes exactly nothing, even through an infinite derivative.  Absence known
+when compiling is no variable at all.  Absence known only when running (a branch that did not touch a variable) is 0.0
+in a float, null in an array or data, and code that meets a tangent that is `MAYBE` there, or an array with holes, takes
+zero for absent.
 """
 
 from __future__ import annotations

@@ -185,13 +185,13 @@ class Reverse:
         self.roots: dict[str, f.Var] = {}
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
-        """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or the data
-        type `box` if calls inside turn out to need one (`Derivatives.box`)."""
+        """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
+        data type `box` if calls inside turn out to need one (`Derivatives.boxed`)."""
         self.register(fn)
         self.roots = roots(fn.body)
         tape = Tape(self, fn.body, fn.params)
         scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
-        params = [node for p in fn.params for node in self.nodes(p)]
+        params = [node for p in fn.params for node in self.nodes(p) if node is not None]
         results = [node for r in fn.body.results for node in self.nodes(r)]
         types = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
         accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]

@@ -63,8 +63,8 @@ def refuse(op: f.Op) -> DplError:
 
 
 def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, holes: bool) -> f.Atom:
-    """What the tangent `t` of operand `i` of a scalar row contributes to the result's, or the cotangent `t` of the result
-    to the operand's: the same expression.  With `holes`, a zero in `t` means that nothing is there, and stays zero."""
+    """What the tangent `t` of operand `i` of a scalar row contributes to the result's, or the cotangent `t` of the
+    result to the operand's: the same expression.  With `holes`, zero in `t` means nothing is there, and stays zero."""
     row = TABLE[op.op]
     assert row.linear is not None
     rule = row.linear[i]

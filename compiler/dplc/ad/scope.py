@@ -1,9 +1,9 @@
 """The cotangents at a point of the backward code.
 
-Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is reached.
-A scope holds what has been added so far.  An inner block has a scope of its own; cotangents of the variables of outer
-blocks that it touches become results of the block (a branch) or state (a loop), so that they are updated, never returned
-and added.
+Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is
+reached.  A scope holds what has been added so far.  An inner block has a scope of its own; cotangents of the variables
+of outer blocks that it touches become results of the block (a branch) or state (a loop), so that they are updated,
+never returned and added.
 """
 
 from __future__ import annotations

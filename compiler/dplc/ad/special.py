@@ -41,13 +41,12 @@ def only_last(d: Derivatives, fn: f.Fn, active: Sequence[int]) -> None:
     """A rule says nothing of what its function captures."""
     last = d.last_leaves(fn)
     if any(i not in last for i in active):
-        raise DplError.at(
-            "E0407", "a function with its own derivative rule captures a variable that is being differentiated", fn.span,
-            helps=("pass it as part of the argument, and let the rule say how the result depends on it",),
-        )  # fmt: skip
+        title = "a function with its own derivative rule captures a variable that is being differentiated"
+        help_ = "pass it as part of the argument, and let the rule say how the result depends on it"
+        raise DplError.at("E0407", title, fn.span, helps=(help_,))
 
 
-# ---- rules --------------------------------------------------------------------------------------------------------------
+# ---- rules ----------------------------------------------------------------------------------------------------------
 
 
 def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
@@ -134,7 +133,7 @@ def transpose(
     return outs
 
 
-# ---- checkpoints --------------------------------------------------------------------------------------------------------
+# ---- checkpoints ----------------------------------------------------------------------------------------------------
 
 
 def checkpoint(

@@ -5,8 +5,8 @@
     Tan((f64, i64)[])       = (f64, ())[]            one leaf, itself
     Tan(tree)               = tan.tree               one leaf: the same constructors with Tan payloads
 
-Tuples dissolve: derivatives handle a variable's tangent leaf by leaf, so that one component of a tuple can be active and
-another not.  A leaf is a float, an array or data; the latter two may be null, which means zero of whatever shape.
+Tuples dissolve: derivatives handle a variable's tangent leaf by leaf, so that one component of a tuple can be active
+and another not.  A leaf is a float, an array or data; the latter two may be null, which means zero of whatever shape.
 What holds no float has no leaves and Tan ().  Tan is idempotent, so derivatives of derivatives need no more types.
 """
 

@@ -40,9 +40,9 @@ def _block(block: f.Block, found: dict[str, f.Var]) -> None:
                     _block(inner, found)
                 for k, var in enumerate(bind.vars):
                     found.pop(var.name, None)
-                    ends = {root(inner.results[k], found) for inner in blocks(bind.rhs)}
-                    if len(ends) == 1 and isinstance(var.ty, f.Arr) and not _inside(*ends, bind.rhs):
-                        _same(var, *ends, found)
+                    first, *rest = [root(inner.results[k], found) for inner in blocks(bind.rhs)]
+                    if all(r == first for r in rest) and isinstance(var.ty, f.Arr) and not _inside(first, bind.rhs):
+                        _same(var, first, found)
             case rhs:
                 for inner in blocks(rhs):
                     _block(inner, found)

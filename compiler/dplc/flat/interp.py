@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.flat.interp_ops import Array, Cell, Failure, Outside, apply_op, scalar_row, stack
 
-Env = dict[str, object]
+Env = dict[str, Any]
 
 __all__ = ["Array", "Cell", "Failure", "Machine", "run"]
 
@@ -138,5 +139,5 @@ def fused(body: Callable[..., tuple], inputs: list, ranks: tuple[int, ...]) -> t
     return tuple(results)
 
 
-def value(atom: f.Atom, env: Env):
+def value(atom: f.Atom, env: Env) -> Any:
     return env[atom.name] if isinstance(atom, f.Var) else atom.value

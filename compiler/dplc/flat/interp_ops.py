@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpl.diagnostics import Bug
 from dpl.node import node
@@ -20,7 +21,7 @@ class Array:
     shape: tuple[int, ...]
     items: list
 
-    def sum_to(self, rank: int) -> object:
+    def sum_to(self, rank: int) -> Any:
         """Sums over leading dimensions until `rank` are left."""
         size = math.prod(self.shape[len(self.shape) - rank :])
         totals = [sum(self.items[i::size], 0 * zero) for i, zero in enumerate(self.items[:size])] or [0.0] * size
@@ -52,7 +53,7 @@ class Outside:
 # ---- scalars --------------------------------------------------------------------------------------------------------
 
 
-def wrap(x: object, ty: f.Type) -> object:
+def wrap(x: Any, ty: f.Type) -> Any:
     """A Python number as one of type `ty`."""
     match elem_of(ty):
         case f.Num("bool"):
@@ -73,7 +74,7 @@ def wrap(x: object, ty: f.Type) -> object:
             return x
 
 
-def scalar_row(fn: Callable, args: Sequence) -> object:
+def scalar_row(fn: Callable, args: Sequence) -> Any:
     """A function of scalars on operands of several ranks; those of lower rank are lifted over leading dimensions."""
     arrays = [a for a in args if isinstance(a, Array)]
     if not arrays:
@@ -88,22 +89,23 @@ def scalar_row(fn: Callable, args: Sequence) -> object:
 
 
 def scalar_op(op: f.Op, args: list, result: f.Type) -> object:
-    row = TABLE[op.op]
+    evaluate = TABLE[op.op].eval
+    assert evaluate is not None
     if op.op in ("div", "mod", "quot", "rem") and any(x == 0 and isinstance(x, int) for x in flat_items(args[1])):
         raise Failure("R0601", "division by zero")
     if op.op in COMPARISONS or op.op == "select":
-        return scalar_row(row.eval, args)
-    return scalar_row(lambda *xs: wrap(row.eval(*xs), result), args)
+        return scalar_row(evaluate, args)
+    return scalar_row(lambda *xs: wrap(evaluate(*xs), result), args)
 
 
-def flat_items(x: object) -> list:
+def flat_items(x: Any) -> list:
     return x.items if isinstance(x, Array) else [x]
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------------
 
 
-def stack(parts: list, ty: f.Arr) -> Array:
+def stack(parts: list, ty: Any) -> Array:
     """The array (of type `ty`) of equal parts."""
     if ty.rank == 1 or not parts:
         return Array((len(parts), *[0] * (ty.rank - 1)), list(parts))
@@ -112,7 +114,7 @@ def stack(parts: list, ty: f.Arr) -> Array:
     return Array((len(parts), *parts[0].shape), [x for p in parts for x in p.items])
 
 
-def place(a: Array, indices: list[int]) -> tuple[int, int]:
+def place(a: Array, indices: Sequence[int]) -> tuple[int, int]:
     """Where the sub-array at `indices` begins, and its size."""
     size, offset = math.prod(a.shape), 0
     for n, i in zip(a.shape, indices, strict=False):
@@ -179,7 +181,7 @@ def dot(a: Array, b: Array) -> object:
     return sum((x * y for x, y in zip(a.items, b.items, strict=True)), 0.0)
 
 
-def matmul(a: Array, b: Array, ta: bool, tb: bool) -> Array:
+def matmul(ta: bool, tb: bool, a: Array, b: Array) -> Array:
     a, b = transpose(a) if ta else a, transpose(b) if tb else b
     (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
@@ -192,7 +194,7 @@ def matmul(a: Array, b: Array, ta: bool, tb: bool) -> Array:
 # ---- accumulating ---------------------------------------------------------------------------------------------------
 
 
-def acc_add(a: object, b: object) -> object:
+def acc_add(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, Array) and a.shape != b.shape:
@@ -210,18 +212,18 @@ def zero_of(ty: f.Type) -> object:
             return None
 
 
-def acc_zeros(ty: f.Arr, a: Array | None, *dims: int) -> Array:
+def acc_zeros(ty: Any, a: Array | None, *dims: int) -> Array:
     return Array(dims, [zero_of(ty.elem)] * math.prod(dims)) if a is None else a
 
 
-def acc_index(ty: f.Arr, rank: int, a: Array | None, v: object, *rest: int) -> Array | None:
+def acc_index(ty: Any, rank: int, a: Array | None, v: Any, *rest: int) -> Array | None:
     if v is None:
         return a
     a = acc_zeros(ty, a, *rest[:rank])
     return update(a, acc_add(index(a, *rest[rank:]), v), *rest[rank:])
 
 
-def acc_slice(ty: f.Arr, rank: int, a: Array | None, v: Array | None, *rest: int) -> Array | None:
+def acc_slice(ty: Any, rank: int, a: Array | None, v: Array | None, *rest: int) -> Array | None:
     if v is None:
         return a
     a, lo = acc_zeros(ty, a, *rest[:rank]), rest[rank]
@@ -254,7 +256,7 @@ def apply_op(outside: Outside, op: f.Op, args: list, vars_: tuple[f.Var, ...]) -
         case name if name in TABLE and TABLE[name].elementwise:
             return (scalar_op(op, args, ty),)
         case "cast":
-            return (scalar_row(TABLE[attr("to")].eval if attr("to") != "bool" else bool, args),)
+            return (scalar_row((attr("to") in TABLE and TABLE[attr("to")].eval) or bool, args),)
         case "dim":
             return (args[0].shape[attr("k")] if args[0] is not None else 0,)
         case "array":
@@ -262,9 +264,9 @@ def apply_op(outside: Outside, op: f.Op, args: list, vars_: tuple[f.Var, ...]) -
         case "sum_to":
             return (args[0] if not isinstance(args[0], Array) else args[0].sum_to(attr("rank")),)
         case "matmul":
-            return (matmul(*args, attr("ta"), attr("tb")),)
+            return (matmul(attr("ta"), attr("tb"), *args),)
         case "matmul_acc":
-            return (acc_add(args[0], matmul(*args[1:], attr("ta"), attr("tb"))),)
+            return (acc_add(args[0], matmul(attr("ta"), attr("tb"), *args[1:])),)
         case "acc_zeros":
             return (acc_zeros(ty, *args),)
         case "acc_index":

@@ -16,7 +16,7 @@ may be *null*, meaning zero of whatever shape; only the operations that say so a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from dpl.node import node
 from dpl.source import NOWHERE, Span
@@ -114,7 +114,7 @@ class Op:
     attrs: tuple[tuple[str, object], ...] = ()
     span: Span = NOWHERE
 
-    def attr(self, name: str, default=None):
+    def attr(self, name: str, default: Any = None) -> Any:
         return dict(self.attrs).get(name, default)
 
 

@@ -127,12 +127,13 @@ class _Fn:
                 return (f.Tup(tuple(map(self.atom, items))),)
             case f.TupGet(tup, index):
                 ty = self.atom(tup)
-                self.expect(isinstance(ty, f.Tup) and index < len(ty.items), f"no component {index}")
+                if not isinstance(ty, f.Tup) or index >= len(ty.items):
+                    raise self.wrong(f"no component {index}")
                 return (ty.items[index],)
             case f.ConMake(data, tag, arg):
                 payload = self.payload(data, tag)
                 self.expect((arg is None) == (payload is None), "a payload too many or missing")
-                if arg is not None:
+                if arg is not None and payload is not None:
                     self.same(self.atom(arg), payload, "payload")
                 return (f.Data(data),)
             case f.If(cond, then, else_):
@@ -176,9 +177,9 @@ class _Fn:
             if case.payload is None:
                 self.block(case.body, bound)
                 continue
-            self.expect(isinstance(ty, f.Data), "a payload of what is no data")
-            payload = self.payload(ty.name, case.tag)
-            self.expect(payload is not None, f"constructor {case.tag} has no payload")
+            payload = self.payload(ty.name, case.tag) if isinstance(ty, f.Data) else None
+            if payload is None:
+                raise self.wrong(f"constructor {case.tag} has no payload")
             self.same(case.payload.ty, payload, "payload")
             self.block(case.body, bound, case.payload)
         if switch.default is not None:

@@ -11,8 +11,9 @@ from dplc.flat.walk import blocks
 
 # They fail only on shapes, which the type checker or a `check_equal` before them has seen to.
 SHAPED = frozenset({"matmul", "matmul_acc", "dot", "concat", "array"})
-# They fail or give the same each time: one stands for all.  (Fresh arrays are not shared: each is to be filled in place.)
+# They fail or give the same each time: one stands for all.
 REPEATABLE = frozenset({"index", "slice", "reshape", "dot", "matmul", "str_of_codes"})
+# Not shared, as each is to be changed in place.
 FRESH = frozenset(
     {"fill", "iota", "array", "acc_zeros", "update", "concat", "acc_index", "acc_slice", "matmul_acc", "acc_add"}
 )

@@ -185,8 +185,11 @@ class _Simplifier:
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """An elementwise operation on an array that is one number many times: on the number."""
-        fills = {a.name: made for a in op.args if isinstance(a, f.Var) and isinstance(made := self.defs.get(a.name), f.Op)
-                 and made.op == "fill" and scalar_row(op.op) and not rank_of(made.args[1].ty)}  # fmt: skip
+        fills: dict[str, f.Op] = {}
+        for a in op.args if scalar_row(op.op) else ():
+            made = self.defs.get(a.name) if isinstance(a, f.Var) else None
+            if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
+                fills[a.name] = made
         if not fills:
             return op
         args = tuple([fills[a.name].args[1] if isinstance(a, f.Var) and a.name in fills else a for a in op.args])
@@ -262,11 +265,10 @@ class _Simplifier:
 
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)
-        made = (
-            self.defs.get(scrutinee.name)
-            if isinstance(scrutinee, f.Var)
-            else f.ConMake("", int(scrutinee.value or 0), None)
-        )
+        if isinstance(scrutinee, f.Var):
+            made = self.defs.get(scrutinee.name)
+        else:
+            made = f.ConMake("", scrutinee.value, None) if isinstance(scrutinee.value, int) else None
         if isinstance(made, f.ConMake):
             self.known_case(bind, rhs, made, out)
             return

@@ -10,7 +10,7 @@ from dplc.flat import term as f
 from dplc.flat.interp import Array, Machine
 from dplc.flat.verify import verify
 
-F, I = f.F64, f.I64
+F, INT = f.F64, f.I64
 VEC, MAT = f.Arr(F, 1), f.Arr(F, 2)
 
 
@@ -40,7 +40,7 @@ def fn(
 def for_(
     b: Builder, count: f.Atom, inits: Sequence[f.Atom], write: Callable[..., Sequence[f.Atom]]
 ) -> tuple[f.Var, ...]:
-    index, state, inner = b.fresh("i", I), [b.fresh("s", a.ty) for a in inits], b.inner()
+    index, state, inner = b.fresh("i", INT), [b.fresh("s", a.ty) for a in inits], b.inner()
     body = inner.block(*write(inner, index, *state))
     return b.bind([a.ty for a in inits], f.For(index, count, tuple(state), tuple(inits), body))
 
@@ -56,7 +56,7 @@ def while_(
 
 
 def build(b: Builder, count: f.Atom, write: Callable[..., f.Atom]) -> f.Var:
-    index, inner = b.fresh("i", I), b.inner()
+    index, inner = b.fresh("i", INT), b.inner()
     body = inner.block(write(inner, index))
     ty = body.results[0].ty
     return b.bind([f.Arr(getattr(ty, "elem", ty), getattr(ty, "rank", 0) + 1)], f.Build(index, count, body))[0]
@@ -70,7 +70,7 @@ def if_(b: Builder, cond: f.Atom, then: Callable[[Builder], f.Atom], else_: Call
     return b.choose(cond, *blocks)[0]
 
 
-# ---- derivatives --------------------------------------------------------------------------------------------------------
+# ---- derivatives ----------------------------------------------------------------------------------------------------
 
 
 def with_ad(program: f.Program, name: str, supply: f.Supply) -> f.Program:
@@ -106,7 +106,7 @@ def expanded(program: f.Program) -> Machine:
     return Machine(verify(expand(verify(program))))
 
 
-# ---- values as vectors ----------------------------------------------------------------------------------------------------
+# ---- values as vectors ----------------------------------------------------------------------------------------------
 
 
 def floats(x: object) -> list[float]:
@@ -143,7 +143,7 @@ def check(program: f.Program, name: str, x: object, supply: f.Supply, tol: float
     h = 1e-6
     slopes, forward = [], []
     for i in range(n):
-        up, down = (floats(machine.call(name, like_keeping(x, at[:i] + [at[i] + s] + at[i + 1 :]))[0]) for s in (h, -h))
+        up, down = (floats(machine.call(name, like_keeping(x, [*at[:i], at[i] + s, *at[i + 1 :]]))[0]) for s in (h, -h))
         slopes.append([(u - d) / (2 * h) for u, d in zip(up, down, strict=True)])
         y1, dy = machine.call(f"{name}.J", x, like(x, [float(k == i) for k in range(n)]))
         assert y1 == y
