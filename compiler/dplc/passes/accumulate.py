@@ -6,7 +6,11 @@
     z = acc_index null v n i                c' = acc_index c v n i
     c' = acc_add c z
 
-The second one spares an array of zeros for each element looked up.
+The second one spares an array of zeros for each element looked up.  Additions go into the branches that give the terms:
+
+    z, y = if p { yield null, c }           y' = if p { yield c }
+              { yield u, v }        =>               { t = acc_add v u; yield t }
+    y' = acc_add y z
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ def _function(fn: f.Fn) -> f.Block:
 
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:
     """Operations wait until the addition that wants them, which then takes their place."""
+    binds = _into_branches(binds, uses)
     sums = {name for bind in binds if _is_sum(bind) for name in names(bind.rhs.args)}
     waiting: dict[str, f.Op] = {}
     for bind in binds:
@@ -46,6 +51,76 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
             yield from _add(bind, waiting)
         else:
             yield replace(bind, rhs=with_blocks(bind.rhs, inner))
+
+
+# ---- into branches
+
+
+def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bind, ...]:
+    """Additions to what a branch gives are made in it."""
+    written: list[f.Bind | None] = []
+    where: dict[str, int] = {}  # which binding defines a variable
+    for bind in binds:
+        merged = _is_sum(bind) and _merge(bind, written, where, uses)
+        if not merged:
+            where.update((var.name, len(written)) for var in bind.vars)
+            written.append(bind)
+    return tuple(bind for bind in written if bind)
+
+
+def _merge(bind: f.Bind, written: list[f.Bind | None], where: dict[str, int], uses: Counter[str]) -> bool:
+    """Whether an addition went into the branches that one of its operands comes from."""
+    for x, y in (bind.rhs.args, bind.rhs.args[::-1]):
+        at = where.get(y.name, -1) if isinstance(y, f.Var) and uses[y.name] == 1 else -1
+        if at < 0 or not isinstance(written[at].rhs, (f.If, f.Switch)):
+            continue
+        other = where.get(x.name, -1) if isinstance(x, f.Var) else -1
+        if other > at or (other == at and uses[x.name] != 1):
+            continue
+        written[at] = _add_inside(written[at], x, y, bind, uses)
+        where[bind.vars[0].name] = at
+        return True
+    return False
+
+
+def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter[str]) -> f.Bind:
+    """The branch with `acc_add x y` where `y` was; `x` is another of its results, or was there before."""
+    place = branch.vars.index(y)
+    others = [i for i, var in enumerate(branch.vars) if var == x]
+    arms = 0
+
+    def arm(block: f.Block) -> f.Block:
+        nonlocal arms
+        arms += 1
+        results = list(block.results)
+        left, right = results[others[0]] if others else x, results[place]
+        more: tuple[f.Bind, ...] = ()
+        if _is_null(left) or _is_null(right):
+            results[place] = right if _is_null(left) else left
+        else:
+            total = f.Var(f"{bind.vars[0].name}.{arms}", bind.vars[0].ty)
+            uses[total.name] = 1
+            more = (f.Bind((total,), replace(bind.rhs, args=(left, right))),)
+            results[place] = total
+        for i in others:
+            del results[i]
+        return f.Block((*block.binds, *more), tuple(results))
+
+    variables = list(branch.vars)
+    variables[place] = bind.vars[0]
+    for i in others:
+        del variables[i]
+    rhs = with_blocks(branch.rhs, arm)
+    if isinstance(x, f.Var) and not others:
+        uses[x.name] += arms - 1
+    return replace(branch, vars=tuple(variables), rhs=rhs)
+
+
+def _is_null(atom: f.Atom) -> bool:
+    return isinstance(atom, f.Const) and atom.value is None
+
+
+# ---- in place
 
 
 def _is_sum(bind: f.Bind) -> bool:
