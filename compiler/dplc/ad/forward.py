@@ -198,12 +198,13 @@ class Forward:
             payload = case.payload
             if tangent is None or payload is None or not self.tangents.leaves(payload.ty):
                 return None
+            there = tangent
 
             def parts(some: Builder, part: Part) -> list[Part]:
                 opened = self.d.convert.open(some, part.atom, case.tag)
                 return [Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, opened)]
 
-            return lambda inner: self.set(payload, self.unless_null(inner, tangent, parts))
+            return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
 
         def build(blocks: list[f.Block]) -> f.Rhs:
             cases = tuple(f.Case(c.tag, c.payload, body) for c, body in zip(switch.cases, blocks, strict=False))
