@@ -1,7 +1,7 @@
 """Core -> text, for people who look into the compiler.
 
-    def main.f['a] : 'a -> 'a =
-      fun x.1 -> add(x.1, x.1)
+def main.f['a] : 'a -> 'a =
+  fun x.1 -> add(x.1, x.1)
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def show_data(data: term.Data) -> str:
     if data.fields:
         content = data.cases[0][1]
         types = content.items if isinstance(content, ty.Tup) and len(data.fields) != 1 else (content,)
-        return f"type {data.name}{params} = {{ {'; '.join(f'{f} : {show_type(t)}' for f, t in zip(data.fields, types))} }}"
+        return (
+            f"type {data.name}{params} = {{ {'; '.join(f'{f} : {show_type(t)}' for f, t in zip(data.fields, types))} }}"
+        )
     cases = " | ".join(name if arg is None else f"{name} of {show_type(arg)}" for name, arg in data.cases)
     return f"type {data.name}{params} = {cases}"
 
@@ -37,6 +39,8 @@ def show_item(item: term.Def | term.Do | term.Expect) -> str:
             return f"def {name}{show_params(params)} : {show_type(t)} ={rec}\n  {show_term(body, 1)}"
         case term.Do(body):
             return f"do\n  {show_term(body, 1)}"
+        case _:
+            pass
     return f'expect "{item.name}"\n  {show_term(item.body, 1)}'
 
 
@@ -66,6 +70,8 @@ def show_type(t, level: int = FUN) -> str:
             return show_size(t)
         case ty.Ctl(answer):
             return f"ctl {show_type(answer)}"
+        case _:
+            pass
     return "pure"
 
 
@@ -85,7 +91,7 @@ def show_term(t: term.Term, depth: int) -> str:
     """On one line if it is a simple term; binders start new lines, indented by `depth`."""
     line = "\n" + "  " * depth
     match t:
-        case term.Let(_, _, name, params, rhs, body):
+        case term.Let():
             parts = []
             while isinstance(t, term.Let):
                 parts.append(f"let {t.name}{show_params(t.params)} = {show_term(t.rhs, depth + 1)} in")
@@ -97,7 +103,8 @@ def show_term(t: term.Term, depth: int) -> str:
         case term.Lam(_, ty.Fn(arg, _, _), param, body):
             return f"fun ({param} : {show_type(arg)}) ->{line}  {show_term(body, depth + 1)}"
         case term.If(_, _, cond, then, else_):
-            return f"if {atom(cond, depth)} then{line}  {show_term(then, depth + 1)}{line}else{line}  {show_term(else_, depth + 1)}"
+            chosen, other = (show_term(branch, depth + 1) for branch in (then, else_))
+            return f"if {atom(cond, depth)} then{line}  {chosen}{line}else{line}  {other}"
         case term.Match(_, _, scrutinee, arms):
             shown = "".join(
                 f"{line}| {show_pattern(a.pattern)}{f' when {atom(a.guard, depth)}' if a.guard is not None else ''}"
@@ -106,9 +113,12 @@ def show_term(t: term.Term, depth: int) -> str:
             )
             return f"match {atom(scrutinee, depth)} with{shown}"
         case term.For(_, _, state, init, index, count, body):
-            return f"loop {state} = {atom(init, depth)} for {index} < {atom(count, depth)} do{line}  {show_term(body, depth + 1)}"
+            head = f"loop {state} = {atom(init, depth)} for {index} < {atom(count, depth)} do"
+            return f"{head}{line}  {show_term(body, depth + 1)}"
         case term.While(_, _, state, init, cond, body):
-            return f"loop {state} = {atom(init, depth)} while {atom(cond, depth)} do{line}  {show_term(body, depth + 1)}"
+            return (
+                f"loop {state} = {atom(init, depth)} while {atom(cond, depth)} do{line}  {show_term(body, depth + 1)}"
+            )
         case term.Build(_, _, index, count, body):
             return f"[for {index} < {atom(count, depth)} ->{line}  {show_term(body, depth + 1)}]"
         case term.Shift(_, _, name, body):
@@ -116,6 +126,8 @@ def show_term(t: term.Term, depth: int) -> str:
         case term.Check(_, _, name, body, pairs):
             shown = ", ".join(f"{show_term(a, depth)} = {show_term(b, depth)}" for a, b, _ in pairs)
             return f"check {name} = {atom(body, depth)} where {shown}"
+        case _:
+            pass
     return simple(t, depth)
 
 
@@ -123,8 +135,8 @@ def simple(t: term.Term, depth: int) -> str:
     match t:
         case term.Var(_, _, name, inst):
             return name + (f"[{', '.join(show_type(i) for i in inst)}]" if inst else "")
-        case term.Lit(_, t, value):
-            return f'"{value}"' if isinstance(value, str) else f"{str(value).lower()}:{show_type(t)}"
+        case term.Lit(_, u, value):
+            return f'"{value}"' if isinstance(value, str) else f"{str(value).lower()}:{show_type(u)}"
         case term.App(_, _, fn, arg):
             return f"{simple(fn, depth) if isinstance(fn, term.App) else atom(fn, depth)} {atom(arg, depth)}"
         case term.Tuple(_, _, items):
@@ -141,6 +153,8 @@ def simple(t: term.Term, depth: int) -> str:
             return f"reset {atom(body, depth)}"
         case term.Extern(_, _, symbol):
             return f'extern "{symbol}"'
+        case _:
+            pass
     raise TypeError(t)
 
 

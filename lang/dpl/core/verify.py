@@ -6,6 +6,7 @@ Sizes are not compared: what inference could not prove about them is checked whe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Bug
@@ -35,7 +36,7 @@ class Checker:
     def wrong(self, what: str, t: term.Term) -> Bug:
         return Bug(f"core of {self.where}: {what} at {t.span}")
 
-    def same(self, a: ty.Ty, b: ty.Ty, t: term.Term) -> None:
+    def same(self, a: Any, b: Any, t: term.Term) -> None:
         if not equal(a, b):
             raise self.wrong(f"{a} is not {b}", t)
 
@@ -73,7 +74,9 @@ class Checker:
                 params, general = self.signature(name, env, t)
                 if len(params) != len(inst):
                     raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)
-                self.same(u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}) if params else general, t)
+                self.same(
+                    u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}) if params else general, t
+                )
             case term.Lam(_, ty.Fn(arg, _, result), param, body):
                 self.same(body.ty, result, t)
                 self.term(body, {**env, param: ((), arg)})
@@ -125,7 +128,11 @@ class Checker:
                     parts = (arg,)
             case term.Field(_, u, record, index):
                 content = self.case(record.ty, 0, t)[1]
-                fields = content.items if isinstance(content, ty.Tup) and len(self.data(record.ty, t).fields) != 1 else (content,)
+                fields = (
+                    content.items
+                    if isinstance(content, ty.Tup) and len(self.data(record.ty, t).fields) != 1
+                    else (content,)
+                )
                 self.same(fields[index], u, t)
                 parts = (record,)
             case term.For(_, u, state, init, index, count, body):
@@ -168,12 +175,14 @@ class Checker:
                 return data
         raise self.wrong(f"{u} is no data type", t)
 
-    def case(self, u: ty.Ty, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
+    def case(self, u: Any, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
         data = self.data(u, t)
         name, content = data.cases[tag]
-        return name, None if content is None else ty.substitute(content, {p.name: a for p, a in zip(data.params, u.args)})
+        return name, None if content is None else ty.substitute(
+            content, {p.name: a for p, a in zip(data.params, u.args)}
+        )
 
-    def pattern(self, p: term.Pattern, u: ty.Ty, t: term.Term) -> dict[str, ty.Ty]:
+    def pattern(self, p: term.Pattern, u: Any, t: term.Term) -> dict[str, ty.Ty]:
         """The variables of a pattern for values of type `u`."""
         self.same(p.ty, u, t)
         match p:
@@ -192,6 +201,8 @@ class Checker:
                 if found.keys() != self.pattern(right, u, t).keys():
                     raise self.wrong("an or-pattern with different variables", t)
                 return found
+            case _:
+                pass
         return {}
 
 
@@ -224,6 +235,8 @@ def equal(a, b) -> bool:
             return equal(x, y) and isinstance(e, ty.Ctl) == isinstance(f, ty.Ctl) and equal(r, s)
         case ty.Ctl(r), ty.Ctl(s):
             return equal(r, s)
+        case _:
+            pass
     return type(a) is type(b) and a == b
 
 

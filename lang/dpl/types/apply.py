@@ -1,7 +1,7 @@
 """Applications -> core: functions, constructors and primitives, saturated or not.
 
-    max 0.0          ->   let a = 0.0 in fun b -> max(a, b)
-    x |> f y         ->   let t = x in f y t
+max 0.0          ->   let a = 0.0 in fun b -> max(a, b)
+x |> f y         ->   let t = x in f y t
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
 from dpl.types.checks import compute, int_lit
-from dpl.types.context import Context, Deferred, rule
+from dpl.types.context import Context, deferred, rule
 from dpl.types.counts import size_of
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
@@ -20,13 +20,14 @@ from dpl.types.meta import PURE, Type, dimensions, prune
 from dpl.types.scheme import NOTHING, Scheme, replace
 
 
-
 def _as_function(form):
     """An operator that is a form of expression, as a value: `( && )` is `fun a b -> a && b`."""
 
     def function(span: Span) -> tree.Fun:
         names = ("a", "b")
-        return tree.Fun(span, tuple(tree.PatVar(span, n) for n in names), form(span, *(tree.Var(span, n) for n in names)))
+        return tree.Fun(
+            span, tuple(tree.PatVar(span, n) for n in names), form(span, *(tree.Var(span, n) for n in names))
+        )
 
     return function
 
@@ -48,7 +49,11 @@ class Arg:
     span: Span
 
     def check(self, cx: Context, expected: Type, why: Why) -> term.Term:
-        return cx.coerce(self.value, expected, why) if isinstance(self.value, term.Var) else cx.check(self.value, expected, why)
+        return (
+            cx.coerce(self.value, expected, why)
+            if isinstance(self.value, term.Var)
+            else cx.check(self.value, expected, why)
+        )
 
 
 @rule(tree.App)
@@ -103,6 +108,8 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
                 return primitive(cx, entry, args, span)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
             return call(cx, cx.use(name, span, known), args, name, entry)
+        case _:
+            pass
     return call(cx, cx.infer(head), args, "")
 
 
@@ -196,8 +203,13 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
     helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
     if type(prune(t.result)) is ty.Con and prune(t.result).name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
-    return cx.fail("E0401", f"`{name}` needs a function that returns one number, but {shown} returns {result}",
-                   head.to(f.span), note=f"expected  {arg} -> float", helps=tuple(helps))  # fmt: skip
+    return cx.fail(
+        "E0401",
+        f"`{name}` needs a function that returns one number, but {shown} returns {result}",
+        head.to(f.span),
+        note=f"expected  {arg} -> float",
+        helps=tuple(helps),
+    )
 
 
 # ---- constructors
@@ -215,8 +227,12 @@ def build(cx: Context, found: Constructor, args: list[Arg], span: Span) -> term.
         body = term.Con(span, t, found.name, found.tag, term.Var(span, arg_type, name))
         return term.Lam(span, ty.Fn(arg_type, cx.solver.effect(), t), name, body, found.name)
     if len(args) > 1:
-        raise cx.fail("E0207", f"the constructor `{found.name}` takes one argument, not {len(args)}", args[1].span,
-                      helps=("several values go in a tuple:  Node (a, b)",))  # fmt: skip
+        raise cx.fail(
+            "E0207",
+            f"the constructor `{found.name}` takes one argument, not {len(args)}",
+            args[1].span,
+            helps=("several values go in a tuple:  Node (a, b)",),
+        )
     arg = args[0].check(cx, arg_type, Why(f"the argument of `{found.name}`", span))
     return term.Con(args[0].span, t, found.name, found.tag, arg)
 
@@ -263,7 +279,7 @@ def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Typ
         assert type(t) is ty.Fn
         types.append(t.arg)
         t = prune(t.result)
-    variables = [term.Var(span, u, n) for u, n in zip(types, names)]
+    variables: list[term.Term] = [term.Var(span, u, n) for u, n in zip(types, names)]
     body = saturated(cx, row.name, variables, t, span)
     for n, u in list(zip(names, types))[: len(given) - 1 if given else None : -1]:
         body = term.Lam(span, ty.Fn(u, cx.solver.effect(), body.ty), n, body, row.op or row.name)
@@ -278,16 +294,35 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
 
     def build(zonk) -> term.Term:
         dims, inner = dimensions(result)
-        if not dims or dimensions(source.ty)[1] is not inner and prune(dimensions(source.ty)[1]) != inner:
-            raise cx.fail("E0306", "the dimensions of this `reshape` are not known", span,
-                          helps=("say them in an annotation:  (reshape e : float[2, 3])",))  # fmt: skip
+        if not dims or (dimensions(source.ty)[1] is not inner and prune(dimensions(source.ty)[1]) != inner):
+            raise cx.fail(
+                "E0306",
+                "the dimensions of this `reshape` are not known",
+                span,
+                helps=("say them in an annotation:  (reshape e : float[2, 3])",),
+            )
         found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
         if sum(d is None for d in found) > 1:
-            raise cx.fail("E0306", "more than one dimension of this `reshape` is not known", span,
-                          helps=("at most one may be left to be computed; name the others by literals or sizes in scope",))  # fmt: skip
+            raise cx.fail(
+                "E0306",
+                "more than one dimension of this `reshape` is not known",
+                span,
+                helps=("at most one may be left to be computed; name the others by literals or sizes in scope",),
+            )
         return zonk(term.Prim(span, result, "reshape", (source, *(d or int_lit(span, -1) for d in found))))
 
-    return Deferred(span, result, build, (source,))
+    return deferred(span, result, build, (source,))
 
 
-__all__ = ["PURE", "Arg", "apply", "arguments", "call", "constructor_type", "find_primitive", "primitive", "saturated", "spine"]
+__all__ = [
+    "PURE",
+    "Arg",
+    "apply",
+    "arguments",
+    "call",
+    "constructor_type",
+    "find_primitive",
+    "primitive",
+    "saturated",
+    "spine",
+]

@@ -1,8 +1,8 @@
 """Arrays and loops -> core.
 
-    [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
-    a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
-    { a with [i] = e }          ->   update(a, e, i)
+[for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
+a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
+{ a with [i] = e }          ->   update(a, e, i)
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
 def index(cx: Context, e: tree.Index, expected) -> term.Term:
     source = cx.infer(e.array)
     if not any(isinstance(i, tree.Slice) for i in e.indices):
-        return indexed(cx, source, [int_index(cx, i) for i in e.indices], e.span)
+        return indexed(cx, source, [int_index(cx, i) for i in e.indices if not isinstance(i, tree.Slice)], e.span)
     name = cx.unique("source")
     body = sliced(cx, term.Var(e.array.span, source.ty, name), list(e.indices), e.span)
     return term.Let(e.span, body.ty, name, (), source, body)
@@ -139,7 +139,9 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
     whole = term.Var(source.span, source.ty, name)
     low = int_lit(span, 0) if s.low is None else int_index(cx, s.low)
     high = dim(whole, 0, span) if s.high is None else int_index(cx, s.high)
-    known = sizes.sub(cx.solver.sizes.norm(high_size), low_size) if low_size is not None and high_size is not None else None
+    known = (
+        sizes.sub(cx.solver.sizes.norm(high_size), low_size) if low_size is not None and high_size is not None else None
+    )
     if known is None or (not known.terms and known.const < 0):
         known = cx.solver.unknown_size()
     t = ty.Arr(elem, known)
@@ -148,7 +150,7 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
 
 @rule(tree.ArrayWith)
 def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
-    """Several updates are computed first, from left to right, and then made: `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
+    """Several updates are computed first, left to right, and then made: `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
     old = cx.infer(e.array, expected)
     name = cx.unique("array")
     result: term.Term = term.Var(e.array.span, old.ty, name)
@@ -201,7 +203,9 @@ def loop_while(cx: Context, e: tree.LoopWhile, expected) -> term.Term:
     return term.While(e.span, init.ty, state, init, cond, body)
 
 
-def loop_body(cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop") -> term.Term:
+def loop_body(
+    cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop"
+) -> term.Term:
     """An expression in which the loop's pattern is bound to its state."""
     variable = term.Var(e.state.span, init.ty, state)
     with cx.scope():

@@ -1,7 +1,7 @@
 """Functions, `let` and sequences -> core; generalisation.
 
-    fun x (a, b) -> e          ->   fun x -> fun p -> match p with (a, b) -> e
-    let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s)
+fun x (a, b) -> e          ->   fun x -> fun p -> match p with (a, b) -> e
+let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Deferred, Frame, rule
+from dpl.types.context import Context, Frame, deferred, rule
 from dpl.types.counts import size_of
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why
@@ -29,7 +29,14 @@ def function(cx: Context, e: tree.Fun, expected) -> term.Term:
 
 
 def lambdas(
-    cx: Context, params: tuple, body: tree.Expr, annot, span: Span, name: str, expected: Type | None, flexible: bool = False
+    cx: Context,
+    params: tuple,
+    body: tree.Expr,
+    annot,
+    span: Span,
+    name: str,
+    expected: Type | None,
+    flexible: bool = False,
 ) -> tuple[term.Term, Type]:
     """Nested functions of one parameter each, and their type as annotated; the caller opens the scope."""
     wanted = prune(expected) if expected is not None else None
@@ -54,12 +61,18 @@ def lambdas(
 
 def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
     """`body`, after the sizes of a parameter were compared with the int parameters that they name."""
-    pairs = tuple((actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims)
-    check = Deferred(
+    pairs = tuple(
+        (actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims
+    )
+    check = deferred(
         param.span,
         param.ty,
         lambda zonk: term.Check(
-            param.span, zonk.type(param.ty), cx.unique("argument"), zonk(param), tuple((zonk(a), zonk(b), c) for a, b, c in pairs)
+            param.span,
+            zonk.type(param.ty),
+            cx.unique("argument"),
+            zonk(param),
+            tuple((zonk(a), zonk(b), c) for a, b, c in pairs),
         ),
     )
     return term.Let(param.span, body.ty, cx.unique("_"), (), check, body)
@@ -90,6 +103,8 @@ def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: bool) -> tuple[st
             core = cx.unique("_")
             learn(cx, term.Var(span, t, core), t)
             return core, None
+        case _:
+            pass
     core = cx.unique("param")
     learn(cx, term.Var(span, t, core), t)
     return core, bind_pattern(cx, p, t, flexible)
@@ -178,7 +193,7 @@ def settle_outer(cx: Context, mark: int) -> None:
 def right_side(
     cx: Context, b: tree.Binding, name: str, expected: Type | None = None, frame: Frame | None = None
 ) -> term.Term:
-    """The value of a binding.  The annotations of a function introduce rigid variables: its own, or those of `frame`."""
+    """The value of a binding.  A function's annotations introduce rigid variables: its own, or those of `frame`."""
     params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
     with cx.scope():
         if is_function:
@@ -187,7 +202,7 @@ def right_side(
         if params:
             value, _ = lambdas(cx, params, body, b.annot, b.span, name, expected)
         elif isinstance(body, tree.Fun):
-            wanted = resolve(cx, b.annot) if b.annot is not None else annots and resolve(cx, annots[0]) or expected
+            wanted = resolve(cx, b.annot) if b.annot is not None else (annots and resolve(cx, annots[0])) or expected
             value, _ = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
             if wanted is not None:
                 value = cx.coerce(value, wanted, Why("this function", (b.annot or b).span, "as annotated"))
@@ -240,8 +255,12 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             for b, core, t in zip(bindings, cores, types):
                 name = simple_name(b)
                 if name is None or not (b.params or isinstance(b.body, tree.Fun)):
-                    raise cx.fail("E0212", "`let rec` defines functions only", b.span,
-                                  helps=("give it a parameter, or leave out `rec`",))  # fmt: skip
+                    raise cx.fail(
+                        "E0212",
+                        "`let rec` defines functions only",
+                        b.span,
+                        helps=("give it a parameter, or leave out `rec`",),
+                    )
                 if name in names:
                     raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
                 names.append(name)
@@ -257,7 +276,7 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
 
 
 def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
-    """A function's scheme that says which unknown sizes are its int parameters: `let init (n : int) : float[n] = ...`."""
+    """A scheme that says which unknown sizes are int parameters: `let init (n : int) : float[n] = ...`."""
     if not any(unknown in cx.tied for unknown in scheme.unknowns):
         return scheme
     params = []
@@ -302,6 +321,8 @@ def mentioned_sizes(b: tree.Binding) -> set[str]:
                 stack += args
             case tree.TyFun(_, arg, result, ctl):
                 stack += (arg, result, ctl)
+            case _:
+                pass
     return found
 
 

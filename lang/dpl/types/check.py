@@ -1,6 +1,6 @@
 """trees -> core: the types of a whole program, its standard library included.
 
-    let twice x = x + x   ->   Def main.twice ['a e]: 'a -> 'a = fun x -> add(x, x)
+let twice x = x + x   ->   Def main.twice ['a e]: 'a -> 'a = fun x -> add(x, x)
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
     for module in modules:
         public = std.modules | {name: exports.public() for name, exports in known.items()}
         names = std.modules | {alias: public[name] for alias, name in module.imports.items() if name in public}
-        made, known[module.name], failures = check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives)
+        made, known[module.name], failures = check_module(
+            module.name, module.tree, names, datas, loud, warnings, std.primitives
+        )
         items += made
         problems += failures
     if problems:
@@ -54,7 +56,13 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
 
 
 def check_module(
-    name: str, file: tree.File, modules: dict[str, Exports], datas: dict, loud: set[str], warnings: Warnings, primitives: Exports
+    name: str,
+    file: tree.File,
+    modules: dict[str, Exports],
+    datas: dict,
+    loud: set[str],
+    warnings: Warnings,
+    primitives: Exports,
 ) -> tuple[list[Item], Exports, list[Diagnostic]]:
     cx = Context(name, modules, datas, warnings, primitives)
     cx.loud = loud

@@ -1,6 +1,6 @@
 """Sizes as terms: ints that compute them, and the checks of what inference assumed.
 
-    xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
+xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dpl.core import term, ty
 from dpl.source import Span
 from dpl.types import sizes
-from dpl.types.context import Context, Deferred
+from dpl.types.context import Context, deferred
 from dpl.types.meta import Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
@@ -42,6 +42,8 @@ def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()
                 if type(item) in (ty.Arr, ty.Con, ty.Tup) and not any(item is s for s in seen):
                     seen = (*seen, item)
                     learn(cx, component(variable, items, index), item, seen)
+        case _:
+            pass
 
 
 def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
@@ -53,6 +55,8 @@ def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
             cx.evidence[name] = actual
         case (((name,), 1),) if not size.const and isinstance(cx.evidence[name], term.Var):
             cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: nobody has compared them yet
+        case _:
+            pass
 
 
 def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple) -> None:
@@ -61,8 +65,6 @@ def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple
     parts = content.items if type(content) is ty.Tup else (content,)
     for index, part in enumerate(parts):
         if type(part) is ty.Arr:
-
-
             t = replace(part, env, {})
             learn(cx, term.Field(variable.span, t, variable, index), t)
 
@@ -95,11 +97,15 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
     def build(zonk: Callable) -> term.Term:
         found = compute(cx.solver.sizes.norm(size), evidence, span)
         if found is None:
-            raise cx.fail("E0305", f"the size `{name}` cannot be computed here: no array in scope has it", span,
-                          helps=("take it from an argument whose type is annotated with it, or pass it as an int",))  # fmt: skip
+            raise cx.fail(
+                "E0305",
+                f"the size `{name}` cannot be computed here: no array in scope has it",
+                span,
+                helps=("take it from an argument whose type is annotated with it, or pass it as an int",),
+            )
         return zonk(found)
 
-    return Deferred(span, ty.I64, build)
+    return deferred(span, ty.I64, build)
 
 
 def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
@@ -111,9 +117,13 @@ def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
         body = zonk(t)
         value = term.Var(t.span, body.ty, name)
         pairs = tuple(_pairs(cx, value, t.ty, expected, evidence))
-        return term.Check(t.span, body.ty, name, body, tuple((zonk(a), zonk(b), text) for a, b, text in pairs)) if pairs else body
+        return (
+            term.Check(t.span, body.ty, name, body, tuple((zonk(a), zonk(b), text) for a, b, text in pairs))
+            if pairs
+            else body
+        )
 
-    return Deferred(t.span, t.ty, build, (t,))
+    return deferred(t.span, t.ty, build, (t,))
 
 
 def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):
@@ -134,6 +144,8 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             for i, (x, y) in enumerate(zip(xs, ys)):
                 yield from _pairs(cx, component(value, xs, i), x, y, evidence)
+        case _:
+            pass
 
 
-__all__ = ["compute", "component", "confirm", "dim", "int_lit", "learn", "size_term"]
+__all__ = ["component", "compute", "confirm", "dim", "int_lit", "learn", "size_term"]

@@ -23,7 +23,7 @@ class Constraint:
     """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
     `operands` those of the first types there."""
 
-    __slots__ = ("types", "extra", "span", "operands", "done")
+    __slots__ = ("done", "extra", "operands", "span", "types")
     name = ""
 
     def __init__(self, types: tuple[Type, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
@@ -155,7 +155,11 @@ class Lift(Constraint):
     def _arrays(self, s, emit, a, b, result) -> bool:
         (rank_a, inner_a), (rank_b, inner_b) = ((len(d), i) for d, i in (dimensions(a), dimensions(b)))
         same = rank_a == rank_b and inner_a is inner_b
-        if same or (is_scalar(inner_a) and (rank_b > rank_a or is_scalar(inner_b))) or is_scalar(inner_b) and rank_a > rank_b:
+        if (
+            same
+            or (is_scalar(inner_a) and (rank_b > rank_a or is_scalar(inner_b)))
+            or (is_scalar(inner_b) and rank_a > rank_b)
+        ):
             high, low = (a, b) if rank_a >= rank_b else (b, a)
             if same:
                 s.unify(high, low)
@@ -282,7 +286,6 @@ class Convert(Constraint):
     def solve(self, s, emit) -> bool:
         source, result = (prune(t) for t in self.types)
         sizes, inner = dimensions(source)
-        result_sizes, result_inner = dimensions(result)
         if type(inner) is Meta and "scalar" not in inner.classes:
             if not is_scalar(result) or sizes:
                 return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, DplError, Warnings
@@ -36,13 +37,13 @@ from dpl.types.unify import Clash, Solver
 RULES: dict[type, Callable] = {}
 
 
-def rule(*nodes: type):
-    """Registers how to infer these kinds of expressions: `(cx, node, expected) -> core term`.  `expected` is a hint: the
+def rule(*kinds: type):
+    """Registers how to infer these kinds of expressions: `(cx, e, expected) -> core term`.  `expected` is a hint: the
     type that the context will ask for, or None."""
 
     def register(function: Callable) -> Callable:
-        for node in nodes:
-            RULES[node] = function
+        for kind in kinds:
+            RULES[kind] = function
         return function
 
     return register
@@ -57,14 +58,17 @@ class Ambient:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """A term that can be built only when its definition's types are known; stands among core terms until then."""
+@node
+class Deferred(term.Hole):
+    """A term that can be built only when its definition's types are known."""
 
-    span: Span
-    ty: Type
     build: Callable  # (zonk) -> term
     inside: tuple = ()  # the terms that it will hold
+
+
+def deferred(span: Span, t: Type, build: Callable, inside: tuple = ()) -> Any:
+    """A Deferred, where a term is wanted."""
+    return Deferred(span, t, build, inside)
 
 
 @dataclass(slots=True)
@@ -77,7 +81,9 @@ class Frame:
 
 
 class Context:
-    def __init__(self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports) -> None:
+    def __init__(
+        self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports
+    ) -> None:
         self.module = module
         self.modules = modules
         self.datas = datas
@@ -203,17 +209,25 @@ class Context:
         if earlier:
             one, other = (errors.printer(self).data_name(d.name) for d in (earlier[-1], meant))
             self.warnings.add(
-                Diagnostic("W0202", f"both `{one}` and `{other}` have `{name}`: that of `{other}` is meant here", span,
-                           helps=(f"an annotation decides:  (e : {one})",))  # fmt: skip
+                Diagnostic(
+                    "W0202",
+                    f"both `{one}` and `{other}` have `{name}`: that of `{other}` is meant here",
+                    span,
+                    helps=(f"an annotation decides:  (e : {one})",),
+                )
             )
 
     def unbound(self, kind: str, name: str, span: Span) -> DplError:
         qualifier, dot, member = name.rpartition(".")
         if dot and qualifier and qualifier[0].isalpha():
             if qualifier not in self.modules:
-                return self.fail("E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules))
+                return self.fail(
+                    "E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules)
+                )
             known = getattr(self.modules[qualifier], kind + "s")
-            return self.fail("E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known))
+            return self.fail(
+                "E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known)
+            )
         known = {k for exports in self.layers for k in getattr(exports, kind + "s")}
         if kind == "value":
             known |= {k for k, stack in self.locals.items() if stack}
@@ -336,14 +350,16 @@ class Context:
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
                 t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
-                return term.Var(span, t, core, (group,))
+                inst: Any = (group,)  # its parameters, when they are known
+                return term.Var(span, t, core, inst)
             case SizeName(found):
                 from dpl.types.checks import size_term
 
                 return size_term(self, found, span, name)
             case Failed():
                 return term.Var(span, self.solver.fresh(), "failed")
-        raise AssertionError(name)
+            case _:
+                raise AssertionError(name)
 
     def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
         """Bind a monomorphic local name; answers its name in core."""
@@ -353,4 +369,4 @@ class Context:
         return core
 
 
-__all__ = ["Ambient", "Context", "Deferred", "Frame", "RULES", "rule", "sizes"]
+__all__ = ["RULES", "Ambient", "Context", "Deferred", "Frame", "rule", "sizes"]

@@ -22,6 +22,8 @@ def size_of(cx: Context, e) -> ty.Size | None:
                     return size
                 case Value(size=size):
                     return size
+                case _:
+                    pass
         case tree.Binary(_, op, left, right) if op in OPERATORS:
             entry = cx.find(op)
             if isinstance(entry, Primitive) and entry.row.name == OPERATORS[op]:
@@ -34,4 +36,6 @@ def size_of(cx: Context, e) -> ty.Size | None:
                 t = prune(array.scheme.ty)
                 if type(t) is ty.Arr:
                     return t.size
+        case _:
+            pass
     return None

@@ -10,7 +10,16 @@ from dpl.node import replace
 from dpl.source import NOWHERE
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
-from dpl.types.bindings import close, counted, generalisable, group, pattern_annotations, right_side, settle_outer, simple_name
+from dpl.types.bindings import (
+    close,
+    counted,
+    generalisable,
+    group,
+    pattern_annotations,
+    right_side,
+    settle_outer,
+    simple_name,
+)
 from dpl.types.checks import learn
 from dpl.types.context import Context
 from dpl.types.counts import size_of
@@ -52,6 +61,8 @@ class Module:
                     self.add(lambda zonk: term.Do(zonk(body)))
                 case tree.DeclExpect():
                     self.expect(decl)
+                case _:
+                    pass
         except DplError as error:
             self.problems += error.diagnostics
             self.fail(decl)
@@ -90,6 +101,8 @@ class Module:
                 names = [n for b in bindings for n in bound_names(b.pattern)]
             case tree.DeclExtern(name=name):
                 names = [name]
+            case _:
+                pass
         for name in names:
             self.cx.own.values[name] = Failed()
 
@@ -137,7 +150,9 @@ class Module:
             return lambda: self.define(name, scheme, value, b, decl, quiet)
         return lambda: self.components(scheme, value, pattern, found, b, quiet)
 
-    def define(self, name: str, scheme: Scheme, value: term.Term, b: tree.Binding, decl: tree.DeclLet, quiet: bool) -> None:
+    def define(
+        self, name: str, scheme: Scheme, value: term.Term, b: tree.Binding, decl: tree.DeclLet, quiet: bool
+    ) -> None:
         core = self.qualified(name)
         self.add(lambda zonk: term.Def(core, scheme.params, zonk.type(scheme.ty), zonk(value), (), decl.export))
         if not quiet:
@@ -188,10 +203,15 @@ class Module:
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
         """What others than DPL call says its type."""
         if decl.export and not (
-            (b.annot is not None and all(isinstance(p, tree.PatAnnot) for p in b.params)) or pattern_annotations(b.pattern)
+            (b.annot is not None and all(isinstance(p, tree.PatAnnot) for p in b.params))
+            or pattern_annotations(b.pattern)
         ):
-            raise self.cx.fail("E0215", "an exported definition must have its type annotated", b.pattern.span,
-                               helps=("annotate every parameter and the result:  export let f (x : float) : float = ...",))  # fmt: skip
+            raise self.cx.fail(
+                "E0215",
+                "an exported definition must have its type annotated",
+                b.pattern.span,
+                helps=("annotate every parameter and the result:  export let f (x : float) : float = ...",),
+            )
 
     def extern(self, decl: tree.DeclExtern) -> None:
         t = closed_type(self.cx, decl.type)
@@ -257,4 +277,6 @@ def bound_names(p: tree.Pattern) -> list[str]:
             return bound_names(left)
         case tree.PatAnnot(_, inner, _):
             return bound_names(inner)
+        case _:
+            pass
     return []

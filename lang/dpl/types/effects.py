@@ -30,6 +30,8 @@ class Effects:
             case Ctl(r), Ctl(s):
                 self.same_answer(r, s)
                 return True
+            case _:
+                pass
         return a == b
 
     def below(self, low: Effect, high: Effect) -> bool:
@@ -69,7 +71,7 @@ class Effects:
                 stack += high.uppers
 
     def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:
-        """Before generalising over `meta`: what is below it and lives on becomes equal to it; all else below is pure."""
+        """Before generalising over `meta`: what is below it and lives on is equal to it, all else below is pure."""
         pending, meta.lowers = meta.lowers, []
         for low in pending:
             low = prune_effect(low)

@@ -12,13 +12,12 @@ from dpl.types.meta import Meta, dimensions, is_scalar, prune, prune_effect
 from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
-
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
 
 
 @node
 class Why:
-    """Why a type is expected: `what` wants it (`the condition of if`), and the place that says so; `answer` if it is the
+    """Why a type is expected: `what` wants it (`the condition of if`), the place that says so, and whether it is the
     answer type of a `reset`."""
 
     what: str = ""
@@ -49,44 +48,84 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         case "size":
             left, right = p.size(clash.left), p.size(clash.right)
             return cx.fail(
-                "E0301", f"the sizes {left} and {right} differ", span, note=f"{shown}, where {wanted} is wanted",
-                labels=labels, helps=size_helps(clash.left, clash.right, wanted),
-            )  # fmt: skip
+                "E0301",
+                f"the sizes {left} and {right} differ",
+                span,
+                note=f"{shown}, where {wanted} is wanted",
+                labels=labels,
+                helps=size_helps(clash.left, clash.right, wanted),
+            )
         case "occurs":
-            return cx.fail("E0206", f"an infinite type: {shown} would have to equal {wanted}", span, labels=labels,
-                           helps=("a type that contains itself needs a declaration: type t = Roll of ...",))  # fmt: skip
+            return cx.fail(
+                "E0206",
+                f"an infinite type: {shown} would have to equal {wanted}",
+                span,
+                labels=labels,
+                helps=("a type that contains itself needs a declaration: type t = Roll of ...",),
+            )
         case "class" if phrase(actual) or phrase(expected):
             shown, wanted = phrase(actual) or shown, phrase(expected) or wanted
-            return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", labels=labels,
-                           helps=conversions(actual, expected))  # fmt: skip
+            return cx.fail(
+                "E0201",
+                f"expected {wanted}, found {shown}",
+                span,
+                note=f"{place} {shown}",
+                labels=labels,
+                helps=conversions(actual, expected),
+            )
         case "class":
             part = p.type(clash.left)
-            return cx.fail(class_code(clash.right), f"{part} is not {PHRASES[clash.right]}", span, note=f"{shown} here", labels=labels)
+            return cx.fail(
+                class_code(clash.right),
+                f"{part} is not {PHRASES[clash.right]}",
+                span,
+                note=f"{shown} here",
+                labels=labels,
+            )
         case "rigid":
             return rigid(cx, clash, shown, wanted, span, labels)
         case "effect":
             return effect(cx, clash, span, "")
         case "answer":
             return answers(cx, clash.left, clash.right, span, why or Why())
+        case _:
+            pass
     if type(prune(actual)) is ty.Arr and type(prune(expected)) is ty.Arr and clash.left is not prune(actual):
         ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
         if ranks[0] != ranks[1]:
-            return cx.fail("E0302", f"expected {wanted}, found {shown}", span,
-                           note=f"{place} of rank {ranks[0]}, not {ranks[1]}", labels=labels)  # fmt: skip
+            return cx.fail(
+                "E0302",
+                f"expected {wanted}, found {shown}",
+                span,
+                note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
+                labels=labels,
+            )
     detail = ""
     left, right = p.type(clash.left), p.type(clash.right)
     if (left, right) not in ((shown, wanted), (wanted, shown)):
         detail = f"{left} against {right}"
-    return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=detail or place + " " + shown, labels=labels,
-                   helps=conversions(actual, expected))  # fmt: skip
+    return cx.fail(
+        "E0201",
+        f"expected {wanted}, found {shown}",
+        span,
+        note=detail or place + " " + shown,
+        labels=labels,
+        helps=conversions(actual, expected),
+    )
 
 
 def answers(cx, one, other, span: Span, why: Why) -> DplError:
     """Two answer types meet."""
     p = printer(cx)
     left, right = phrase(one) or p.type(one), phrase(other) or p.type(other)
-    return cx.fail("E0552", f"the answer types differ: {left} and {right}", span, note=f"{why.what} is {left}" if why.what else "",
-                   labels=why.labels(), helps=(ANSWER,))  # fmt: skip
+    return cx.fail(
+        "E0552",
+        f"the answer types differ: {left} and {right}",
+        span,
+        note=f"{why.what} is {left}" if why.what else "",
+        labels=why.labels(),
+        helps=(ANSWER,),
+    )
 
 
 def phrase(t) -> str:
@@ -127,9 +166,13 @@ def rigid(cx, clash: Clash, shown: str, wanted: str, span: Span, labels) -> DplE
     name = next((p.type(t) for t in (clash.left, clash.right) if type(t) is Meta and t.rigid), "'a")
     other = clash.right if type(clash.left) is Meta and clash.left.rigid else clash.left
     return cx.fail(
-        "E0210", f"the annotation says {name}, any type, but it must be {p.type(other)} here", span,
-        note=f"{shown}, where {wanted} is wanted", labels=labels, helps=("write the actual type in the annotation, or leave it out",),
-    )  # fmt: skip
+        "E0210",
+        f"the annotation says {name}, any type, but it must be {p.type(other)} here",
+        span,
+        note=f"{shown}, where {wanted} is wanted",
+        labels=labels,
+        helps=("write the actual type in the annotation, or leave it out",),
+    )
 
 
 def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
@@ -141,18 +184,33 @@ def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
     who = f"`{what}`" if what else "this"
     match cx.ambient.reason:
         case "bulk":
-            return cx.fail("E0551", f"{who} captures its context by `shift`, which a comprehension cannot allow", span,
-                           labels=(Label(cx.ambient.span, "its elements may be computed in parallel"),),
-                           helps=("use `List.map`, `fold` or `loop`, which run in order",), path=captured(cx, what))  # fmt: skip
+            return cx.fail(
+                "E0551",
+                f"{who} captures its context by `shift`, which a comprehension cannot allow",
+                span,
+                labels=(Label(cx.ambient.span, "its elements may be computed in parallel"),),
+                helps=("use `List.map`, `fold` or `loop`, which run in order",),
+                path=captured(cx, what),
+            )
         case "top":
             answer = f"; its answer type is {printer(cx).type(ctl.answer)}" if ctl is not None else ""
-            return cx.fail("E0550", f"{who} uses `shift` with no `reset` around it", span, note=f"captured up to here{answer}",
-                           helps=("put the part that is to be captured in  reset (...)",), path=captured(cx, what))  # fmt: skip
+            return cx.fail(
+                "E0550",
+                f"{who} uses `shift` with no `reset` around it",
+                span,
+                note=f"captured up to here{answer}",
+                helps=("put the part that is to be captured in  reset (...)",),
+                path=captured(cx, what),
+            )
+        case _:
+            pass
     return cx.fail(
-        "E0551", "a function that captures its context by `shift` stands where a pure one is wanted", span,
+        "E0551",
+        "a function that captures its context by `shift` stands where a pure one is wanted",
+        span,
         note="a differentiated function, and one given to `map` or `reduce`, must not capture its context",
         helps=("put a `reset` inside the function, or use `List.map`, `fold` or `loop`, which take any function",),
-    )  # fmt: skip
+    )
 
 
 def captured(cx, what: str) -> tuple[str, ...]:
@@ -175,25 +233,41 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     match constraint.name, clash.kind:
         case "matmul", ("inner" | "product" | "dot") as kind:
             return product(cx, p, kind, clash, types, span, labels)
-        case ("lift" | "fits" | "pow" | "elem"), ("type" | "class") if is_scalar(types[0]) and is_scalar(types[1]):
-            return cx.fail("E0201", f"{a} and {b} do not go together", span, labels=labels, helps=conversions(types[0], types[1]))
+        case (("lift" | "fits" | "pow" | "elem"), ("type" | "class")) if is_scalar(types[0]) and is_scalar(types[1]):
+            return cx.fail(
+                "E0201", f"{a} and {b} do not go together", span, labels=labels, helps=conversions(types[0], types[1])
+            )
         case _, "class":
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels)
-        case ("lift" | "fits"), "size":
+        case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
-            return cx.fail("E0301", f"the sizes of {a} and {b} do not match: {left} and {right}", span, labels=labels,
-                           helps=size_helps(clash.left, clash.right, b))  # fmt: skip
-        case ("lift" | "fits"), "rank":
-            return cx.fail("E0302", f"{a} has more dimensions than {b}, whose shape was fixed before", span, labels=labels,
-                           helps=("annotate the operands to say which has the higher rank",))  # fmt: skip
+            return cx.fail(
+                "E0301",
+                f"the sizes of {a} and {b} do not match: {left} and {right}",
+                span,
+                labels=labels,
+                helps=size_helps(clash.left, clash.right, b),
+            )
+        case (("lift" | "fits"), "rank"):
+            return cx.fail(
+                "E0302",
+                f"{a} has more dimensions than {b}, whose shape was fixed before",
+                span,
+                labels=labels,
+                helps=("annotate the operands to say which has the higher rank",),
+            )
         case name, "ambiguous":
             words = {"matmul": "the ranks of this product", "append": "what is appended here"}
-            return cx.fail("E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",))
+            return cx.fail(
+                "E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",)
+            )
         case "append", ("type" | "append"):
             return cx.fail("E0201", f"`++` appends two strings, lists or arrays, not {a} and {b}", span, labels=labels)
         case _, ("size" | "occurs" | "rigid" | "effect" | "answer"):
             return mismatch(cx, clash, types[0], types[1], span, None)
+        case _:
+            pass
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
     helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
     return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
@@ -203,8 +277,26 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
     a, b = p.type(types[0]), p.type(types[1])
     if kind == "inner":
         inner = [p.size(s) for s in clash.right]
-        return cx.fail("E0303", f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ", span,
-                       note="this product needs  [.., k] @ [k, ..]", labels=labels, helps=size_helps(*clash.right, b))  # fmt: skip
+        return cx.fail(
+            "E0303",
+            f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ",
+            span,
+            note="this product needs  [.., k] @ [k, ..]",
+            labels=labels,
+            helps=size_helps(clash.right[0], clash.right[1], b),
+        )
     if kind == "dot":
-        return cx.fail("E0302", f"`@` multiplies matrices; {a} and {b} are two vectors", span, labels=labels, helps=("use  dot a b",))
-    return cx.fail("E0302", f"`@` multiplies matrices and vectors, not {a} and {b}", span, labels=labels, helps=("use  *  elementwise",))
+        return cx.fail(
+            "E0302",
+            f"`@` multiplies matrices; {a} and {b} are two vectors",
+            span,
+            labels=labels,
+            helps=("use  dot a b",),
+        )
+    return cx.fail(
+        "E0302",
+        f"`@` multiplies matrices and vectors, not {a} and {b}",
+        span,
+        labels=labels,
+        helps=("use  *  elementwise",),
+    )

@@ -1,8 +1,8 @@
 """Expressions -> core: everything but bindings, applications and arrays.
 
-    e1; e2           ->   let _ = e1 in e2
-    a && b           ->   if a then b else false
-    $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
+e1; e2           ->   let _ = e1 in e2
+a && b           ->   if a then b else false
+$"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     wanted = prune(expected) if expected is not None else None
     if not e.items and type(wanted) is ty.Arr:
         return term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ())
-    elem = wanted.args[0] if type(wanted) is ty.Con and wanted.name == "list" else cx.solver.fresh()
+    elem: Type = wanted.args[0] if type(wanted) is ty.Con and wanted.name == "list" else cx.solver.fresh()
     t = ty.list_of(elem)
     items = elements(cx, e.items, elem, "list")
     result: term.Term = term.Con(e.span, t, "[]", 0, None)
@@ -129,6 +129,8 @@ def is_integer_literal(e: tree.Expr) -> bool:
             return not isinstance(value, bool)
         case tree.Unary(_, "-", arg):
             return is_integer_literal(arg)
+        case _:
+            pass
     return False
 
 
@@ -206,7 +208,12 @@ def record(cx: Context, e: tree.Record, expected) -> term.Term:
         raise cx.fail("E0203", "a field is given twice", e.span)
     missing = [f for f in data.fields if f not in given]
     if missing:
-        raise cx.fail("E0203", f"the field `{missing[0]}` is missing", e.span, helps=(f"the fields are  {', '.join(data.fields)}",))
+        raise cx.fail(
+            "E0203",
+            f"the field `{missing[0]}` is missing",
+            e.span,
+            helps=(f"the fields are  {', '.join(data.fields)}",),
+        )
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     t = ty.Con(data.name, tuple(env.values()))
     known = prune(expected) if expected is not None else None
@@ -306,7 +313,10 @@ def open_sizes(cx: Context, t: Type) -> Type:
         return ty.Arr(open_sizes(cx, t.elem), cx.solver.size())
     if type(t) is Meta:
         return t
-    return rebuild(t, lambda part: cx.solver.size() if type(part) is ty.Size else open_sizes(cx, part) if not effect(part) else part)
+    return rebuild(
+        t,
+        lambda part: cx.solver.size() if type(part) is ty.Size else open_sizes(cx, part) if not effect(part) else part,
+    )
 
 
 def effect(part) -> bool:

@@ -1,9 +1,9 @@
 """Classes of types: which types are numbers, which have equality, which can be differentiated.
 
-    num     a number, or an array of numbers           scalar   no array
-    real    a float, or an array of floats             integer  an integer, or an array of them
-    data    no function and no reference inside        diff     the same, as an argument of a derivative
-    active  at least one float inside                  content  what a reference may hold (as data)
+num     a number, or an array of numbers           scalar   no array
+real    a float, or an array of floats             integer  an integer, or an array of them
+data    no function and no reference inside        diff     the same, as an argument of a derivative
+active  at least one float inside                  content  what a reference may hold (as data)
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Kinds:
                     return []
                 case ty.Arr(elem, _):
                     return [elem]
+                case _:
+                    pass
             return None
         if cls == "scalar":
             return [] if type(t) is ty.Con and not t.args else None
@@ -61,6 +63,8 @@ class Kinds:
                 return list(items)
             case ty.Arr(elem, _):
                 return [elem]
+            case _:
+                pass
         return []
 
     def opaque(self, name: str) -> bool:
@@ -81,6 +85,8 @@ class Kinds:
                 return any(self._holds(i) for i in items)
             case ty.Arr(elem, _):
                 return self._holds(elem)
+            case _:
+                pass
         return False
 
     def has_float(self, t, seen: frozenset[str] = frozenset()) -> bool | None:

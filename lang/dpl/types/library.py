@@ -1,4 +1,4 @@
-"""The standard library: checked once, kept on disk; its interface is loaded at once, its bodies when they are wanted."""
+"""The standard library: checked once, kept on disk; its interface is loaded at once, its bodies when wanted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import dpl
 from dpl import resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
-from dpl.syntax.load import load_standard, standard_modules
+from dpl.syntax.load import Module, load_standard, standard_modules
 from dpl.types.env import Exports
 from dpl.types.primitives import primitives
 
@@ -57,7 +57,7 @@ class Lazy(MutableMapping):
 
 @dataclass(slots=True)
 class Library:
-    """Modules by name, definitions by their names in core, declared types; `loud` names must not be generalised over."""
+    """Modules by name, definitions by their names in core, data types; `loud` names must not be generalised over."""
 
     modules: dict[str, Exports]
     definitions: Mapping[str, term.Def]
@@ -86,7 +86,12 @@ def _key() -> str:
     """Changes whenever the library or the code that checks it does."""
     digest = hashlib.blake2b(digest_size=12)
     root = Path(dpl.__file__).parent
-    files = [*standard_modules().values(), *resources.grammar().glob("*"), *sorted(root.glob("*/*.py")), *sorted(root.glob("*.py"))]
+    files = [
+        *standard_modules().values(),
+        *resources.grammar().glob("*"),
+        *sorted(root.glob("*/*.py")),
+        *sorted(root.glob("*.py")),
+    ]
     for path in files:
         if path.is_file() and path.parent.name != "eval":
             status = path.stat()
@@ -119,17 +124,19 @@ def check_library() -> Library:
     return found
 
 
-def in_order():
+def in_order() -> list[Module]:
     """The modules, the Prelude first, then each after those that its text mentions."""
     names = standard_modules()
     loaded = {name: load_standard(name) for name in names}
-    done: dict[str, object] = {}
+    done: dict[str, Module] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> None:
         if name in done or name in path:
             return
         needs = [FIRST] if name != FIRST and FIRST in names else []
-        needs += [other for other in names if other != name and f"{other}." in loaded[name].source.text and name != FIRST]
+        needs += [
+            other for other in names if other != name and f"{other}." in loaded[name].source.text and name != FIRST
+        ]
         for other in needs:
             visit(other, (*path, name))
         done[name] = loaded[name]

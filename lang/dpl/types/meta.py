@@ -6,6 +6,8 @@ polynomials of `core.ty.Size`: `!3` is to be found out, `?3` is known only when 
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from dpl.core import ty
 
 PURE = ty.PURE
@@ -16,7 +18,7 @@ class Meta:
 
     `watchers` are the constraints to look at again when more is known about it."""
 
-    __slots__ = ("level", "link", "classes", "watchers", "rigid")
+    __slots__ = ("classes", "level", "link", "rigid", "watchers")
 
     def __init__(self, level: int, classes: frozenset[str] = frozenset(), rigid: str = "") -> None:
         self.level = level
@@ -38,18 +40,18 @@ class EffectMeta:
         self.uppers: list[Effect] = []
 
 
-Type = ty.Ty | Meta
-Effect = ty.Effect | EffectMeta
+Type: TypeAlias = Any  # a type of core among whose parts there may be unknowns, until it is zonked
+Effect: TypeAlias = Any  # the same of effects
 
 
-def prune(t):
+def prune(t: Type) -> Type:
     """What is known of a type at its head."""
     while type(t) is Meta and t.link is not None:
         t = t.link
     return t
 
 
-def prune_effect(effect):
+def prune_effect(effect: Effect) -> Effect:
     while type(effect) is EffectMeta and effect.link is not None:
         effect = effect.link
     return effect

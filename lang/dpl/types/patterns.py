@@ -40,7 +40,7 @@ def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: bool
             return term.PLit(t, value)
         case tree.PatTuple(span, items):
             return _tuple(cx, items, t, span, found, flexible)
-        case tree.PatCon(span, name, arg):
+        case tree.PatCon():
             return _constructor(cx, p, t, found, flexible)
         case tree.PatCons(span, head, tail):
             elem = cx.solver.fresh()
@@ -72,7 +72,9 @@ def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: bool
 
 def _variable(cx: Context, name: str, t: Type, span: Span, found: Bound) -> str:
     if name in found and name != "_":
-        raise cx.fail("E0208", f"`{name}` is bound twice in this pattern", span, labels=(Label(found[name][2], "first here"),))
+        raise cx.fail(
+            "E0208", f"`{name}` is bound twice in this pattern", span, labels=(Label(found[name][2], "first here"),)
+        )
     core = cx.unique(name)
     found[name] = (core, t, span)
     return core
@@ -120,7 +122,12 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
     given = {name.rpartition(".")[2]: inner for name, inner in p.fields}
     missing = [f for f in data.fields if f not in given]
     if missing and not p.open:
-        raise cx.fail("E0208", f"this pattern leaves out the field `{missing[0]}`", p.span, helps=("end it with  _  to ignore the rest",))
+        raise cx.fail(
+            "E0208",
+            f"this pattern leaves out the field `{missing[0]}`",
+            p.span,
+            helps=("end it with  _  to ignore the rest",),
+        )
     inner = tuple(
         _pattern(cx, given[f], u, found, flexible) if f in given else term.PWild(u) for f, u in zip(data.fields, types)
     )
@@ -138,8 +145,12 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
     for name in fields:
         if name.rpartition(".")[2] not in data.fields:
             shown = errors_name(cx, data)
-            raise cx.fail("E0203", f"the record type `{shown}` has no field `{name}`", span,
-                          helps=(f"its fields are  {', '.join(data.fields)}",))  # fmt: skip
+            raise cx.fail(
+                "E0203",
+                f"the record type `{shown}` has no field `{name}`",
+                span,
+                helps=(f"its fields are  {', '.join(data.fields)}",),
+            )
     return data
 
 
@@ -188,4 +199,6 @@ def _rename(p: term.Pattern, names: dict[str, str]) -> term.Pattern:
             return term.PAs(t, _rename(inner, names), names.get(name, name))
         case term.POr(t, left, right):
             return term.POr(t, _rename(left, names), _rename(right, names))
+        case _:
+            pass
     return p

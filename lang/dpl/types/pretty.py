@@ -1,6 +1,6 @@
 """Types -> text, in the language's notation.
 
-    Fn(Arr(f64, n), pure, f64)   ->   float[n] -> float
+Fn(Arr(f64, n), pure, f64)   ->   float[n] -> float
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Printer:
             used = set(self.names.values())
             letters = [wish] if wish else [chr(c) for c in range(ord("a"), ord("z") + 1)]
             stem = letters[0]
-            free = [x for x in letters if x not in used] or [f"{stem}{i}" for i in range(1, 1000) if f"{stem}{i}" not in used]
+            free = [x for x in letters if x not in used] or [
+                f"{stem}{i}" for i in range(1, 1000) if f"{stem}{i}" not in used
+            ]
             self.names[key] = free[0]
         return "'" + self.names[key]
 
@@ -58,7 +60,8 @@ class Printer:
                 return f"{self.type(t, ATOM)}[{', '.join(dims)}]"
             case ty.Fn(arg, eff, result):
                 return parens(f"{self.type(arg, PRODUCT)} {self.arrow(eff)} {self.type(result, FUN)}", level > FUN)
-        raise AssertionError(t)
+            case _:
+                raise AssertionError(t)
 
     def applied(self, name: str, args) -> str:
         shown = NAMES.get(name, self.data_name(name))
@@ -123,6 +126,8 @@ class Printer:
                 return f"{texts[0]} @ {texts[1]} = {texts[2]}"
             case "append":
                 return f"{texts[0]} ++ {texts[1]} = {texts[2]}"
+            case _:
+                pass
         return f"{c.name} {' '.join(texts)}"
 
 

@@ -30,7 +30,7 @@ class Reader:
                 return self.params.setdefault(name, ty.Var(name))
             case tree.TyName(_, name, args):
                 known = TYPES[name]
-                return known.alias or ty.Con(known.name, tuple(self.type(a) for a in args))
+                return known.alias or ty.Con(known.name, tuple(self.type(a) for a in args if isinstance(a, tree.Type)))
             case tree.TyTuple(_, items):
                 return ty.Tup(tuple(self.type(i) for i in items))
             case tree.TyFun(_, arg, result, _):
@@ -52,7 +52,8 @@ class Reader:
                 return sizes.name(name)
             case tree.SizeOp(_, "*", left, right):
                 return sizes.mul(self.size(left), self.size(right))
-        raise AssertionError(s)
+            case _:
+                raise AssertionError(s)
 
 
 def read(row: Row) -> Scheme:

@@ -19,6 +19,8 @@ def is_value(t: term.Term) -> bool:
             return all(is_value(i) for i in items)
         case term.Con(arg=arg):
             return arg is None or is_value(arg)
+        case _:
+            pass
     return False
 
 
@@ -37,5 +39,7 @@ def is_quiet(cx: Context, t: term.Term) -> bool:
                 return False
             case term.Var(name=name) if name in cx.loud:
                 return False
+            case _:
+                pass
         stack += subterms(t)
     return True

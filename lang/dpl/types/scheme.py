@@ -1,12 +1,13 @@
 """Schemes: the types of generalised names, their instances, and how they come about.
 
-    !1 -> !2[!3] at the end of a definition   ->   forall 'a 'b n. 'a -> 'b[n]
+!1 -> !2[!3] at the end of a definition   ->   forall 'a 'b n. 'a -> 'b[n]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpl.core import ty
 from dpl.source import Span
@@ -15,7 +16,6 @@ from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
 from dpl.types.unify import Clash, Solver, children
-
 
 NOTHING: Mapping = {}
 
@@ -45,13 +45,17 @@ def instantiate(
     sizes: Mapping[str, ty.Size] = NOTHING,
     operands: tuple[Span, ...] = (),
 ) -> tuple[Type, tuple]:
-    """A fresh instance of a scheme and what its parameters became; `sizes` are those of its unknown sizes that are known."""
+    """A fresh instance of a scheme, and what its parameters became; `sizes` are the unknown sizes known here."""
     if not scheme.params and not scheme.unknowns:
         return scheme.ty, ()
     env: dict = {}
     for p in scheme.params:
         env[p.name] = (
-            s.size() if p.sort == "size" else s.effect() if p.sort == "effect" else s.fresh(*scheme.classes.get(p.name, ()))
+            s.size()
+            if p.sort == "size"
+            else s.effect()
+            if p.sort == "effect"
+            else s.fresh(*scheme.classes.get(p.name, ()))
         )
     for unknown in scheme.unknowns:
         env[unknown] = sizes.get(unknown) or s.unknown_size()
@@ -62,7 +66,7 @@ def instantiate(
     return t, tuple(env[p.name] for p in scheme.params)
 
 
-def replace(t, env: dict, memo: dict):
+def replace(t, env: dict, memo: dict) -> Any:
     """`t` with quantified variables replaced by what `env` says; sharing in `t` is kept."""
     kind = type(t)
     if kind is Meta:
@@ -85,7 +89,7 @@ def replace(t, env: dict, memo: dict):
     return found[0]
 
 
-def rebuild(t, change: Callable):
+def rebuild(t, change: Callable) -> Any:
     """One level of a type, with its parts changed; itself if they do not change."""
     parts = children(t)
     if not parts:
@@ -102,6 +106,8 @@ def rebuild(t, change: Callable):
             return ty.Arr(*new)
         case ty.Fn():
             return ty.Fn(*new)
+        case _:
+            pass
     return ty.Ctl(*new)
 
 
@@ -183,9 +189,7 @@ def generalise(s: Solver, types: list[Type], pending: list[Constraint], taken: s
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    schemes = [
-        Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else ()) for t in final
-    ]
+    schemes = [Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else ()) for t in final]
     return schemes, [c for c in pending if not c.done]
 
 
@@ -222,7 +226,7 @@ def _pick(wish: str, letters, taken: set[str]) -> str:
     return f"{stem}{number}"
 
 
-def closed(s: Solver, t, memo: dict):
+def closed(s: Solver, t, memo: dict) -> Any:
     """`t` with everything put in that is known."""
     t = prune_effect(t) if type(t) is EffectMeta else prune(t)
     if type(t) is ty.Size:

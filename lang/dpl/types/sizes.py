@@ -1,8 +1,8 @@
 """Sizes: polynomials in normal form, and the equations that determine the unknown ones.
 
-    n + 2 = !3 + 1   ->   !3 := n + 1
-    ?1 = 4           ->   assumed: to be checked when the program runs
-    n = n + n        ->   refuted
+n + 2 = !3 + 1   ->   !3 := n + 1
+?1 = 4           ->   assumed: to be checked when the program runs
+n = n + n        ->   refuted
 """
 
 from __future__ import annotations
@@ -79,7 +79,13 @@ class Sizes:
         difference = sub(a, b)
         if not difference.terms:
             return Verdict.DIFFERENT if difference.const else Verdict.EQUAL
-        if len(difference.terms) == 1 and not difference.const and a.terms and b.terms and not any(n[0] == "?" for n in names(difference)):
+        if (
+            len(difference.terms) == 1
+            and not difference.const
+            and a.terms
+            and b.terms
+            and not any(n[0] == "?" for n in names(difference))
+        ):
             return Verdict.DIFFERENT  # n = n + n, but for 0
         verdict = self._solve(difference)
         if verdict is not None:

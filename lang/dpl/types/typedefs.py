@@ -45,8 +45,12 @@ class Group:
 
     def abbreviation(self, d: tree.TypeDef) -> TypeName:
         if d.name in self.active:
-            raise self.cx.fail("E0209", f"the abbreviation `{d.name}` contains itself, an infinite type", d.span,
-                               helps=("a recursive type needs a constructor:  type t = T of ...",))  # fmt: skip
+            raise self.cx.fail(
+                "E0209",
+                f"the abbreviation `{d.name}` contains itself, an infinite type",
+                d.span,
+                helps=("a recursive type needs a constructor:  type t = T of ...",),
+            )
         if d.name not in self.known:
             self.active.append(d.name)
             params = self.params(d)
@@ -62,13 +66,14 @@ class Group:
             case tree.Variants(_, cases):
                 self.distinct([(name, span) for name, _, span in cases], "constructor")
                 made = tuple((name, None if arg is None else self.type(arg, names)) for name, arg, _ in cases)
-                data = term.Data(found.name, found.params, made)
+                return term.Data(found.name, found.params, made)
             case tree.Fields(_, fields):
                 self.distinct([(name, span) for name, _, span in fields], "field")
                 types = [self.type(t, names) for _, t, _ in fields]
                 content = types[0] if len(types) == 1 else ty.Tup(tuple(types))
-                data = term.Data(found.name, found.params, ((d.name, content),), tuple(name for name, _, _ in fields))
-        return data
+                return term.Data(found.name, found.params, ((d.name, content),), tuple(name for name, _, _ in fields))
+            case _:
+                raise AssertionError(d)
 
     def distinct(self, names: list, kind: str) -> None:
         seen: set[str] = set()
@@ -107,6 +112,8 @@ class Group:
                 for dim in reversed(dims):
                     inner = ty.Arr(inner, self.size(dim, params))
                 return inner
+            case _:
+                pass
         raise self.cx.fail("E0209", "a type is wanted here, not a size", t.span)
 
     def named(self, name: str, args: tuple, span, params: set[str]) -> Type:
@@ -120,7 +127,9 @@ class Group:
         if len(args) != len(found.params):
             wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
             raise self.cx.fail("E0209", f"the type `{name}` takes {wants}, not {len(args)}", span)
-        values = tuple(self.size(a, params) if p.sort == "size" else self.type(a, params) for p, a in zip(found.params, args))
+        values = tuple(
+            self.size(a, params) if p.sort == "size" else self.type(a, params) for p, a in zip(found.params, args)
+        )
         return apply(self.cx, found, values)
 
     def size(self, s, params: set[str]) -> ty.Size:
@@ -131,8 +140,12 @@ class Group:
                 return self.cx.solver.unknown_size()
             case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
                 if name not in params:
-                    raise self.cx.fail("E0209", f"the size `{name}` is not a parameter of this type", span,
-                                       helps=(f"make it one:  type {name} t = ..., or write ? for a size known only when running",))  # fmt: skip
+                    raise self.cx.fail(
+                        "E0209",
+                        f"the size `{name}` is not a parameter of this type",
+                        span,
+                        helps=(f"make it one:  type {name} t = ..., or write ? for a size known only when running",),
+                    )
                 return sizes.name(name)
             case tree.SizeOp(_, op, left, right):
                 return combine(op, self.size(left, params), self.size(right, params))
@@ -141,6 +154,8 @@ class Group:
                 for item in items:
                     product = sizes.mul(product, self.size(item, params))
                 return product
+            case _:
+                pass
         raise self.cx.fail("E0209", "a size is wanted here, not a type", s.span)
 
 

@@ -12,7 +12,7 @@ from dpl.core import ty
 from dpl.core.term import Data
 from dpl.types.effects import Effects
 from dpl.types.kinds import Kinds
-from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.meta import Effect, EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.sizes import Sizes, Verdict
 
 
@@ -38,13 +38,13 @@ class Solver:
 
     # ---- new unknowns
 
-    def fresh(self, *classes: str) -> Meta:
+    def fresh(self, *classes: str) -> Type:
         return Meta(self.level, frozenset(classes))
 
-    def rigid(self, name: str) -> Meta:
+    def rigid(self, name: str) -> Type:
         return Meta(self.level, rigid=name)
 
-    def effect(self) -> EffectMeta:
+    def effect(self) -> Effect:
         return EffectMeta(self.level)
 
     def size(self) -> ty.Size:
@@ -66,7 +66,7 @@ class Solver:
         match a, b:
             case ty.Con(m, xs), ty.Con(n, ys) if m == n and len(xs) == len(ys):
                 for x, y in zip(xs, ys):
-                    self.unify_size(x, y) if type(x) is ty.Size else self.unify(x, y)
+                    self.unify_size(x, y) if type(x) is ty.Size and type(y) is ty.Size else self.unify(x, y)
             case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
                 for x, y in zip(xs, ys):
                     self.unify(x, y)
@@ -90,6 +90,8 @@ class Solver:
                 self.assumed.append((p, q))
             case Verdict.UNDECIDED:
                 self.undecided.append((p, q))
+            case _:
+                pass
 
     def unify_effect(self, e, f) -> None:
         if not self.effects.unify(e, f):
@@ -190,4 +192,6 @@ def children(t) -> tuple:
             return arg, eff, result
         case ty.Ctl(answer):
             return (answer,)
+        case _:
+            pass
     return ()

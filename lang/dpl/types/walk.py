@@ -35,4 +35,6 @@ def subterms(t) -> tuple:
             return count, body
         case term.Check(body=body, pairs=pairs):
             return (body, *(x for a, b, _ in pairs for x in (a, b)))
+        case _:
+            pass
     return ()

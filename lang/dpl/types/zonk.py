@@ -5,16 +5,22 @@ What is still unknown is decided: a number is an int or a float, any other type 
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.source import Span
 from dpl.types.env import Group
 from dpl.types.exhaustive import check as check_exhaustive
-from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
+from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.scheme import rebuild
 from dpl.types.unify import Solver
 
-RANGES = {f"{s}{b}": (-(1 << b - 1) if s == "i" else 0, (1 << (b - 1 if s == "i" else b)) - 1) for s in "iu" for b in (8, 16, 32, 64)}
+RANGES = {
+    f"{s}{b}": (-(1 << b - 1) if s == "i" else 0, (1 << (b - 1 if s == "i" else b)) - 1)
+    for s in "iu"
+    for b in (8, 16, 32, 64)
+}
 
 
 class Zonk:
@@ -27,7 +33,7 @@ class Zonk:
 
     # ---- types
 
-    def type(self, t):
+    def type(self, t: Type) -> Any:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
         kind = type(t)
         if kind is ty.Var or (kind is ty.Con and not t.args):
@@ -72,7 +78,7 @@ class Zonk:
 
     # ---- terms
 
-    def __call__(self, t):
+    def __call__(self, t: Any) -> Any:
         match t:
             case term.Var(span, u, name, inst):
                 return term.Var(span, self.type(u), name, self.instance(inst) if inst else ())
@@ -100,6 +106,8 @@ class Zonk:
                 return term.Field(span, self.type(u), self(record), index)
             case term.ArrayLit(span, u, items):
                 return term.ArrayLit(span, self.type(u), tuple([self(i) for i in items]))
+            case _:
+                pass
         return self.rare(t)
 
     def rare(self, t):
@@ -118,6 +126,8 @@ class Zonk:
                 return term.Extern(span, self.type(u), symbol)
             case term.Check():
                 return t  # only deferred terms make these, zonked
+            case _:
+                pass
         return t.build(self)
 
     def chain(self, t: term.Term) -> term.Term:
@@ -149,24 +159,35 @@ class Zonk:
         if type(t) is ty.Con and t.name in RANGES:
             low, high = RANGES[t.name]
             if not low <= value <= high:
-                raise DplError.at("E0214", f"{value} does not fit into {t.name}", span, note=f"{t.name} goes from {low} to {high}")
+                raise DplError.at(
+                    "E0214", f"{value} does not fit into {t.name}", span, note=f"{t.name} goes from {low} to {high}"
+                )
         return term.Lit(span, t, value)
 
     # ---- matches
 
     def match(self, span: Span, t, scrutinee: term.Term, arms) -> term.Term:
         made = tuple(
-            term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body)) for a in arms
+            term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body))
+            for a in arms
         )
         missing, unreachable = check_exhaustive(self.datas, scrutinee.ty, made)
         if missing is not None:
             what = "this pattern can fail" if len(made) == 1 else "this `match` leaves out a case"
             where = made[0].span if len(made) == 1 else span
             self.problems.append(
-                Diagnostic("E0205", f"{what}: {missing}", where, note=f"`{missing}` is not covered", helps=(f"add a case:  | {missing} -> ...",))
+                Diagnostic(
+                    "E0205",
+                    f"{what}: {missing}",
+                    where,
+                    note=f"`{missing}` is not covered",
+                    helps=(f"add a case:  | {missing} -> ...",),
+                )
             )
         for i in unreachable:
-            self.warnings.add(Diagnostic("W0201", "this case is never reached", made[i].span, note="the cases above cover it"))
+            self.warnings.add(
+                Diagnostic("W0201", "this case is never reached", made[i].span, note="the cases above cover it")
+            )
         return term.Match(span, t, scrutinee, made)
 
     def pattern(self, p):
@@ -188,4 +209,5 @@ class Zonk:
                 return term.PAs(self.type(t), self.pattern(inner), name)
             case term.POr(t, left, right):
                 return term.POr(self.type(t), self.pattern(left), self.pattern(right))
-        raise AssertionError(p)
+            case _:
+                raise AssertionError(p)

@@ -15,7 +15,7 @@ from checking import check, rejected, type_of, types
         ("(fun f g x -> f (g x), fun f x y -> f y x)",
          "(('a -> 'b) -> ('c -> 'a) -> 'c -> 'b) * (('d -> 'e -> 'f) -> 'e -> 'd -> 'f)"),
         ("let id = fun x -> x in (id 1, id true)", "int * bool"),
-        ("let f x = let g y = (x, y) in (g 1, g true) in f", "'a -> ('a * 'b) * ('a * bool) with 'b : num, 'b : scalar"),
+        ("let f x = let g y = (x, y) in (g 1i64, g true) in f", "'a -> ('a * int) * ('a * bool)"),
         ("let f = fun x -> x in let g = f in (g 1, g \"s\")", "int * string"),
         ("let rec go x = go x in go", "'a -> 'b"),
         ("fun (x : int) -> x", "int -> int"),
@@ -47,7 +47,7 @@ def test_accepted(expression: str, expected: str) -> None:
         ("let y = fun f -> (fun x -> f (x x)) (fun x -> f (x x))", "E0206", "infinite"),
         ("let rec f x = x and g () = (f 1, f true)", "E0201", "bool"),
         ("let l = [1; true]", "E0201", "bool"),
-        ("let f b = if b then 1 else \"x\"", "E0201", "string"),
+        ('let f b = if b then 1 else "x"', "E0201", "string"),
         ("do print (let f x y = x + y in f 1 2 3)", "E0207", "2 arguments"),
         ("let f x = y", "E0202", "`y`"),
         ("do print (match 1 with Foo -> 2)", "E0203", "Foo"),
@@ -92,8 +92,11 @@ and sf f = match f with Nil -> 0 | Cons (t, f) -> st t + sf f"""
 def test_value_restriction() -> None:
     assert types("let r = ref []\ndo r := 1 :: !r", "r") == ["int list ref"]
     rejected("let r = ref []\ndo r := 1 :: !r\ndo r := true :: !r", "E0204")
-    rejected("let make () = let r = ref [] in fun x -> r := x :: !r; !r\nlet f = make ()\ndo print (f 1)\ndo print (f true)", "E0201")
-    assert types("let say x = print \"said\"; x\nlet f = say (fun x -> x)\ndo print (f 1)", "f") == ["int -> int"]
+    rejected(
+        "let make () = let r = ref [] in fun x -> r := x :: !r; !r\nlet f = make ()\ndo print (f 1)\ndo print (f true)",
+        "E0201",
+    )
+    assert types('let say x = print "said"; x\nlet f = say (fun x -> x)\ndo print (f 1)', "f") == ["int -> int"]
 
 
 def test_a_failed_definition_is_told_once() -> None:
@@ -101,7 +104,7 @@ def test_a_failed_definition_is_told_once() -> None:
 
 
 def test_shadowing() -> None:
-    text = "let f x = x + 1\nlet f x = (f x, x)\nlet ( + ) a b = a ++ b\nlet s = \"a\" + \"b\"\nlet v = f 1"
+    text = 'let f x = x + 1\nlet f x = (f x, x)\nlet ( + ) a b = a ++ b\nlet s = "a" + "b"\nlet v = f 1'
     assert types(text, "s", "v") == ["string", "int * int"]
     names = [item.name for item in check(text).program.items]
     assert names == ["main.f", "main.f#2", "main.+", "main.s", "main.v"]
@@ -134,14 +137,21 @@ def test_numbers() -> None:
 
 def test_lifting() -> None:
     text = "let xs = [1.0, 2.0, 3.0, 4.0]\nlet f w = w * xs\nlet a = f 2.0\nlet b = f xs\nlet m = [xs, xs] + xs"
-    assert types(text, "f", "a", "b", "m") == ["'a -> float[4] with 'a fits float[4]", "float[4]", "float[4]", "float[2, 4]"]
+    assert types(text, "f", "a", "b", "m") == [
+        "'a -> float[4] with 'a fits float[4]",
+        "float[4]",
+        "float[4]",
+        "float[2, 4]",
+    ]
     rejected("let xs = [1.0, 2.0]\nlet f w = w * xs\nlet b = f [1.0, 2.0, 3.0]", "E0301")
     rejected("let c = [1.0, 2.0] + [1i64, 2]", "E0204")
     rejected("let c = [1.0, 2.0] + (1, 2)", "E0201")
 
 
 def test_products_of_unknown_rank() -> None:
-    text = "let layer (w : float[3, 2]) (b : float[2]) x = tanh (x @ w + b)\nlet one = layer (fill 3 (zeros 2)) (zeros 2)"
+    text = (
+        "let layer (w : float[3, 2]) (b : float[2]) x = tanh (x @ w + b)\nlet one = layer (fill 3 (zeros 2)) (zeros 2)"
+    )
     text += "\nlet a = one (zeros 3)\nlet b = one (fill 7 (zeros 3))"
     assert types(text, "a", "b") == ["float[2]", "float[7, 2]"]
 
