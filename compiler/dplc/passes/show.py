@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from dpl.core import ty as t
 from dpl.core.show import show_data, show_term
+from dpl.diagnostics import Bug
 
 from dplc.passes.lambdas import Solved
 from dplc.passes.mono import Mono
@@ -50,6 +51,8 @@ def show_type(ty: t.Ty) -> str:
             return f"{show_type(elem)}[]"
         case t.Var(name):
             return name
+        case t.Hole():
+            raise Bug(f"a type that inference left open: {ty}")
 
 
 def show_argument(part) -> str:

@@ -11,6 +11,7 @@ name) whose argument is the tuple of its fields in order of declaration.  The li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpl.core import ty as t
@@ -189,9 +190,14 @@ class Extern(Node):
     symbol: str
 
 
+@node
+class Hole(Node):
+    """A term that inference has yet to build.  There are none in finished core."""
+
+
 Term = (
     Var | Lit | Lam | App | Let | LetRec | Tuple | Con | Field | ArrayLit | Prim | If | Match | For | While | Build
-    | Shift | Reset | Check | Extern
+    | Shift | Reset | Check | Extern | Hole
 )  # fmt: skip
 
 
@@ -301,7 +307,7 @@ class Program:
     standard library's definitions by name in `library` (pure, evaluated when first wanted), all data types."""
 
     items: list[Def | Do | Expect] = field(default_factory=list)
-    library: dict[str, Def] = field(default_factory=dict)  # any Mapping; may load lazily
+    library: Mapping[str, Def] = field(default_factory=dict)  # any Mapping; may load lazily
     datas: dict[str, Data] = field(default_factory=dict)
 
 

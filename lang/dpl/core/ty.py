@@ -1,11 +1,16 @@
 """Types as core carries them: resolved, immutable, without inference variables.
 
-`types/` infers with variables of its own and leaves these behind.  Scalars are `Con` without arguments, under their
-canonical names: `i8 ... i64 u8 ... u64 f16 f32 f64 bool string` (`int` is `i64`, `float` is `f64`).
+`types/` infers with variables of its own, which are `Hole`s, and leaves none behind.  Scalars are `Con` without
+arguments, under their canonical names: `i8 ... i64 u8 ... u64 f16 f32 f64 bool string` (`int` is `i64`, `float` is
+`f64`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, overload
+
+from dpl.diagnostics import Bug
 from dpl.node import node
 
 
@@ -47,7 +52,13 @@ class Fn:
     result: Ty
 
 
-Ty = Var | Con | Tup | Arr | Fn
+class Hole:
+    """What inference has yet to find out: a type or an effect.  There are none in finished core."""
+
+    __slots__ = ()
+
+
+Ty = Var | Con | Tup | Arr | Fn | Hole
 
 
 @node
@@ -69,7 +80,7 @@ class Ctl:
     answer: Ty
 
 
-Effect = Pure | Ctl | Var
+Effect = Pure | Ctl | Var | Hole
 PURE = Pure()
 
 UNIT = Tup(())
@@ -83,12 +94,16 @@ def list_of(elem: Ty) -> Con:
     return Con("list", (elem,))
 
 
-def substitute(ty, env: dict):
+@overload
+def substitute(ty: Ty, env: Mapping[str, Any]) -> Ty: ...
+@overload
+def substitute(ty: Size, env: Mapping[str, Any]) -> Size: ...
+def substitute(ty: Ty | Size, env: Mapping[str, Any]) -> Ty | Size:
     """`ty` with variables replaced: `env` maps names to types, Sizes or effects (one name space for the three)."""
     match ty:
         case Var(name):
             return env.get(name, ty)
-        case Con(_, ()) | Pure():
+        case Con(_, ()):
             return ty
         case Con(name, args):
             return Con(name, tuple(substitute(a, env) for a in args))
@@ -97,34 +112,49 @@ def substitute(ty, env: dict):
         case Arr(elem, size):
             return Arr(substitute(elem, env), substitute(size, env))
         case Fn(arg, eff, result):
-            return Fn(substitute(arg, env), substitute(eff, env), substitute(result, env))
+            return Fn(substitute(arg, env), _in_effect(eff, env), substitute(result, env))
+        case Size():
+            return _in_size(ty, env)
+        case Hole():
+            raise Bug(f"a type that inference left open: {ty}")
+
+
+def _in_effect(effect: Effect, env: Mapping[str, Any]) -> Effect:
+    match effect:
+        case Var(name):
+            return env.get(name, effect)
         case Ctl(answer):
             return Ctl(substitute(answer, env))
-        case Size(const, terms):
-            total = {(): const}
-            for names, coefficient in terms:
-                product = {(): coefficient}
-                for name in names:
-                    factor = env.get(name)
-                    factor = as_terms(factor) if isinstance(factor, Size) else {(name,): 1}
-                    product = multiply(product, factor)
-                for key, value in product.items():
-                    total[key] = total.get(key, 0) + value
-            return from_terms(total)
-    raise TypeError(ty)
+        case _:
+            return effect
 
 
-def as_terms(size: Size) -> dict[tuple[str, ...], int]:
+def _in_size(size: Size, env: Mapping[str, Any]) -> Size:
+    total: Terms = {(): size.const}
+    for names, coefficient in size.terms:
+        product: Terms = {(): coefficient}
+        for name in names:
+            factor = env.get(name)
+            product = multiply(product, as_terms(factor) if isinstance(factor, Size) else {(name,): 1})
+        for key, value in product.items():
+            total[key] = total.get(key, 0) + value
+    return from_terms(total)
+
+
+Terms = dict[tuple[str, ...], int]  # products of names, and how often each is there
+
+
+def as_terms(size: Size) -> Terms:
     return {(): size.const, **dict(size.terms)}
 
 
-def from_terms(terms: dict[tuple[str, ...], int]) -> Size:
+def from_terms(terms: Terms) -> Size:
     rest = tuple(sorted((k, v) for k, v in terms.items() if k and v))
     return Size(terms.get((), 0), rest)
 
 
-def multiply(a: dict, b: dict) -> dict:
-    out: dict = {}
+def multiply(a: Terms, b: Terms) -> Terms:
+    out: Terms = {}
     for ka, va in a.items():
         for kb, vb in b.items():
             key = tuple(sorted(ka + kb))

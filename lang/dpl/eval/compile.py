@@ -83,7 +83,8 @@ class Compiler:
             case c.Extern(symbol=symbol, ty=ty):
                 foreign = control.extern(symbol, ty)
                 return at_once(lambda env: foreign)
-        raise Bug(f"no such term: {term!r}")
+            case c.Hole():
+                raise Bug(f"no such term: {term!r}")
 
     # ---- operands -------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeGuard
 
 from dpl.core import ty as t
+from dpl.diagnostics import Bug
 
 ANY_SIZE = t.Size()
 
@@ -30,6 +31,8 @@ def erase(ty: t.Ty) -> t.Ty:
             return t.Fn(erase(arg), t.PURE, erase(result))
         case t.Var():
             return ty
+        case t.Hole():
+            raise Bug(f"a type that inference left open: {ty}")
 
 
 def is_type(arg: object) -> TypeGuard[t.Ty]:
@@ -56,7 +59,8 @@ def is_closed(ty: t.Ty) -> bool:
             return is_closed(elem)
         case t.Fn(arg, _, result):
             return is_closed(arg) and is_closed(result)
-    return True
+        case t.Hole():
+            raise Bug(f"a type that inference left open: {ty}")
 
 
 def type_params(params: tuple) -> tuple[str, ...]:
@@ -89,9 +93,7 @@ class Types:
     def resolve(self, ty: t.Ty) -> t.Ty:
         if is_closed(ty):
             return ty
-        closed = t.substitute(ty, self.names)
-        assert is_type(closed)
-        return closed
+        return t.substitute(ty, self.names)
 
     def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...]) -> Types:
         key = (names, types)

@@ -65,7 +65,8 @@ def _powi(x, n: int):
             return (x * x) * x
         case 4:
             return (x * x) * (x * x)
-    return _pow(x, float(n))
+        case _:
+            return _pow(x, float(n))
 
 
 def _hypot(x: float, y: float) -> float:
