@@ -27,6 +27,7 @@ from dplc.passes import NeedsInterpreter
 ANY = t.Size()
 MOST_INSTANCES = 20_000
 MOST_PARTS = 5_000  # of one type
+MOST_USES = 8  # of a local function that takes functions, that have a copy each
 
 
 @dataclass(slots=True)
@@ -47,11 +48,18 @@ def monomorphise(program: c.Program, expect: int | None = None) -> Mono:
 
 @dataclass(slots=True)
 class Local:
-    """A generalised local definition, and the instances asked for so far: types -> suffix of their names."""
+    """A local definition that is copied, and the instances asked for so far: (types, number of the use) -> suffix of
+    their names.  The number is 0, but for functions that take functions: each use of these has a copy of its own, up
+    to a limit, so that what one use passes does not mix with what another passes."""
 
     params: tuple[t.Var, ...]
     span: object
-    instances: dict[tuple[t.Ty, ...], str] = field(default_factory=dict)
+    by_use: bool
+    instances: dict[tuple[tuple[t.Ty, ...], int], str] = field(default_factory=dict)
+
+    def instance(self, types: tuple[t.Ty, ...], ty: t.Ty) -> str:
+        number = min(len(self.instances), MOST_USES) if self.by_use and takes_functions(ty) else 0
+        return self.instances.setdefault((types, number), f"@{len(self.instances)}")
 
 
 @dataclass(slots=True)
@@ -148,8 +156,8 @@ class Copier:
     def variable(self, e: c.Var, scope: Scope) -> c.Term:
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
-            key = tuple(self.ty(i, scope) for i in type_arguments(local.params, e.inst))
-            return c.Var(e.span, ty, e.name + local.instances.setdefault(key, f"@{len(local.instances)}"))
+            types = tuple(self.ty(i, scope) for i in type_arguments(local.params, e.inst))
+            return c.Var(e.span, ty, e.name + local.instance(types, ty))
         definition = self.definition(e.name)
         if definition is None:
             return c.Var(e.span, ty, e.name)
@@ -263,12 +271,13 @@ class Copier:
                 return c.POr(ty, self.pattern(left, scope), self.pattern(right, scope))
 
     def lets(self, e: c.Term, scope: Scope) -> c.Term:
-        """A chain of definitions, however long: a generalised one is copied after what follows it, when all the types
-        at which it is used are known."""
+        """A chain of definitions, however long: one that was generalised, or that takes functions, is copied after what
+        follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
-            if any(p.sort == "type" for p in e.params):
-                local = Local(e.params, e.span)
+            by_use = isinstance(e, c.Let) and isinstance(e.rhs, c.Lam)
+            if any(p.sort == "type" for p in e.params) or by_use and takes_functions(self.ty(e.rhs.ty, scope)):
+                local = Local(e.params, e.span, by_use)
                 for name in bound(e):
                     scope.locals[name] = local
                 chain.append((e, local))
@@ -287,13 +296,13 @@ class Copier:
         made = []
         names = [p.name for p in let.params if p.sort == "type"]
         if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
-            local.instances[tuple(t.UNIT for _ in names)] = "@0"  # of all types: it can be nothing but an error
+            local.instances[tuple(t.UNIT for _ in names), 0] = "@0"  # of all types: it can be nothing but an error
         while len(made) < len(local.instances):
-            types = list(local.instances)[len(made)]
+            key = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:
                 raise DplError.at("E0218", f"`{bound(let)[0]}` is needed at too many types", let.span)
-            inner = Scope(scope.types | dict(zip(names, types, strict=True)), dict(scope.locals))
-            made.append((local.instances[types], [self.term(rhs, inner) for rhs in definitions(let)]))
+            inner = Scope(scope.types | dict(zip(names, key[0], strict=True)), dict(scope.locals))
+            made.append((local.instances[key], [self.term(rhs, inner) for rhs in definitions(let)]))
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
         return body
@@ -312,6 +321,15 @@ def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term)
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]
     return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
+
+
+def takes_functions(ty: t.Ty) -> bool:
+    """Is it a function with a function among its arguments?"""
+    return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
+
+
+def holds_function(ty: t.Ty) -> bool:
+    return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
 
 
 def parts_of(ty: t.Ty) -> tuple:
