@@ -103,7 +103,6 @@ PRELUDE = f"""
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
 @"stack limit" = internal global i64 0
-declare i32 @madvise(ptr, i64, i32)
 declare i32 @_setjmp(ptr) returns_twice
 
 """

@@ -5,12 +5,14 @@ Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself;
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import tempfile
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from dpl.diagnostics import Diagnostic, DplError
@@ -43,8 +45,17 @@ def on_large_stack(work: Callable[[], Result]) -> Result:
     return outcome[0]
 
 
+def share_heap() -> None:
+    """All threads allocate from the process's own heap, which can grow without end.  glibc would give the program's
+    thread another one, in pieces of 64 MiB, and ask the system for every larger array anew."""
+    arenas = -8
+    with suppress(AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(arenas, 1)
+
+
 def guarded(work: Callable[[], int]) -> int:
     """The exit code of `work`; its failures are told on standard error."""
+    share_heap()
     try:
         code = work()
         sys.stdout.flush()
