@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dpl.core import term, ty
 from dpl.diagnostics import DplError
 from dpl.node import replace
-from dpl.source import NOWHERE
+from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.annotations import resolve
 from dpl.types.bindings import (
@@ -40,12 +40,14 @@ class Module:
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        self.unfinished: list[Callable[[Zonk], Item]] = []
+        self.unfinished: list[tuple[Callable[[Zonk], Item], Span]] = []
+        self.span = NOWHERE  # of the declaration being checked
         self.problems: list = []
         self.used: dict[str, int] = {}
 
     def declare(self, decl: tree.Decl) -> None:
         self.cx.begin()
+        self.span = decl.span
         try:
             match decl:
                 case tree.DeclLet():
@@ -74,19 +76,19 @@ class Module:
             constraint = cx.pending.pop(0)
             if not constraint.done:
                 cx.decide(constraint)
-        self.unfinished.append(item)
+        self.unfinished.append((item, self.span))
 
     def finish(self) -> list[Item]:
         """The core of all that is declared, now that the types of values are settled by their uses."""
         items: list[Item] = []
-        for item in self.unfinished:
-            zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
+        for item, span in self.unfinished:
+            zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, span)
             try:
                 items.append(item(zonk))
             except DplError as error:
                 self.problems += error.diagnostics
             self.problems += zonk.problems
-        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings)
+        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
         for own in self.cx.owned:
             for name, value in own.values.items():
                 if isinstance(value, Value):

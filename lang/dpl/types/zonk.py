@@ -13,6 +13,7 @@ from dpl.source import Span
 from dpl.types.env import Group
 from dpl.types.exhaustive import check as check_exhaustive
 from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.pretty import NAMES
 from dpl.types.scheme import rebuild
 from dpl.types.unify import Solver
 
@@ -26,14 +27,15 @@ RANGES = {
 class Zonk:
     """One definition's terms; callable, so that deferred terms can use it."""
 
-    def __init__(self, solver: Solver, datas, warnings: Warnings) -> None:
+    def __init__(self, solver: Solver, datas, warnings: Warnings, span: Span) -> None:
+        self.span = span  # the whole definition
         self.solver, self.datas, self.warnings = solver, datas, warnings
         self.memo: dict = {}
         self.problems: list[Diagnostic] = []
 
     # ---- types
 
-    def type(self, t: Type) -> Any:
+    def type(self, t: Any) -> Any:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
         kind = type(t)
         if kind is ty.Var or (kind is ty.Con and not t.args):
@@ -52,7 +54,12 @@ class Zonk:
 
     def default(self, meta: Meta):
         if meta.rigid:
-            raise DplError.at("E0210", f"the type variable '{meta.rigid} cannot be general here", None)
+            raise DplError.at(
+                "E0210",
+                f"the annotation says '{meta.rigid}, any type, but this is not a function that works for any",
+                self.span,
+                helps=("write the actual type in the annotation, or make it a function",),
+            )
         classes = meta.classes
         t = ty.F64 if classes & {"real", "active"} else ty.I64 if classes & {"num", "integer", "scalar"} else ty.UNIT
         self.solver.link(meta, t)
@@ -159,8 +166,9 @@ class Zonk:
         if type(t) is ty.Con and t.name in RANGES:
             low, high = RANGES[t.name]
             if not low <= value <= high:
+                name = NAMES.get(t.name, t.name)
                 raise DplError.at(
-                    "E0214", f"{value} does not fit into {t.name}", span, note=f"{t.name} goes from {low} to {high}"
+                    "E0214", f"{value} does not fit into {name}", span, note=f"{name} goes from {low} to {high}"
                 )
         return term.Lit(span, t, value)
 
