@@ -108,7 +108,18 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
     all_types = (*types, "ptr", "ptr", "i64", "i64")
     last = w.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
     owner, data, count, _ = last[-4:]
-    w.store("i64", w.scale(count, size), w.at(owner, 8))  # so much of the block is elements
+    used = w.scale(count, size)
+    w.store("i64", used, w.at(owner, 8))  # so much of the block is elements
+
+    def move() -> Values:
+        smaller = arrays.new_array(e, elem, [count])
+        w.copy(smaller.data, data, used)
+        w.do(f"call void @rt.free(ptr {owner})")
+        return [smaller.owner, smaller.data]
+
+    begin = w.let(f"call ptr @rt.data(ptr {owner})")  # in a block of that size: small ones are not aligned
+    aside = w.let(f"icmp ne ptr {begin}, {data}")
+    owner, data = w.choose(aside, ("ptr", "ptr"), move, lambda: [owner, data])
     return [*last[:-4], owner, data, count]
 
 
