@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from dpl.core import term, ty
 from dpl.node import replace as replace_field
 from dpl.source import Span
@@ -13,7 +15,16 @@ from dpl.types.meta import PURE, Type, prune
 from dpl.types.scheme import _pick, replace
 
 
-def resolve(cx: Context, t: tree.Type, flexible: bool = False) -> Type:
+class Flexible(Enum):
+    """Which variables of an annotation stand for what inference finds: none of a function's, the sizes of a value's, all of
+    an annotation inside an expression."""
+
+    NOTHING = 0
+    SIZES = 1
+    ALL = 2
+
+
+def resolve(cx: Context, t: tree.Type, flexible: Flexible = Flexible.NOTHING) -> Type:
     """The type that an annotation says."""
     match t:
         case tree.TyVar(span, name):
@@ -33,18 +44,18 @@ def resolve(cx: Context, t: tree.Type, flexible: bool = False) -> Type:
     raise AssertionError(t)
 
 
-def _variable(cx: Context, name: str, flexible: bool) -> Type:
+def _variable(cx: Context, name: str, flexible: Flexible) -> Type:
     for frame in reversed(cx.frames):
         if name in frame.types:
             return frame.types[name]
     frame = cx.frames[-1]
-    found = cx.solver.fresh() if flexible else cx.solver.rigid(_pick(name, (), cx.taken))
+    found = cx.solver.fresh() if flexible is Flexible.ALL else cx.solver.rigid(_pick(name, (), cx.taken))
     found.level = frame.level
     frame.types[name] = found
     return found
 
 
-def size(cx: Context, s: tree.Size, flexible: bool) -> ty.Size:
+def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
     match s:
         case tree.SizeNum(_, value):
             return ty.Size(value)
@@ -61,7 +72,7 @@ def combine(op: str, a: ty.Size, b: ty.Size) -> ty.Size:
     return sizes.mul(a, b) if op == "*" else sizes.add(a, b) if op == "+" else sizes.sub(a, b)
 
 
-def size_variable(cx: Context, name: str, flexible: bool) -> ty.Size:
+def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
     for frame in reversed(cx.frames):
         if name in frame.sizes:
             return frame.sizes[name]
@@ -69,7 +80,7 @@ def size_variable(cx: Context, name: str, flexible: bool) -> ty.Size:
     local = cx.locals.get(name)
     if local and isinstance(local[-1], Value) and prune(local[-1].scheme.ty) == ty.I64:
         return _of_int(cx, name, local[-1])
-    if flexible:
+    if flexible is not Flexible.NOTHING:
         found = cx.solver.sizes.fresh(frame.level)
     else:
         unique = _pick(name, (), cx.taken)

@@ -10,9 +10,9 @@ from dpl.core import term, ty
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.annotations import resolve
+from dpl.types.annotations import Flexible, resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Frame, deferred, rule
+from dpl.types.context import Context, Deferred, Frame, rule
 from dpl.types.counts import size_of
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why
@@ -25,7 +25,7 @@ from dpl.types.scheme import Scheme, free, generalise, mono
 @rule(tree.Fun)
 def function(cx: Context, e: tree.Fun, expected) -> term.Term:
     with cx.scope():
-        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=True)[0]
+        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=Flexible.ALL)[0]
 
 
 def lambdas(
@@ -36,7 +36,7 @@ def lambdas(
     span: Span,
     name: str,
     expected: Type | None,
-    flexible: bool = False,
+    flexible: Flexible = Flexible.NOTHING,
 ) -> tuple[term.Term, Type]:
     """Nested functions of one parameter each, and their type as annotated; the caller opens the scope."""
     wanted = prune(expected) if expected is not None else None
@@ -64,7 +64,7 @@ def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> ter
     pairs = tuple(
         (actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims
     )
-    check = deferred(
+    check = Deferred(
         param.span,
         param.ty,
         lambda zonk: term.Check(
@@ -78,7 +78,7 @@ def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> ter
     return term.Let(param.span, body.ty, cx.unique("_"), (), check, body)
 
 
-def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> tuple[term.Term, Type]:
+def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> tuple[term.Term, Type]:
     if annot is None:
         made = cx.infer(body, expected)
         return made, made.ty
@@ -86,7 +86,7 @@ def _body(cx: Context, body: tree.Expr, annot, expected, flexible: bool) -> tupl
     return cx.check(body, wanted, Why("the result", annot.span, "as annotated")), wanted
 
 
-def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: bool) -> tuple[str, term.Pattern | None]:
+def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible) -> tuple[str, term.Pattern | None]:
     """A parameter's name in core, and the pattern to match it with, unless it is just a name."""
     span = p.span
     while isinstance(p, tree.PatAnnot):
@@ -196,13 +196,14 @@ def right_side(
     """The value of a binding.  A function's annotations introduce rigid variables: its own, or those of `frame`."""
     params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
     with cx.scope():
-        if is_function:
-            cx.frames.append(frame or Frame(cx.solver.level))
+        # a value's sizes are those of its surroundings, its type variables are its own
+        cx.frames.append(frame or Frame(cx.solver.level, sizes={} if is_function else cx.frames[-1].sizes))
         annots = pattern_annotations(b.pattern)
         if params:
             value, _ = lambdas(cx, params, body, b.annot, b.span, name, expected)
         elif isinstance(body, tree.Fun):
-            wanted = resolve(cx, b.annot) if b.annot is not None else (annots and resolve(cx, annots[0])) or expected
+            annot = b.annot or (annots[0] if annots else None)
+            wanted = resolve(cx, annot) if annot is not None else expected
             value, _ = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
             if wanted is not None:
                 value = cx.coerce(value, wanted, Why("this function", (b.annot or b).span, "as annotated"))
@@ -210,17 +211,16 @@ def right_side(
         else:
             value = _value(cx, b, expected)
         for annot in annots:
-            wanted = resolve(cx, annot, flexible=not is_function)
+            wanted = resolve(cx, annot, Flexible.NOTHING if is_function else Flexible.SIZES)
             value = cx.coerce(value, wanted, Why("this value", annot.span, "as annotated"))
-        if is_function:
-            cx.frames.pop()
+        cx.frames.pop()
     return value
 
 
 def _value(cx: Context, b: tree.Binding, expected: Type | None) -> term.Term:
     annots = ([b.annot] if b.annot is not None else []) + pattern_annotations(b.pattern)
     if annots:
-        expected = resolve(cx, annots[0], flexible=True)
+        expected = resolve(cx, annots[0], Flexible.SIZES)
         return cx.check(b.body, expected, Why("this value", annots[0].span, "as annotated"))
     return cx.infer(b.body, expected)
 

@@ -9,7 +9,7 @@ from dpl.diagnostics import DplError
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.annotations import resolve
+from dpl.types.annotations import Flexible, resolve
 from dpl.types.bindings import (
     close,
     counted,
@@ -249,7 +249,7 @@ def decide_numbers(cx: Context, t: Type) -> None:
 
 def closed_type(cx: Context, t: tree.Type) -> Type:
     """A type without variables, its arrows pure."""
-    found = resolve(cx, t, flexible=True)
+    found = resolve(cx, t, Flexible.ALL)
     return pure_arrows(found)
 
 

@@ -12,7 +12,7 @@ from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
-from dpl.types.annotations import resolve
+from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
 from dpl.types.constraints import Pow
 from dpl.types.context import Context, Deferred, rule
@@ -58,8 +58,10 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     wanted = prune(expected) if expected is not None else None
     if not e.items and type(wanted) is ty.Arr:
         return term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ())
-    elem: Type = wanted.args[0] if type(wanted) is ty.Con and wanted.name == "list" else cx.solver.fresh()
+    elem = cx.solver.fresh()
     t = ty.list_of(elem)
+    if type(wanted) is ty.Con and wanted.name == "list":
+        cx.solver.unify(t, wanted)
     items = elements(cx, e.items, elem, "list")
     result: term.Term = term.Con(e.span, t, "[]", 0, None)
     for item in reversed(items):
@@ -100,10 +102,10 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
     if "lift" in found.row.type or found.row.name in ("append", "matmul"):
         left, right = cx.infer(e.left), cx.infer(e.right)
         t, _ = cx.instance(found.scheme, e.span, operands=(e.left.span, e.right.span))
-        cx.solver.unify(t.arg, left.ty)
-        cx.solver.unify(t.result.arg, right.ty)
+        result = cx.solver.fresh()
+        cx.solver.unify(t, ty.Fn(left.ty, PURE, ty.Fn(right.ty, PURE, result)))
         cx.drain()
-        return term.Prim(e.span, t.result.result, found.row.name, (left, right))
+        return term.Prim(e.span, result, found.row.name, (left, right))
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
         right = cx.check(e.right, left.ty, Why(f"the right side of `{e.op}`", e.left.span, "its left side"))
@@ -283,7 +285,7 @@ def is_record(cx: Context, t: ty.Con) -> bool:
 
 @rule(tree.Annot)
 def annotation(cx: Context, e: tree.Annot, expected) -> term.Term:
-    wanted = resolve(cx, e.type, flexible=True)
+    wanted = resolve(cx, e.type, Flexible.ALL)
     return retyped(cx.check(e.expr, wanted, Why("this", e.type.span, "as annotated")), wanted)
 
 
@@ -295,7 +297,7 @@ def retyped(t: term.Term, wanted: Type) -> term.Term:
 @rule(tree.Coerce)
 def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
     """`(e :> t)`: the sizes of `t` are claimed, and checked when it runs."""
-    wanted = resolve(cx, e.type, flexible=True)
+    wanted = resolve(cx, e.type, Flexible.ALL)
     value = cx.infer(e.expr)
     cx.unify(open_sizes(cx, value.ty), wanted, e.span, Why("this", e.type.span, "as claimed"))
     for have, want in zip(dimensions(value.ty)[0], dimensions(wanted)[0]):

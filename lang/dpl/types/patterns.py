@@ -6,7 +6,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.annotations import resolve
+from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import constructor_type
 from dpl.types.checks import learn
 from dpl.types.context import Context
@@ -19,7 +19,7 @@ from dpl.types.scheme import mono, replace
 Bound = dict[str, tuple[str, Type, Span]]
 
 
-def bind_pattern(cx: Context, p: tree.Pattern, t: Type, flexible: bool = True) -> term.Pattern:
+def bind_pattern(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible = Flexible.ALL) -> term.Pattern:
     """The pattern for values of type `t`, its variables put into scope."""
     found: Bound = {}
     pattern = _pattern(cx, p, t, found, flexible)
@@ -29,7 +29,7 @@ def bind_pattern(cx: Context, p: tree.Pattern, t: Type, flexible: bool = True) -
     return pattern
 
 
-def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: bool) -> term.Pattern:
+def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:
     match p:
         case tree.PatWild():
             return term.PWild(t)
@@ -97,7 +97,7 @@ def _constructor(cx, p: tree.PatCon, t, found, flexible) -> term.Pattern:
     if (arg is None) != (p.arg is None):
         needs = "takes no argument" if arg is None else "needs an argument"
         raise cx.fail("E0208", f"the constructor `{con.name}` {needs}", p.span)
-    inner = None if p.arg is None else _pattern(cx, p.arg, arg, found, flexible)
+    inner = None if p.arg is None or arg is None else _pattern(cx, p.arg, arg, found, flexible)
     return term.PCon(t, con.name, con.tag, inner)
 
 

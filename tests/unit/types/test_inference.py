@@ -65,6 +65,9 @@ def test_accepted(expression: str, expected: str) -> None:
         ("let f (x, x) = x", "E0208", "twice"),
         ("let f (x : 'a) : 'a = x + 1.0 ++ \"s\"", "E0210", "string"),
         ("let f (x : 'a) (y : 'b) : 'a = y", "E0210", "'a"),
+        ("let x : 'a = 3", "E0210", "any type"),
+        ("let f y = let x : 'a = y in x", "E0210", "any type"),
+        ("let r : 'a list ref = ref []", "E0210", "any type"),
         ("do print (u8 1 + 300)", "E0214", "300"),
         ("do print (List.mapp id [1;])", "E0561", "map"),
         ("let r = ref (fun x -> x)", "E0204", "reference"),
@@ -87,6 +90,11 @@ type t = Leaf | Node of f and f = Nil | Cons of t * f
 let rec st t = match t with Leaf -> 1 | Node f -> sf f
 and sf f = match f with Nil -> 0 | Cons (t, f) -> st t + sf f"""
     assert types(forest, "st", "sf")[0].startswith("t -> ")
+
+
+def test_annotated_variables() -> None:
+    text = "let id : 'a -> 'a = fun x -> x\nlet none : 'a list = []\nlet f x = let g (y : 'a) : 'a = y in (g x, g 1i64)"
+    assert types(text, "id", "none", "f") == ["'a -> 'a", "'a list", "'a -> 'a * int"]
 
 
 def test_value_restriction() -> None:
