@@ -16,8 +16,8 @@ from dpl.types.scheme import _pick, replace
 
 
 class Flexible(Enum):
-    """Which variables of an annotation stand for what inference finds: none of a function's, the sizes of a value's, all of
-    an annotation inside an expression."""
+    """Which variables of an annotation stand for what inference finds: none of a function's, a value's sizes, all of
+    those inside an expression."""
 
     NOTHING = 0
     SIZES = 1

@@ -212,7 +212,7 @@ def loop_body(
         if isinstance(e.state, tree.PatVar):
             learn(cx, variable, init.ty)
         pattern = bind_pattern(cx, e.state, init.ty)
-        made = cx.check(body, t, Why(what, e.init.span, "the loop's state starts as this"))
+        made = cx.check(body, prune(t), Why(what, e.init.span, "the loop's state starts as this"))
     if isinstance(pattern, term.PVar):
         return term.Let(e.state.span, t, pattern.name, (), variable, made)
     return term.Match(e.state.span, t, variable, (term.Arm(e.state.span, pattern, None, made),))

@@ -66,11 +66,6 @@ class Deferred(term.Hole):
     inside: tuple = ()  # the terms that it will hold
 
 
-def deferred(span: Span, t: Type, build: Callable, inside: tuple = ()) -> Any:
-    """A Deferred, where a term is wanted."""
-    return Deferred(span, t, build, inside)
-
-
 @dataclass(slots=True)
 class Frame:
     """The type and size variables that the annotations of one binding introduce."""
@@ -275,11 +270,12 @@ class Context:
         return self.coerce(self.infer(e, expected), expected, why)
 
     def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
+        """`t` where `expected` is wanted.  What another argument said a type variable is claims no sizes."""
         if t.ty is expected:
             return t
         self.solver.assumed.clear()
         self.unify(t.ty, expected, t.span, why)
-        return self.confirm(t, expected) if self.solver.assumed else t
+        return self.confirm(t, expected) if self.solver.assumed and type(expected) is not Meta else t
 
     def confirm(self, t: term.Term, expected: Type) -> term.Term:
         """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed."""

@@ -18,10 +18,10 @@ from dpl.types.constraints import Pow
 from dpl.types.context import Context, Deferred, rule
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
+from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
-from dpl.types.meta import PURE, EffectMeta, Meta, Type, dimensions, prune
+from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
-from dpl.types.scheme import rebuild
 
 
 @rule(tree.Lit)
@@ -108,7 +108,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return term.Prim(e.span, result, found.row.name, (left, right))
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
-        right = cx.check(e.right, left.ty, Why(f"the right side of `{e.op}`", e.left.span, "its left side"))
+        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side")
+        _, right = branch(cx, e.right, left.ty, None, why)
         cx.require(left.ty, "data", e.span)
         return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
     return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
@@ -167,11 +168,23 @@ def conditional(cx: Context, e: tree.If, expected) -> term.Term:
     if e.else_ is None:
         then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`"))
         return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
-    result = joint(expected)
-    then = cx.infer(e.then) if result is None else cx.check(e.then, result, Why("the `then` branch"))
-    result = result or then.ty
-    other = cx.check(e.else_, result, Why("the `else` branch", e.then.span, "the `then` branch"))
+    result, then = branch(cx, e.then, joint(expected), expected, Why("the `then` branch"))
+    result, other = branch(cx, e.else_, result, expected, Why("the `else` branch", e.then.span, "the `then` branch"))
     return term.If(e.span, result, cond, then, other)
+
+
+def branch(cx: Context, e: tree.Expr, result: Type | None, expected: Type | None, why: Why) -> tuple[Type, term.Term]:
+    """One of several branches, and the type that it and those before it have; the context's type, if it has one."""
+    if result is None:
+        made = cx.infer(e)
+        return made.ty, made
+    if joint(expected) is not None:
+        return result, cx.check(e, result, why)
+    known = prune(result)
+    made = cx.infer(e, open_sizes(cx, known) if type(known) is ty.Arr else known if type(known) is ty.Con else None)
+    result = join(cx, result, made.ty)
+    cx.unify(made.ty, result, made.span, why)
+    return result, made
 
 
 def joint(expected: Type | None) -> Type | None:
@@ -188,12 +201,8 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
         with cx.scope():
             pattern = bind_pattern(cx, arm.pattern, scrutinee.ty)
             guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
-            if result is None:
-                body = cx.infer(arm.body)
-                result = body.ty
-            else:
-                first = e.arms[0].body.span if arms else None
-                body = cx.check(arm.body, result, Why("this case", first, "the first case"))
+            first = e.arms[0].body.span if arms else None
+            result, body = branch(cx, arm.body, result, expected, Why("this case", first, "the first case"))
         arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
     assert result is not None
     return term.Match(e.span, result, scrutinee, tuple(arms))
@@ -306,23 +315,6 @@ def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
             cx.unify(value.ty, wanted, e.span, Why("this", e.type.span, "as claimed"))
     checked = cx.confirm(value, wanted)
     return retyped(checked, wanted)
-
-
-def open_sizes(cx: Context, t: Type) -> Type:
-    """`t` with an unknown in place of each size."""
-    t = prune(t)
-    if type(t) is ty.Arr:
-        return ty.Arr(open_sizes(cx, t.elem), cx.solver.size())
-    if type(t) is Meta:
-        return t
-    return rebuild(
-        t,
-        lambda part: cx.solver.size() if type(part) is ty.Size else open_sizes(cx, part) if not effect(part) else part,
-    )
-
-
-def effect(part) -> bool:
-    return isinstance(part, EffectMeta | ty.Pure | ty.Ctl) or (isinstance(part, ty.Var) and part.sort == "effect")
 
 
 # ---- control

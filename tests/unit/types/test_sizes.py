@@ -106,3 +106,12 @@ def test_what_cannot_be_known_is_checked_when_it_runs() -> None:
 
 def test_one_unknown_size_is_one_size() -> None:
     assert checks("let f p (xs : float[n]) = let ys = filter p xs in map2 (fun a b -> a + b) ys ys") == []
+
+
+def test_branches_of_unknown_sizes() -> None:
+    text = "let f p (xs : float[n]) = let ys = filter p xs in let zs = filter p ys in "
+    assert types(text + "if n > 3 then ys else zs", "f") == ["(float -> bool) -> float[n] -> float[?]"]
+    assert checks(text + "if n > 3 then ys else zs") == []
+    assert checks(text + "match n with 0 -> ys | 1 -> [] | _ -> xs") == []
+    assert checks(text + "ys = zs") == []
+    assert checks(text + "[ys; zs]") == []
