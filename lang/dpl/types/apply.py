@@ -12,7 +12,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
 from dpl.types.checks import compute, int_lit
-from dpl.types.context import Context, deferred, rule
+from dpl.types.context import Context, Deferred, rule
 from dpl.types.counts import size_of
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
@@ -196,12 +196,12 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
 
 def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
     p = errors.printer(cx)
-    arg, result = p.type(t.arg), p.type(t.result)
+    arg, result, outcome = p.type(t.arg), p.type(t.result), prune(t.result)
     shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
     text = f.name if isinstance(f, tree.Var) else "f"
-    helps = [f"the gradient of a total:  {name} (fun x -> sum ({text} x))"] if type(prune(t.result)) is ty.Arr else []
+    helps = [f"the gradient of a total:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
     helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
-    if type(prune(t.result)) is ty.Con and prune(t.result).name in ty.INTS:
+    if type(outcome) is ty.Con and outcome.name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
     return cx.fail(
         "E0401",
@@ -311,7 +311,7 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
             )
         return zonk(term.Prim(span, result, "reshape", (source, *(d or int_lit(span, -1) for d in found))))
 
-    return deferred(span, result, build, (source,))
+    return Deferred(span, result, build, (source,))
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dpl.core import term, ty
 from dpl.source import Span
 from dpl.types import sizes
-from dpl.types.context import Context, deferred
+from dpl.types.context import Context, Deferred
 from dpl.types.meta import Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
@@ -105,7 +105,7 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
             )
         return zonk(found)
 
-    return deferred(span, ty.I64, build)
+    return Deferred(span, ty.I64, build)
 
 
 def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
@@ -123,7 +123,7 @@ def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
             else body
         )
 
-    return deferred(t.span, t.ty, build, (t,))
+    return Deferred(t.span, t.ty, build, (t,))
 
 
 def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):

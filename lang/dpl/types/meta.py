@@ -6,14 +6,14 @@ polynomials of `core.ty.Size`: `!3` is to be found out, `?3` is known only when 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 from dpl.core import ty
 
 PURE = ty.PURE
 
 
-class Meta:
+class Meta(ty.Hole):
     """An unknown type.  `rigid` names a variable of an annotation: it equals only itself, but gathers `classes`.
 
     `watchers` are the constraints to look at again when more is known about it."""
@@ -28,7 +28,7 @@ class Meta:
         self.rigid = rigid
 
 
-class EffectMeta:
+class EffectMeta(ty.Hole):
     """An unknown effect; `lowers <= self <= uppers`, where pure is below everything."""
 
     __slots__ = ("level", "link", "lowers", "uppers")
@@ -40,8 +40,8 @@ class EffectMeta:
         self.uppers: list[Effect] = []
 
 
-Type: TypeAlias = Any  # a type of core among whose parts there may be unknowns, until it is zonked
-Effect: TypeAlias = Any  # the same of effects
+Type = ty.Ty
+Effect = ty.Effect
 
 
 def prune(t: Type) -> Type:
@@ -57,7 +57,7 @@ def prune_effect(effect: Effect) -> Effect:
     return effect
 
 
-def dimensions(t) -> tuple[list[ty.Size], Type]:
+def dimensions(t: Type) -> tuple[list[ty.Size], Type]:
     """The sizes of nested arrays, outermost first, and what is inside."""
     sizes = []
     t = prune(t)
@@ -67,14 +67,14 @@ def dimensions(t) -> tuple[list[ty.Size], Type]:
     return sizes, t
 
 
-def array(sizes, inner) -> Type:
+def array(sizes: Sequence[ty.Size], inner: Type) -> Type:
     """The inverse of `dimensions`."""
     for size in reversed(sizes):
         inner = ty.Arr(inner, size)
     return inner
 
 
-def is_scalar(t) -> bool:
+def is_scalar(t: Type) -> bool:
     """Whether it is known to be no array: a scalar, or an unknown that can only be one."""
     t = prune(t)
     return (type(t) is ty.Con and not t.args) or (type(t) is Meta and "scalar" in t.classes)

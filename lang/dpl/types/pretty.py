@@ -114,8 +114,10 @@ class Printer:
         return f"{text} with {', '.join(said)}" if said else text
 
     def constraint(self, c: Constraint) -> str:
-        if type(c) is Elem and type(prune(c.types[1])) is ty.Var and prune(c.types[1]).name not in self.names:
-            return ""
+        if type(c) is Elem:
+            elem = prune(c.types[1])
+            if type(elem) is ty.Var and elem.name not in self.names:
+                return ""
         texts = [self.type(t) for t in c.types]
         match c.name:
             case "fits":

@@ -66,7 +66,7 @@ def instantiate(
     return t, tuple(env[p.name] for p in scheme.params)
 
 
-def replace(t, env: dict, memo: dict) -> Any:
+def replace(t: Any, env: dict, memo: dict) -> Any:
     """`t` with quantified variables replaced by what `env` says; sharing in `t` is kept."""
     kind = type(t)
     if kind is Meta:
@@ -89,7 +89,7 @@ def replace(t, env: dict, memo: dict) -> Any:
     return found[0]
 
 
-def rebuild(t, change: Callable) -> Any:
+def rebuild(t: Any, change: Callable) -> Any:
     """One level of a type, with its parts changed; itself if they do not change."""
     parts = children(t)
     if not parts:
@@ -226,7 +226,7 @@ def _pick(wish: str, letters, taken: set[str]) -> str:
     return f"{stem}{number}"
 
 
-def closed(s: Solver, t, memo: dict) -> Any:
+def closed(s: Solver, t: Any, memo: dict) -> Any:
     """`t` with everything put in that is known."""
     t = prune_effect(t) if type(t) is EffectMeta else prune(t)
     if type(t) is ty.Size:

@@ -7,12 +7,13 @@ unknown are put into `queue` when something becomes known about it; `drain` work
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from dpl.core import ty
 from dpl.core.term import Data
 from dpl.types.effects import Effects
 from dpl.types.kinds import Kinds
-from dpl.types.meta import Effect, EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.sizes import Sizes, Verdict
 
 
@@ -38,13 +39,13 @@ class Solver:
 
     # ---- new unknowns
 
-    def fresh(self, *classes: str) -> Type:
+    def fresh(self, *classes: str) -> Meta:
         return Meta(self.level, frozenset(classes))
 
-    def rigid(self, name: str) -> Type:
+    def rigid(self, name: str) -> Meta:
         return Meta(self.level, rigid=name)
 
-    def effect(self) -> Effect:
+    def effect(self) -> EffectMeta:
         return EffectMeta(self.level)
 
     def size(self) -> ty.Size:
@@ -66,7 +67,7 @@ class Solver:
         match a, b:
             case ty.Con(m, xs), ty.Con(n, ys) if m == n and len(xs) == len(ys):
                 for x, y in zip(xs, ys):
-                    self.unify_size(x, y) if type(x) is ty.Size and type(y) is ty.Size else self.unify(x, y)
+                    self.unify_part(x, y)
             case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
                 for x, y in zip(xs, ys):
                     self.unify(x, y)
@@ -81,6 +82,15 @@ class Solver:
                 pass
             case _:
                 raise Clash("type", a, b)
+
+    def unify_part(self, x: Type | ty.Size, y: Type | ty.Size) -> None:
+        """Arguments of a type that has the same parameters."""
+        if isinstance(x, ty.Size):
+            assert isinstance(y, ty.Size)
+            self.unify_size(x, y)
+        else:
+            assert not isinstance(y, ty.Size)
+            self.unify(x, y)
 
     def unify_size(self, p: ty.Size, q: ty.Size) -> None:
         match self.sizes.unify(p, q):
@@ -140,7 +150,7 @@ class Solver:
         for part in parts:
             self.require(part, cls)
 
-    def lower(self, t, level: int, occurs: Meta | None = None) -> None:
+    def lower(self, t: Any, level: int, occurs: Meta | None = None) -> None:
         """Everything unknown in `t` belongs to `level` or further out; `occurs` must not be in it."""
         stack, seen = [t], set()
         while stack:
