@@ -25,8 +25,14 @@ Frame = tuple  # (resume, data, next)
 State = tuple[Callable, Any, Frame]
 
 SLICE = 1_000_000  # steps between looks at the memory
-MOST_FRAMES = 10_000_000
+STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
+FRAMES = 2500  # in a MiB
 MOST_MEMORY = 0.6  # of what there is
+
+
+def most_frames() -> int:
+    chosen = os.environ.get("DPL_STACK", "")
+    return FRAMES * (int(chosen) if chosen.isdigit() and int(chosen) > 0 else STACK)
 
 
 class Finished(Exception):
@@ -71,6 +77,7 @@ class Machine:
         self.sites: dict[Callable, Site] = {}  # resume -> the call that it waits for
         self.end: Frame = (self._end, None, None)
         self._memory = MOST_MEMORY * available()
+        self.most_frames = most_frames()
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -81,7 +88,7 @@ class Machine:
     def finish(self, step: Callable, x: Any, k: Frame) -> Value:
         """Run from a state, on an empty stack of prompts."""
         meta, self.meta = self.meta, None
-        until_count = MOST_FRAMES
+        until_count = self.most_frames
         try:
             while True:
                 for _ in repeat(None, SLICE):
@@ -156,9 +163,9 @@ class Machine:
     def _check_depth(self, k: Frame) -> int:
         """How many steps can pass before the next look."""
         depth = sum(1 for _ in self._frames(k))
-        if depth >= MOST_FRAMES:
-            raise _too_deep(f"recursion is more than {MOST_FRAMES} calls deep")
-        return max(SLICE, MOST_FRAMES - depth)
+        if depth >= self.most_frames:
+            raise _too_deep(f"recursion is more than {self.most_frames} calls deep")
+        return max(SLICE, self.most_frames - depth)
 
     def _frames(self, k: Frame):
         """The waiting frames, innermost first, across prompts."""

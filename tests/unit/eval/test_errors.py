@@ -64,7 +64,7 @@ def test_titles(text: str, title: str):
 
 
 def test_runaway_recursion(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(machine, "MOST_FRAMES", 100_000)
+    monkeypatch.setenv("DPL_STACK", "40")
     monkeypatch.setattr(machine, "SLICE", 50_000)
     error = failure("let rec f x = 1 + f (x + 1)\ndo print (f 1)")
     assert error.code == "R0801"
