@@ -257,10 +257,16 @@ class Body:
     def forget(self) -> None:
         self.kept, self.array = [], None
 
-    def finish(self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str]) -> f.Block:
-        """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart."""
+    def finish(
+        self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str], arrays: dict[str, f.Var]
+    ) -> f.Block:
+        """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart.  Some
+        variables stand in `arrays` of their own already."""
         self.kept, again = keep.choose(body, self.tape.names, given, self.tape.forward())
         b = Builder(self.reverse.d.supply)
+        for var in [v for v in self.kept if v.name in arrays]:
+            b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
+            self.kept.remove(var)
         if self.kept:
             ty = f.Tup(tuple(v.ty for v in self.kept))
             self.array = self.home.own(b.fresh("kept", f.Arr(ty, 1)))
@@ -321,7 +327,7 @@ class Loop:
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
         body = inner.b.block(*ends, *(inner.parts[node].atom for node in inner.touched))
-        body = self.body.finish(body, index, before.binds, {index.name} if isinstance(rhs, f.For) else set())
+        body = self.body.finish(body, index, before.binds, {index.name} if isinstance(rhs, f.For) else set(), {})
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
         inits += [scope.current(node) for node in inner.touched]
         loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
@@ -416,7 +422,9 @@ class Build:
         if not inner.touched:
             return
         body = inner.b.block(*(inner.parts[node].atom for node in inner.touched))
-        body = self.body.finish(body, index, (), {index.name})
+        results = zip(self.rhs.body.results, self.bind.vars, strict=True)
+        arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
+        body = self.body.finish(body, index, (), {index.name}, arrays)
         inits = tuple(scope.current(node) for node in inner.touched)
         outs = scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, tuple(inner.state), inits, body), "c")
         for node, out in zip(inner.touched, outs, strict=True):

@@ -25,7 +25,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.presence import HOLEY, MAYBE, Part, Presence, either
 from dplc.ad.scope import Scope, if_there
 from dplc.flat import term as f
-from dplc.flat.dims import roots
+from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound
 
@@ -182,13 +182,13 @@ class Reverse:
         self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
         self.home: dict[str, Tape] = {}
         self.leaf: dict[Node, f.Type] = {}
-        self.roots: dict[str, f.Var] = {}
+        self.sizes = Dims(f.Block((), ()))
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
         data type `box` if calls inside turn out to need one (`Derivatives.boxed`)."""
         self.register(fn)
-        self.roots = roots(fn.body)
+        self.sizes = Dims(fn.body)
         tape = Tape(self, fn.body, fn.params)
         scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
@@ -293,7 +293,10 @@ class Reverse:
         """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""
         if not isinstance(array, f.Var):
             return int_(0)
-        array = self.roots.get(array.name, array)
+        known = self.sizes.of(array, k)
+        if not isinstance(known, tuple):
+            return known or int_(0)
+        array, k = known
         tape = self.home[array.name]
         dims = tape.dims.setdefault(array.name, {})
         if k not in dims:

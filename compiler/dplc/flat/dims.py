@@ -1,10 +1,12 @@
-"""Which arrays have the dimensions of which others: `roots(fn)["b"] == a` if `b` surely has the dimensions of `a`.
+"""What the dimensions of arrays are, as far as the code says.
 
-    b = update a v i                        b has those of a
-    c = mul b 2.0                           c too
-    d = for i < n state (s = c) { t = update s ...; yield t }          s and d too: each step keeps them
+    b = update a v i                        b has the dimensions of a
+    c = matmul b d                          c has dimension 0 of b, that is of a, and dimension 1 of d
+    e = fill n c                            e has n, and those of c
+    s' = for i < n state (s = e) { t = update s ...; yield t }          s and s' have those of e
 
-Loops are taken to keep their state's dimensions until one is seen that does not.
+A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are taken to keep the dimensions
+of their state until a step is seen that does not.
 """
 
 from __future__ import annotations
@@ -13,73 +15,112 @@ from dpl.prims import TABLE
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import blocks
+from dplc.flat.walk import binders, blocks
+
+Dim = f.Atom | tuple[f.Var, int]
 
 KEEP = frozenset({"update", "stop_grad", "cast"})  # have the dimensions of their first operand
 
 
-def roots(body: f.Block) -> dict[str, f.Var]:
-    found: dict[str, f.Var] = {}
-    _block(body, found)
-    return found
+class Dims:
+    def __init__(self, body: f.Block) -> None:
+        self.found: dict[tuple[str, int], Dim] = {}
+        self.block(body)
+
+    def of(self, array: f.Atom, k: int) -> Dim | None:
+        """None: of null, which has no dimensions."""
+        if not isinstance(array, f.Var):
+            return None
+        return self.found.get((array.name, k), (array, k))
+
+    def block(self, block: f.Block) -> None:
+        for bind in block.binds:
+            match bind.rhs:
+                case f.Op() as op:
+                    for var in bind.vars:
+                        for k in range(rank_of(var.ty)):
+                            self.set(var, k, self.made(op, rank_of(var.ty), k))
+                case f.For() | f.While():
+                    self.loop(bind, bind.rhs)
+                case rhs:
+                    for inner in blocks(rhs):
+                        self.block(inner)
+                    self.joined(bind)
+
+    def set(self, var: f.Var, k: int, dim: Dim | None) -> None:
+        if dim is None:
+            self.found.pop((var.name, k), None)
+        else:
+            self.found[(var.name, k)] = dim
+
+    def made(self, op: f.Op, rank: int, k: int) -> Dim | None:
+        """Dimension k of an operation's result, of this rank."""
+        args = op.args
+        if op.op in KEEP:
+            return self.of(args[0], k)
+        if op.op in TABLE and TABLE[op.op].elementwise:
+            return next((self.of(a, k) for a in args if rank_of(a.ty) == rank and isinstance(a, f.Var)), None)
+        match op.op, args:
+            case "matmul" | "matmul_acc", (*_, a, b):
+                return self.of(a, int(op.attr("ta"))) if k == 0 else self.of(b, 1 - int(op.attr("tb")))
+            case "transpose", (a,):
+                return self.of(a, 1 - k if k < 2 else k)
+            case "index", (a, *at):
+                return self.of(a, k + len(at))
+            case "sum", (a,):
+                return self.of(a, k + 1)
+            case "slice" | "concat", (a, *_) if k > 0:
+                return self.of(a, k)
+            case "fill", (n, x):
+                return n if k == 0 else self.of(x, k - 1)
+            case "iota", (n,):
+                return n
+            case "array", (first, *_):
+                return f.Const(len(args), f.I64) if k == 0 else self.of(first, k - 1)
+            case "reshape", (_, *dims):
+                return dims[k]
+            case "acc_zeros", (f.Const(), *dims):
+                return dims[k]
+            case "acc_index", (_, v, *dims) if not isinstance(v.ty, f.Arr):
+                return dims[k]
+            case _:
+                return None
+
+    def joined(self, bind: f.Bind) -> None:
+        """The results of branches, where these agree, and of comprehensions."""
+        for i, var in enumerate(bind.vars):
+            for k in range(rank_of(var.ty)):
+                match bind.rhs:
+                    case f.Build(_, count, _) if k == 0:
+                        self.set(var, k, count)
+                    case f.If() | f.Switch():
+                        first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
+                        same = all(dim == first for dim in rest) and not inside(first, bind.rhs)
+                        self.set(var, k, first if same else None)
+                    case _:
+                        self.set(var, k, None)
+
+    def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
+        keys = [
+            (i, k) for i, s in enumerate(loop.state) for k in range(rank_of(s.ty)) if isinstance(loop.inits[i], f.Var)
+        ]
+        while True:
+            for i, k in keys:
+                self.set(loop.state[i], k, self.of(loop.inits[i], k))
+            for inner in blocks(loop):
+                self.block(inner)
+            kept = [(i, k) for i, k in keys if self.of(loop.body.results[i], k) == self.of(loop.inits[i], k)]
+            if kept == keys:
+                break
+            for i, k in keys:
+                self.set(loop.state[i], k, None)
+            keys = kept
+        for i, var in enumerate(bind.vars):
+            for k in range(rank_of(var.ty)):
+                self.set(var, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
 
 
-def root(atom: f.Atom, found: dict[str, f.Var]) -> f.Atom:
-    return found.get(atom.name, atom) if isinstance(atom, f.Var) else atom
-
-
-def _block(block: f.Block, found: dict[str, f.Var]) -> None:
-    for bind in block.binds:
-        match bind.rhs:
-            case f.Op(op, args) if bind.vars and isinstance(bind.vars[0].ty, f.Arr):
-                _same(bind.vars[0], _like(op, args, rank_of(bind.vars[0].ty)), found)
-            case f.For() | f.While():
-                _loop(bind, bind.rhs, found)
-            case f.If() | f.Switch():
-                for inner in blocks(bind.rhs):
-                    _block(inner, found)
-                for k, var in enumerate(bind.vars):
-                    found.pop(var.name, None)
-                    first, *rest = [root(inner.results[k], found) for inner in blocks(bind.rhs)]
-                    if all(r == first for r in rest) and isinstance(var.ty, f.Arr) and not _inside(first, bind.rhs):
-                        _same(var, first, found)
-            case rhs:
-                for inner in blocks(rhs):
-                    _block(inner, found)
-
-
-def _like(op: str, args: tuple[f.Atom, ...], rank: int) -> f.Atom | None:
-    """The operand whose dimensions an operation's result has."""
-    if op in KEEP:
-        return args[0]
-    if op in TABLE and TABLE[op].elementwise:
-        return next((a for a in args if rank_of(a.ty) == rank and isinstance(a, f.Var)), None)
-    return None
-
-
-def _same(var: f.Var, like: f.Atom | None, found: dict[str, f.Var]) -> None:
-    if isinstance(like, f.Var):
-        found[var.name] = found.get(like.name, like)
-
-
-def _inside(atom: f.Atom, rhs: f.Rhs) -> bool:
-    return any(atom in bind.vars for block in blocks(rhs) for bind in block.binds)
-
-
-def _loop(bind: f.Bind, loop: f.For | f.While, found: dict[str, f.Var]) -> None:
-    arrays = [k for k, s in enumerate(loop.state) if isinstance(s.ty, f.Arr) and isinstance(loop.inits[k], f.Var)]
-    while True:
-        for k in arrays:
-            _same(loop.state[k], loop.inits[k], found)
-        for inner in blocks(loop):
-            _block(inner, found)
-        kept = [k for k in arrays if root(loop.body.results[k], found) == root(loop.inits[k], found)]
-        if kept == arrays:
-            break
-        for k in arrays:
-            found.pop(loop.state[k].name, None)
-        arrays = kept
-    for var in bind.vars:
-        found.pop(var.name, None)
-    for k in arrays:
-        _same(bind.vars[k], loop.inits[k], found)
+def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
+    """Whether a dimension is one of something bound inside a right-hand side."""
+    var = dim[0] if isinstance(dim, tuple) else dim
+    return var in binders(rhs) or any(var in bind.vars for block in blocks(rhs) for bind in block.binds)

@@ -1,6 +1,6 @@
 """One operation on known operands -> an atom that is the same, if there is one.
 
-    mul x 1.0 => x        add 2 3 => 5        dim 0 (fill n x) => n        is_null (fill n x) => false
+    mul x 1.0 => x        add 2 3 => 5        is_null (fill n x) => false
 
 Only what is exact: floats fold as the machine computes them, and `x + 0.0` stays (it turns -0.0 into 0.0).
 """
@@ -50,10 +50,9 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return cast(value, str(op.attr("to")))
         case "cast", (f.Var() as x, *_) if elem_of(x.ty) == f.Num(str(op.attr("to"))):
             return x
-        case "dim", (x, *_):
-            k = op.attr("k")
-            assert isinstance(k, int)
-            return dim(x, k, defs)
+        case "index", (f.Var(name), _) if op.attr("unchecked"):
+            made = defs.get(name)
+            return made.args[1] if isinstance(made, f.Op) and made.op == "fill" else None
         case "is_null", (x, *_):
             return FALSE if solid(x, defs) else TRUE if is_null(x) else None
         case "acc_add", (a, b):
@@ -90,34 +89,6 @@ def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return op in SOLID or (op in TABLE and TABLE[op].elementwise)
         case _:
             return False
-
-
-def dim(x: f.Atom, k: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
-    """A dimension of an array that was made of known dimensions."""
-    match defs.get(x.name) if isinstance(x, f.Var) else None:
-        case f.Op("fill", (n, x0)):
-            return n if k == 0 else dim(x0, k - 1, defs)
-        case f.Op("reshape", (_, *dims)):
-            return dims[k]
-        case f.Op("iota", (n, *_)):
-            return n
-        case f.Op("array", items):
-            return f.Const(len(items), f.I64) if k == 0 else dim(items[0], k - 1, defs)
-        case f.Op("update" | "stop_grad", (a, *_)):
-            return dim(a, k, defs)
-        case f.Op("transpose", (a, *_)):
-            return dim(a, 1 - k if k < 2 else k, defs)
-        case f.Op("acc_zeros", (a, *dims)) if is_null(a):
-            return dims[k]
-        case f.Op("acc_index", (_, v, *dims)) if not isinstance(v.ty, f.Arr):
-            return dims[k]
-        case f.Build(_, count, _) if k == 0:
-            return count
-        case f.Op(op, args) if (op in TABLE and TABLE[op].elementwise) or op == "cast":
-            same = [a for a in args if rank_of(a.ty) == rank_of(x.ty)]
-            return next((d for a in same if (d := dim(a, k, defs)) is not None), None)
-        case _:
-            return None
 
 
 # ---- scalar rows ----------------------------------------------------------------------------------------------------

@@ -47,9 +47,10 @@ def simplify(program: f.Program) -> f.Program:
     inline: dict[str, f.Fn] = {}
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
-        body = drop_unused(_Simplifier(supply, inline).block(fn.body))
-        done[name] = fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
-        if name not in fixed and number[name] not in recursive and (uses[name] == 1 or small(body)):
+        body = _Simplifier(supply, inline, program).block(fn.body)
+        fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
+        done[name] = fn = replace(fn, body=drop_unused(fn.body))
+        if name not in fixed and number[name] not in recursive and (uses[name] == 1 or small(fn.body)):
             inline[name] = fn
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
@@ -98,9 +99,10 @@ class _Simplifier:
     """Walks one function.  `known` says what variables are replaced by, `defs` how the others were made, `made` (one
     dictionary for each enclosing block) which expressions have been computed."""
 
-    def __init__(self, supply: f.Supply, inline: dict[str, f.Fn]) -> None:
+    def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
         self.supply = supply
         self.inline = inline
+        self.program = program
         self.known: dict[str, f.Atom] = {}
         self.defs: dict[str, f.Rhs] = {}
         self.made: list[dict[object, tuple[f.Var, ...]]] = []
@@ -139,6 +141,8 @@ class _Simplifier:
         match bind.rhs:
             case f.Op() | f.TupGet() | f.TupMake() | f.ConMake():
                 self.simple(bind, out)
+            case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
+                self.same(bind.vars, given)
             case f.Call(fn, args) if fn in self.inline:
                 callee = self.inline[fn]
                 params = dict(zip((p.name for p in callee.params), self.atoms(args), strict=True))
@@ -158,6 +162,17 @@ class _Simplifier:
                 self.put(bind.vars, f.Build(rhs.index, rhs.count, body, rhs.span), out)
             case rhs:
                 self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
+
+    def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
+        """What a call gives if the callee asks first whether an argument is null, and it is."""
+        match callee.body:
+            case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
+                given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
+                if cond == q and results == vars_ and not then.binds and isinstance(asked, f.Var):
+                    argument = given.get(asked.name)
+                    if isinstance(argument, f.Const) and argument.value is None:
+                        return tuple([given[r.name] if isinstance(r, f.Var) else r for r in then.results])
+        return None
 
     def put(self, vars_: tuple[f.Var, ...], rhs: f.Rhs, out: list[f.Bind]) -> None:
         out.append(f.Bind(vars_, rhs))
@@ -275,6 +290,9 @@ class _Simplifier:
         cases = []
         for case in rhs.cases:
             if isinstance(scrutinee, f.Var) and isinstance(scrutinee.ty, f.Data):
+                if self.program.datas[scrutinee.ty.name].payloads[case.tag] is None:
+                    cases.append(f.Case(case.tag, None, self.made_anew(scrutinee, case)))
+                    continue
                 before = self.defs.get(scrutinee.name)
                 self.defs[scrutinee.name] = f.ConMake(scrutinee.ty.name, case.tag, case.payload)
                 body = self.block(case.body)
@@ -287,6 +305,17 @@ class _Simplifier:
             cases.append(f.Case(case.tag, case.payload, body))
         default = None if rhs.default is None else self.block(rhs.default)
         self.joined(bind.vars, f.Switch(scrutinee, tuple(cases), default), out)
+
+    def made_anew(self, scrutinee: f.Var, case: f.Case) -> f.Block:
+        """An arm for a constructor without payload, which need not be taken from the scrutinee: so that is only looked
+        at, and may stay its owner's."""
+        assert isinstance(scrutinee.ty, f.Data)
+        same = f.Var(self.supply.fresh("c"), scrutinee.ty)
+        make = f.Bind((same,), f.ConMake(scrutinee.ty.name, case.tag, None))
+        self.known[scrutinee.name] = same
+        body = self.block(f.Block((make, *case.body.binds), case.body.results))
+        del self.known[scrutinee.name]
+        return body
 
     def known_case(self, bind: f.Bind, rhs: f.Switch, made: f.ConMake, out: list[f.Bind]) -> None:
         """A branch on a constructor that is known."""
