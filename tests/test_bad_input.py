@@ -140,3 +140,15 @@ def test_cache_folder_unusable(dpl, tmp_path) -> None:
     blocker.write_text("a file, not a folder")
     run = dpl("run", file, DPL_CACHE=str(blocker / "cache"))
     assert (run.returncode, run.stdout) == (0, "hello\n"), run.stderr
+
+
+def test_concurrent_runs(tmp_path) -> None:
+    """Several runs fill one empty cache at the same time."""
+    file = tmp_path / "hello.dp"
+    file.write_text('do print "hello"\n', encoding="utf-8")
+    path = f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}"
+    environment = {**os.environ, "PYTHONPATH": path, "DPL_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "dplc.cli", "run", str(file)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
+    assert [run.communicate(timeout=120)[0] for run in runs] == ["hello\n"] * 4
+    assert all(run.returncode == 0 for run in runs)
