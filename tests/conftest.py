@@ -51,7 +51,7 @@ def assert_same_output(got: str, want: str, rel: float = 1e-9) -> None:
     """Equal texts, except that numbers may differ by a little."""
     assert NUMBER.sub("#", got) == NUMBER.sub("#", want), f"got:\n{got}\nwant:\n{want}"
     for a, b in zip(map(float, NUMBER.findall(got)), map(float, NUMBER.findall(want)), strict=True):
-        assert a == b or a != a and b != b or abs(a - b) <= rel * max(abs(a), abs(b), 1.0), f"{a} for {b} in\n{got}"
+        assert a == b or (a != a and b != b) or abs(a - b) <= rel * max(abs(a), abs(b), 1.0), f"{a} for {b} in\n{got}"
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 from conftest import assert_same_output
-
 from dpl.prims import TABLE, Row
 
 ROWS = [row for row in TABLE.values() if row.samples]
@@ -51,7 +50,7 @@ def numbers(line: str) -> list[float]:
 
 
 def close(a: float, b: float, tolerance: float) -> bool:
-    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b)) or a != a and b != b
+    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b)) or (a != a and b != b)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

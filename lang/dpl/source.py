@@ -15,7 +15,7 @@ class Source:
     so that cached definitions stay small.
     """
 
-    __slots__ = ("name", "path", "_text", "_lines")
+    __slots__ = ("_lines", "_text", "name", "path")
 
     def __init__(self, name: str, text: str | None = None, path: Path | None = None) -> None:
         self.name = name

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-
 from dplc.pipeline import NAMES
 
 HERE = Path(__file__).parent

@@ -132,5 +132,5 @@ def report(diagnostics: list[Diagnostic]) -> None:
 
     terminal = sys.stderr.isatty()
     width = os.get_terminal_size(2).columns if terminal else 100
-    color = bool(os.environ.get("FORCE_COLOR")) or terminal and not os.environ.get("NO_COLOR")
+    color = bool(os.environ.get("FORCE_COLOR")) or (terminal and not os.environ.get("NO_COLOR"))
     print("\n\n".join(render(d, width=width, color=color) for d in diagnostics), file=sys.stderr)

@@ -62,7 +62,7 @@ class Val:
     The engine gives `apply(name, *raw) -> raw` (the meaning of a primitive in its world), `literal(number, like) -> raw`
     (a number of another value's scalar type; it lifts to that value's shape) and `integer(value) -> raw`."""
 
-    __slots__ = ("world", "raw")
+    __slots__ = ("raw", "world")
 
     def __init__(self, world, raw) -> None:
         self.world = world

@@ -7,7 +7,6 @@ Patterns, types and interpolated strings are taken whole: a comment inside leads
 from __future__ import annotations
 
 from bisect import bisect_right
-
 from typing import Any
 
 from dpl.source import Span

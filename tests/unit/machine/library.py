@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
-
 from dplc.machine import target
 from dplc.machine.codegen import assemble
 from dplc.machine.kernels import Vectors

@@ -1,8 +1,7 @@
 """Operations on arrays in native code, against the evaluator."""
 
-from unit.machine.native import Main, agree
-
 from dplc.flat import term as f
+from unit.machine.native import Main, agree
 
 VECTOR, MATRIX, CUBE = (f.Arr(f.F64, k) for k in (1, 2, 3))
 

@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from dpl.source import Source
 from dplc.machine import cache
 from dplc.machine.jit import Compiled

@@ -1,10 +1,9 @@
 """Control, calls, data and failures in native code."""
 
 import pytest
-from unit.machine.native import Main, agree, native
-
 from dpl.diagnostics import DplError
 from dplc.flat import term as f
+from unit.machine.native import Main, agree, native
 
 LIST = f.DataDecl("list", (None, f.Tup((f.I64, f.Data("list")))))
 TREE = f.DataDecl("tree", (None, f.F64, f.Tup((f.Data("tree"), f.Data("tree"))), f.Tup(())))

@@ -2,9 +2,8 @@
 
 import random
 
-from unit.machine.native import Main, agree
-
 from dplc.flat import term as f
+from unit.machine.native import Main, agree
 
 MATRIX, VECTOR = f.Arr(f.F64, 2), f.Arr(f.F64, 1)
 

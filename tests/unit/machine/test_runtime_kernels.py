@@ -6,7 +6,6 @@ import ctypes
 from random import Random
 
 import pytest
-
 from dplc.machine.kernels import Vectors
 from library import Loaded, forwarding
 

@@ -8,7 +8,6 @@ from itertools import count
 from random import Random
 
 import pytest
-
 from dpl.eval.scalar import cast as cast_of
 from dpl.eval.scalar import scalar as meaning
 from dpl.prims import TABLE

@@ -7,7 +7,6 @@ import struct
 from random import Random
 
 import pytest
-
 from dpl.eval.show import scalar_text
 from library import Shown, forwarding, function
 

@@ -1,13 +1,12 @@
 """Failures tell the calls that led to them, whether LLVM inlined them or we did."""
 
 import pytest
-from unit.machine.native import Main, native
-
 from dpl.diagnostics import DplError
 from dpl.source import Source, Span
 from dplc.flat import term as f
 from dplc.flat.places import inlined, path
 from dplc.machine.failures import Sites, shown
+from unit.machine.native import Main, native
 
 TEXT = Source("lines.dp", "".join(f"line {n}\n" for n in range(1, 10)))
 

@@ -6,7 +6,6 @@ import re
 from random import Random
 
 import pytest
-
 from counting import Counting, OutOfFuel
 from dplc.flat import term as f
 from dplc.passes import borrow

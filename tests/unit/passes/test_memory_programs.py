@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from conftest import ROOT
 from counting import Counting, OutOfFuel
 from dpl.source import Source
