@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpl.core import term
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load, read
-from dpl.types.check import check_program
+from dpl.types.check import check_all
+from dpl.types.env import Exports, Value
 from dpl.types.pretty import show_scheme
 
 from dplc.tools.process import on_large_stack, report
@@ -20,13 +20,21 @@ def check_files(files: list[str], types: bool) -> int:
 
 def check_file(file: Path, types: bool) -> int:
     try:
-        program, warnings = check_program(load(read(file)))
+        checked = check_all(load(read(file)))
     except DplError as failure:
         report(failure.diagnostics)
         return 1
-    report(warnings)
+    report(checked.warnings)
     if types:
-        for item in program.items:
-            if isinstance(item, term.Def):
-                print(f"{item.name.removeprefix('main.')} : {show_scheme(item)}")
+        print("".join(f"{line}\n" for line in signatures(checked.exports["main"])), end="")
     return 0
+
+
+def signatures(exports: Exports) -> list[str]:
+    """`name : type` of everything that a module offers."""
+    shown = []
+    for name, value in exports.public().values.items():
+        if isinstance(value, Value):
+            is_name = name[0].isalpha()
+            shown.append(f"{name if is_name else f'( {name} )'} : {show_scheme(value.scheme)}")
+    return shown

@@ -12,12 +12,22 @@ FUN, PRODUCT, ATOM = range(3)
 
 
 def show(program: term.Program, library: bool = False) -> str:
-    """Data types and items, and with `library` the standard library's definitions."""
-    parts = [show_data(d) for d in program.datas.values()]
-    parts += [show_item(item) for item in program.items]
+    """Items and the data types that they mention, and with `library` the standard library's definitions."""
+    parts = [show_item(item) for item in program.items]
     if library:
         parts += [show_item(program.library[name]) for name in sorted(program.library)]
-    return "\n".join(parts) + "\n"
+    return "\n".join([*mentioned(program, "\n".join(parts)), *parts]) + "\n"
+
+
+def mentioned(program: term.Program, text: str) -> list[str]:
+    """The data types whose names are in a text, or in each other."""
+    found: dict[str, str] = {}
+    grown = True
+    while grown:
+        new = [d for d in program.datas.values() if d.name not in found and d.name in text]
+        found.update((d.name, show_data(d)) for d in new)
+        text, grown = " ".join(found[d.name] for d in new), bool(new)
+    return [found[name] for name in program.datas if name in found]
 
 
 def show_data(data: term.Data) -> str:

@@ -35,7 +35,7 @@ class Var(Node):
 
 @node
 class Lit(Node):
-    """A scalar or string; a number's type may be a variable (then `value` is converted to what it is instantiated to)."""
+    """A scalar or string; where a number's type is a variable, `value` becomes what it is instantiated to."""
 
     value: Value
 

@@ -85,7 +85,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         case "rigid":
             return rigid(cx, clash, shown, wanted, span, labels)
         case "effect":
-            return effect(cx, clash, span, "")
+            return wanted_pure(cx, span, why.what if why else "")
         case "answer":
             return answers(cx, clash.left, clash.right, span, why or Why())
         case _:
@@ -204,12 +204,19 @@ def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
             )
         case _:
             pass
+    return wanted_pure(cx, span, who)
+
+
+def wanted_pure(cx, span: Span, what: str) -> DplError:
+    """A function that captures, given to something that cannot allow it."""
+    bulk = not any(name in what for name in ("grad", "jvp", "vjp", "diff", "Ad."))
+    other = ", or use `List.map`, `fold` or `loop`, which take any function" if bulk else ""
     return cx.fail(
         "E0551",
         "a function that captures its context by `shift` stands where a pure one is wanted",
         span,
-        note="a differentiated function, and one given to `map` or `reduce`, must not capture its context",
-        helps=("put a `reset` inside the function, or use `List.map`, `fold` or `loop`, which take any function",),
+        note=f"{what or 'this'} must not capture its context",
+        helps=(f"put a `reset` inside the function{other}",),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpl.core import term
+from dpl.core.walk import subterms
 from dpl.prims.structural import EFFECTS
 from dpl.types.context import Context, Deferred
-from dpl.types.walk import subterms
 
 LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "exit"}
 

@@ -12,7 +12,7 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.source import Span
 from dpl.types.env import Group
 from dpl.types.exhaustive import check as check_exhaustive
-from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
 from dpl.types.pretty import NAMES
 from dpl.types.scheme import rebuild
 from dpl.types.unify import Solver

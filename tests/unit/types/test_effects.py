@@ -35,6 +35,7 @@ def test_the_answer_may_be_a_function() -> None:
         ("do print (shift k -> k 1)", "E0550"),
         ("let f x = shift k -> k x\ndo print (f 1)", "E0550"),
         ("let v = reset (map (fun x -> shift k -> k x) [1, 2])", "E0551"),
+        ("do print (map (fun x -> shift k -> k x) [1, 2])", "E0551"),
         ("let v = reset (sum [for i < 3 -> shift k -> k i])", "E0551"),
         ("let v = reset (grad (fun x -> shift k -> k x) 1.0)", "E0551"),
         ('let v = reset (1 + shift k -> "abort")', "E0552"),

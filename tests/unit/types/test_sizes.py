@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import check, rejected, types
 from dpl.core import term
-from dpl.types.walk import subterms
+from dpl.core.walk import subterms
 
 
 @pytest.mark.parametrize(
