@@ -1,0 +1,66 @@
+"""Random programs: both engines print the same, and all roads to a derivative meet.
+
+A failure names its seed; `python tests/agree/generate.py SEED` prints the program.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from random import Random
+
+import pytest
+from conftest import NUMBER
+from engines import both, warm_up
+from generate import Writer
+from test_gradients import MEASURE, close
+
+BATCHES, SIZE = 6, 10
+LONG = 3000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    warm_up()
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_programs(batch: int) -> None:
+    for seed in range(batch * SIZE, (batch + 1) * SIZE):
+        try_one(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(BATCHES, LONG // SIZE))
+def test_many_programs(batch: int) -> None:
+    for seed in range(batch * SIZE, (batch + 1) * SIZE):
+        try_one(seed, depth=5)
+
+
+def try_one(seed: int, depth: int = 4) -> None:
+    writer = Writer(Random(seed))
+    text = writer.program(depth) + MEASURE
+    outcomes = both(text)
+    interp, native = outcomes["interp"], outcomes["native"]
+    where = f"seed {seed}, depth {depth}\n{text}\ninterp: {interp}\nnative: {native}"
+    assert not interp.crashed and not native.crashed, where
+    assert interp.failure == native.failure, where
+    assert same(interp.output, native.output), where
+    if not interp.failure:
+        assert roads_meet([float(line) for line in native.output.split("\n")[-9:-1]], smooth=not writer.special), where
+
+
+def same(a: str, b: str) -> bool:
+    """Equal texts, except that numbers may differ by a little."""
+    if NUMBER.sub("#", a) != NUMBER.sub("#", b):
+        return False
+    pairs = zip(map(float, NUMBER.findall(a)), map(float, NUMBER.findall(b)), strict=True)
+    return all(x == y or (x != x and y != y) or close(x, y, 1e-7) for x, y in pairs)
+
+
+def roads_meet(numbers: list[float], smooth: bool) -> bool:
+    """Whether forward, reverse and nested derivatives agree, and (if f is smooth there) finite differences with them."""
+    forward, reverse, slope, *second, curvature = numbers
+    if not all(map(isfinite, numbers)):
+        return True
+    exact = close(forward, reverse, 1e-8) and all(close(road, second[0], 1e-7) for road in second)
+    return exact and (not smooth or (close(forward, slope, 1e-4) and close(second[0], curvature, 1e-3)))
