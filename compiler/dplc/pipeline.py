@@ -76,17 +76,20 @@ def stages() -> Iterator[Stage]:
 
     from dplc.ad.expand import expand
     from dplc.passes.accumulate import accumulate
+    from dplc.passes.constants import constant_parameters
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
     from dplc.passes.memory import count_references
+    from dplc.passes.nulls import thread_nulls
+    from dplc.passes.orient import orient
     from dplc.passes.simplify import simplify
 
     yield Stage("lower", lambda solved, _: lower(solved), show_flat, verify_flat)
     yield Stage("loops", lambda program, _: loops(program), show_flat, verify_flat)
     yield Stage("simplify", lambda program, _: simplify(program), show_flat, verify_flat)
     yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
-    yield Stage("tidy", lambda program, _: simplify(program), show_flat, verify_flat)
-    yield Stage("accumulate", lambda program, _: accumulate(program), show_flat, verify_flat)
+    yield Stage("tidy", lambda program, _: simplify(constant_parameters(program)), show_flat, verify_flat)
+    yield Stage("accumulate", lambda program, _: accumulate(orient(thread_nulls(program))), show_flat, verify_flat)
     yield Stage("fuse", lambda program, _: fuse(program), show_flat, verify_flat)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 

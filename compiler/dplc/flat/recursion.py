@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dplc.flat import term as f
-from dplc.flat.traverse import blocks
+from dplc.flat.walk import blocks
 from dplc.graph import components
 
 

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.traverse import mentions, names, with_blocks
+from dplc.flat.traverse import mentions, names
+from dplc.flat.walk import with_blocks
 
 STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
 

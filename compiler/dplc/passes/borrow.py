@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.flat.recursion import callees, groups
-from dplc.flat.traverse import blocks
+from dplc.flat.walk import blocks
+from dplc.passes.holes import ends
 from dplc.passes.owners import Owners, Token, consumed_operands, counted_paths
 
 Borrowed = dict[str, set[int]]  # by function: the numbers of its borrowed parameters
@@ -53,7 +54,7 @@ def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int
             mine.discard(i)
             changed.add(fn.name)
     kept = {token for i in mine for token in owners.tokens[fn.params[i].name]}
-    for call in _tail_calls(fn.body):
+    for call in (*_tail_calls(fn.body), *(end.call for end in ends(fn.body, fn.name))):
         if group_of[call.fn] != group_of[fn.name]:
             continue
         for i in sorted(borrowed[call.fn]):

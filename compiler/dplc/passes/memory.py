@@ -27,7 +27,7 @@ from dpl.diagnostics import Bug
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.traverse import blocks
+from dplc.flat.walk import blocks
 from dplc.passes import borrow
 from dplc.passes.owners import Owners, Token, operands
 

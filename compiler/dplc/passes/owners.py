@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.ops import OPS
-from dplc.flat.traverse import blocks
+from dplc.flat.walk import blocks
 
 Token = tuple[str, tuple[int, ...]]
 

@@ -1,0 +1,75 @@
+"""flat -> flat where products of matrices take transposed operands as they are.
+
+    t = transpose b                     m = matmul tb=True a b
+    m = matmul a t               =>
+
+    m = matmul a b                      t = matmul ta=True tb=True b a
+    t = transpose m
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.traverse import mentions
+from dplc.flat.walk import with_blocks
+
+
+def orient(program: f.Program) -> f.Program:
+    return replace(program, fns={name: replace(fn, body=_Orienter(fn).block(fn.body)) for name, fn in program.fns.items()})
+
+
+class _Orienter:
+    """One function: its products and transpositions of matrices so far, and how often variables are mentioned."""
+
+    def __init__(self, fn: f.Fn) -> None:
+        self.uses = Counter(mentions(fn.body))
+        self.made: dict[str, f.Op] = {}
+
+    def block(self, block: f.Block) -> f.Block:
+        binds = []
+        for bind in block.binds:
+            rhs = with_blocks(bind.rhs, self.block)
+            if isinstance(rhs, f.Op) and rhs.op in ("matmul", "matmul_acc", "transpose"):
+                rhs = self.turned(rhs)
+                if isinstance(bind.vars[0].ty, f.Arr) and bind.vars[0].ty.rank == 2:
+                    self.made[bind.vars[0].name] = rhs
+            binds.append(replace(bind, rhs=rhs))
+        return f.Block(tuple(bind for bind in binds if not self.is_dead(bind)), block.results)
+
+    def is_dead(self, bind: f.Bind) -> bool:
+        return bind.vars != () and bind.vars[0].name in self.made and not self.uses[bind.vars[0].name]
+
+    def source(self, atom: f.Atom, op: str) -> f.Op | None:
+        made = self.made.get(atom.name) if isinstance(atom, f.Var) else None
+        return made if made and made.op == op else None
+
+    def turned(self, op: f.Op) -> f.Op:
+        if op.op == "transpose":
+            product = self.source(op.args[0], "matmul")
+            if product is None or self.uses[op.args[0].name] != 1:
+                return op
+            a, b = product.args
+            self.use(op.args, (a, b))
+            return _product(product, (b, a), not product.attr("tb"), not product.attr("ta"))
+        *first, a, b = op.args
+        ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
+        if turned := self.source(a, "transpose"):
+            self.use((a,), turned.args)
+            (a,), ta = turned.args, not ta
+        if turned := self.source(b, "transpose"):
+            self.use((b,), turned.args)
+            (b,), tb = turned.args, not tb
+        return _product(op, (*first, a, b), ta, tb)
+
+    def use(self, old: tuple[f.Atom, ...], new: tuple[f.Atom, ...]) -> None:
+        """Mentions `new` in place of `old`."""
+        self.uses.subtract(atom.name for atom in old if isinstance(atom, f.Var))
+        self.uses.update(atom.name for atom in new if isinstance(atom, f.Var))
+
+
+def _product(op: f.Op, args: tuple[f.Atom, ...], ta: bool, tb: bool) -> f.Op:
+    return replace(op, args=args, attrs=(("ta", ta), ("tb", tb)))
