@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from ctypes import c_float
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,14 @@ class Outside:
 # ---- scalars --------------------------------------------------------------------------------------------------------
 
 
+def half(x: float) -> float:
+    """The nearest f16."""
+    try:
+        return struct.unpack("e", struct.pack("e", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
 def wrap(x: Any, ty: f.Type) -> Any:
     """A Python number as one of type `ty`."""
     match elem_of(ty):
@@ -61,11 +70,9 @@ def wrap(x: Any, ty: f.Type) -> Any:
         case f.Num("f64"):
             return float(x)
         case f.Num("f32"):
-            return (
-                struct.unpack("f", struct.pack("f", x))[0] if math.isfinite(x) and abs(x) < 3.4028235e38 else float(x)
-            )
+            return c_float(x).value
         case f.Num("f16"):
-            return struct.unpack("e", struct.pack("e", x))[0] if math.isfinite(x) and abs(x) < 65504 else float(x)
+            return half(x)
         case f.Num(name):
             bits = int(name[1:])
             x = int(x) & ((1 << bits) - 1)
