@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from dplc.ad import keep
 from dplc.ad.builder import Builder, int_
 from dplc.ad.forward import with_states
-from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, absent, atom_of, either, together
+from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, atom_of, either, together
 from dplc.ad.reverse import Reverse, Tape
-from dplc.ad.scope import Inner, LoopScope, Scope, branch, if_there
+from dplc.ad.scope import Inner, LoopScope, Scope, branch, if_there, unless
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 
@@ -51,19 +51,16 @@ class Call:
         parts = [(i, part) for i, part in enumerate(result_parts(self.reverse, scope, self.vars)) if part is not None]
         if not parts:
             return
-        if any(part.presence is not MAYBE for _, part in parts):
+        if not all(part.nullable for _, part in parts):
             self.pull(scope, parts)
         elif len(parts) == 1:
             ((i, part),) = parts
             if_there(scope, part, lambda inner, there: self.pull(inner, [(i, there)]))
         else:
-            nothing = absent(scope.b, parts[0][1].atom)
+            nothing = scope.b.op("is_null", parts[0][1].atom)
             for _, part in parts[1:]:
-                nothing = scope.b.op("and", nothing, absent(scope.b, part.atom))
-            branch(
-                scope, [frozenset(), frozenset()], [lambda inner: None, lambda inner: self.pull(inner, parts)],
-                lambda blocks: f.If(nothing, *blocks),
-            )  # fmt: skip
+                nothing = scope.b.op("and", nothing, scope.b.op("is_null", part.atom))
+            unless(scope, nothing, lambda inner: self.pull(inner, parts))
 
     def pull(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
         """Calls f.bwd: the accumulators of the active arguments go in and come out."""

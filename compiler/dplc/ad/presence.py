@@ -14,7 +14,6 @@ from enum import IntEnum
 
 from dpl.node import node
 
-from dplc.ad.builder import Builder
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
 
@@ -72,8 +71,3 @@ def either(parts: Iterable[Part | None]) -> Presence:
 
 def atom_of(part: Part | None, leaf: f.Type) -> f.Atom:
     return zero(leaf) if part is None else part.atom
-
-
-def absent(b: Builder, atom: f.Atom) -> f.Atom:
-    """Code that tests a MAYBE."""
-    return b.op("eq", atom, zero(atom.ty)) if f.is_float(atom.ty) else b.op("is_null", atom)

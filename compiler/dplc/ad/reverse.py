@@ -108,10 +108,8 @@ class Op:
             raise rules.refuse(self.op)
         if rules.scalar_row(self.op.op):
             self.row(scope, part)
-        elif part.nullable or (part.presence is MAYBE and self.op.op in ("dot", "fill")):
-            if_there(scope, part, self.bulk)
         else:
-            self.bulk(scope, part)
+            if_there(scope, part, self.bulk)
 
     def bulk(self, scope: Scope, part: Part) -> None:
         spread.spread(self.reverse, scope, self.op, self.y, part)

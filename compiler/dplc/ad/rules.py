@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dpl.diagnostics import DplError
 from dpl.prims import TABLE, contribution
+from dpl.source import NOWHERE
 
 from dplc.ad.builder import Builder, World
 from dplc.flat import term as f
@@ -70,11 +71,16 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, holes: bool) 
     rule = row.linear[i]
     assert rule is not None
     part = contribution(World(b, op.span), rule, t, op.args, y)
-    if not holes or op.op in SAFE:
-        return part
-    world = World(b, op.span)
+    return masked(b, t, part) if holes and op.op not in SAFE else part
+
+
+def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:
+    """`part`, linear in `t`, but nothing where `t` is nothing: 0.0 * inf is NaN.  (Where `part` is no NaN it stays,
+    zero or not, so that its own derivative is right also at t = 0.)"""
+    world = World(b, NOWHERE)
     nothing = world.literal(0.0, t)
-    return b.op("select", b.op("eq", t, nothing), nothing, part)
+    absent = b.op("and", b.op("eq", t, nothing), b.op("ne", part, part))
+    return b.op("select", absent, nothing, part)
 
 
 def lift(b: Builder, t: f.Atom, y: f.Atom) -> f.Atom:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
-from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, absent, atom_of, either, together
+from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, atom_of, either, together
 from dplc.ad.tangent import is_zero
 from dplc.flat import term as f
 
@@ -122,13 +122,16 @@ def branch(
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:
-    """`write`, with a part that is there; at run time not at all if it is absent."""
-    if part.presence is not MAYBE:
+    """`write`, with a part that is there; at run time not at all if it is null.  (A float that may be nothing is left
+    to the rules: it may be a number that happens to be zero, on which the derivative of this code depends.)"""
+    if not part.nullable:
         write(scope, part)
         return
     known = Part(part.atom, HOLEY if isinstance(part.atom.ty, f.Arr) else FULL)
-    nothing = absent(scope.b, part.atom)
-    branch(
-        scope, [frozenset(), frozenset()], [lambda inner: None, lambda inner: write(inner, known)],
-        lambda blocks: f.If(nothing, *blocks),
-    )  # fmt: skip
+    unless(scope, scope.b.op("is_null", part.atom), lambda inner: write(inner, known))
+
+
+def unless(scope: Scope, nothing: f.Atom, write: Write) -> None:
+    """`write`, but at run time only if `nothing` does not hold."""
+    writes: list[Write] = [lambda inner: None, write]
+    branch(scope, [frozenset(), frozenset()], writes, lambda blocks: f.If(nothing, *blocks))

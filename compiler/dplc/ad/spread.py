@@ -68,7 +68,8 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         case "dot":
             for x, other in ((args[0], args[1]), (args[1], args[0])):
                 if wanted(r, scope, x):
-                    give(r, scope, x, ct, b.op("mul", c, other, span=op.span))
+                    part = b.op("mul", c, other, span=op.span)
+                    give(r, scope, x, ct, rules.masked(b, c, part) if ct.holes else part)
         case "matmul" | "matmul_acc":
             if op.op == "matmul_acc":
                 give(r, scope, args[0], ct, c)
