@@ -12,7 +12,7 @@ from dpl.types import sizes
 from dpl.types.context import Context
 from dpl.types.env import SizeName, TypeName, Value
 from dpl.types.meta import PURE, Type, prune
-from dpl.types.scheme import _pick, replace
+from dpl.types.scheme import fresh_name, replace
 
 
 class Flexible(Enum):
@@ -49,7 +49,7 @@ def _variable(cx: Context, name: str, flexible: Flexible) -> Type:
         if name in frame.types:
             return frame.types[name]
     frame = cx.frames[-1]
-    found = cx.solver.fresh() if flexible is Flexible.ALL else cx.solver.rigid(_pick(name, (), cx.taken))
+    found = cx.solver.fresh() if flexible is Flexible.ALL else cx.solver.rigid(fresh_name(name, (), cx.taken))
     found.level = frame.level
     frame.types[name] = found
     return found
@@ -83,7 +83,7 @@ def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
     if flexible is not Flexible.NOTHING:
         found = cx.solver.sizes.fresh(frame.level)
     else:
-        unique = _pick(name, (), cx.taken)
+        unique = fresh_name(name, (), cx.taken)
         cx.solver.sizes.levels[unique] = frame.level
         found = sizes.name(unique)
     frame.sizes[name] = found

@@ -106,7 +106,7 @@ class Context:
         self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
-        self.taken: set[str] = set()
+        self.taken: dict[str, int] = {}
         self.pending: list[Constraint] = []
         self.counter = 0
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,7 +153,9 @@ def free(s: Solver, types, level: int) -> Free:
     return found
 
 
-def generalise(s: Solver, types: list[Type], pending: list[Constraint], taken: set[str]) -> tuple[list[Scheme], list]:
+def generalise(
+    s: Solver, types: list[Type], pending: list[Constraint], taken: dict[str, int]
+) -> tuple[list[Scheme], list]:
     """Schemes of the group's `types`, now that inference is back at the outer level; and the constraints left over.
 
     The unknowns become variables by linking, so that terms that mention them follow."""
@@ -167,18 +169,18 @@ def generalise(s: Solver, types: list[Type], pending: list[Constraint], taken: s
     params: list[ty.Var] = []
     classes: dict[str, frozenset[str]] = {}
     for meta in found.metas:
-        var = ty.Var(_pick(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
+        var = ty.Var(fresh_name(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
         if meta.classes:
             classes[var.name] = meta.classes
         meta.link = var
         params.append(var)
     for effect in found.effects:
         if prune_effect(effect) is effect:
-            effect.link = ty.Var(_pick("", ("e",), taken), "effect")
+            effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
             params.append(effect.link)
     for unknown in found.sizes:
         if unknown[0] == "!":
-            var = ty.Var(_pick("", "nmkpqijl", taken), "size")
+            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
             s.sizes.links[unknown] = size_name(var.name)
             params.append(var)
         elif unknown[0] != "?":
@@ -212,17 +214,19 @@ def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> l
     return kept
 
 
-def _pick(wish: str, letters, taken: set[str]) -> str:
-    """A name that is not taken yet."""
-    candidates = ([wish] if wish else []) + list(letters if not wish else ())
+def fresh_name(wish: str, letters: Sequence[str], taken: dict[str, int]) -> str:
+    """A name that is not taken yet: as wished, else one of `letters`, else numbered.  `taken` counts the numbers."""
+    candidates = [wish] if wish else letters
     for name in candidates:
         if name not in taken:
-            taken.add(name)
+            taken[name] = 0
             return name
-    stem, number = candidates[0], 1
+    stem = candidates[0]
+    number = taken[stem] + 1
     while f"{stem}{number}" in taken:
         number += 1
-    taken.add(f"{stem}{number}")
+    taken[stem] = number
+    taken[f"{stem}{number}"] = 0
     return f"{stem}{number}"
 
 
