@@ -3,8 +3,8 @@
     python benchmarks/run.py [TEXT-FILE] [ITERATIONS] [--repeat N]
 
 Each program runs as a process of its own, start-up included, one thread; they take turns, so that a busy machine is
-unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.  Without a file, the text is the
-ASCII part of the project's own library, as in the example.
+unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.  Without a file,
+the text is the ASCII part of the project's own library, as in the example.
 """
 
 from __future__ import annotations

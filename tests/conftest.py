@@ -41,7 +41,7 @@ def dpl(cache: Path):
         }
         command = [sys.executable, "-m", "dplc.cli", *map(str, args)]
         return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment
+            command, input=stdin, capture_output=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment
         )
 
     return run

@@ -1,25 +1,27 @@
 """The house in order: layers point one way, the linter and the type checker are content."""
 
+import os
 import subprocess
 import sys
 
 from conftest import ROOT
 
 
-def clean(*command: str) -> None:
-    run = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+def clean(*command: str, **environment: str) -> None:
+    run = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
+    )
     assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_layers() -> None:
-    code = "import sys; sys.path[:0] = ['lang', 'compiler']; from importlinter.cli import lint_imports_command; lint_imports_command()"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stdout + run.stderr
+    sources = os.pathsep.join(("lang", "compiler"))
+    clean("-c", "from importlinter.cli import lint_imports_command as lint; lint()", PYTHONPATH=sources)
 
 
 def test_ruff() -> None:
-    clean("ruff", "check", "lang", "compiler", "tests", "benchmarks")
+    clean("-m", "ruff", "check", "lang", "compiler", "tests", "benchmarks")
 
 
 def test_pyright() -> None:
-    clean("pyright")
+    clean("-m", "pyright", "--pythonpath", sys.executable)

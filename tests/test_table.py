@@ -35,7 +35,10 @@ def program(row: Row) -> str:
         ]
         for i in range(len(sample)):
             unit = ", ".join("1.0" if i == j else "0.0" for j in range(len(sample)))
-            shifted = [", ".join(f"({x!r} + {s})" if i == j else f"({x!r})" for j, x in enumerate(sample)) for s in ("1e-6", "-1e-6")]
+            shifted = [
+                ", ".join(f"({x!r} + {step})" if i == j else f"({x!r})" for j, x in enumerate(sample))
+                for step in ("1e-6", "-1e-6")
+            ]
             lines += [
                 f"do print (snd (jvp f ({point}) ({unit})))",
                 f"do print ((f ({shifted[0]}) - f ({shifted[1]})) / 2e-6)",

@@ -1,7 +1,8 @@
 """Small immutable records, of which there are hundreds of kinds: trees, types, terms.
 
-Like `dataclass(frozen=True, slots=True)`, at a tenth of the cost of defining one (which counts when a program is to start
-at once) and a third of that of making one.  That they are not changed is checked by the type checker, not when running.
+Like `dataclass(frozen=True, slots=True)`, at a tenth of the cost of defining one (which counts when a program is to
+start at once) and a third of that of making one.  That they are not changed is checked by the type checker, not when
+running.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ def node(cls: Class) -> Class:
     """A class whose annotations are its fields: positional, in order, after those of its base; with slots, compared and
     hashed by contents, taken apart by `match`."""
     base = cls.__mro__[1]
-    own = tuple(cls.__dict__.get("__annotations__", ()))
+    own = tuple(cls.__annotations__)
     fields = (*getattr(base, "__match_args__", ()), *own)
     defaults = {**getattr(base, "_defaults", {}), **{name: cls.__dict__[name] for name in own if name in cls.__dict__}}
 
     body = {k: v for k, v in cls.__dict__.items() if k not in defaults and k not in ("__dict__", "__weakref__")}
-    body |= {"__slots__": own, "__match_args__": fields, "_defaults": defaults, "_key": _key(fields), "__init__": _init(fields, defaults)}
+    body |= {"__slots__": own, "__match_args__": fields, "__init__": _init(fields, defaults)}
+    body |= {"_defaults": defaults, "_key": _key(fields)}
     for name, method in (("__eq__", _eq), ("__hash__", _hash), ("__repr__", _repr)):
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method

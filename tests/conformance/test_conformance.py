@@ -21,11 +21,13 @@ ACCEPTED = [
     ("TYPE-04", "let it = let id = fun x -> x in (id 1, id true)", "int * bool"),
     ("TYPE-06", "let it x = let g y = (x, y) in (g 1, g true)", "'a -> ('a * 'b) * ('a * bool)"),
     ("TYPE-13", "type 'a mu = Roll of ('a mu -> 'a)\n"
-     "let it f = let w = (fun r -> fun a -> match r with Roll x -> f (x r) a) in w (Roll w)", "(('a -> 'b) -> 'a -> 'b) -> 'a -> 'b"),
+     "let it f = let w = (fun r -> fun a -> match r with Roll x -> f (x r) a) in w (Roll w)",
+     "(('a -> 'b) -> 'a -> 'b) -> 'a -> 'b"),
     ("TYPE-34", "let rec it x = it x", "'a -> 'b"),
     ("TYPE-36", 'let it = let f = fun x -> x in let g = f in (g 1, g "s")', "int * string"),
     ("TYPE-48", "type t = Leaf | Node of f and f = Nil | Cons of t * f\n"
-     "let rec it x = match x with Leaf -> 1 | Node f -> sf f and sf x = match x with Nil -> 0 | Cons (t, f) -> it t + sf f", "t -> 'a"),
+     "let rec it x = match x with Leaf -> 1 | Node f -> sf f and sf x = match x with Nil -> 0 | Cons (t, f) -> it t + sf f",
+     "t -> 'a"),
     ("TYPE-50", "let it = fun (x : int) -> x", "int -> int"),
 ]  # fmt: skip
 
@@ -47,7 +49,7 @@ REJECTED = [
     ("TYPE-63", "let it = reset (let x = shift k -> [k 1; k 2] in [x;])", "E0"),  # answer-type modification
     ("TYPE-66", "let rec it xs = match xs with [] -> shift k -> k | h :: t -> h :: it t", "E0"),
     ("TYPE-70", "let it = (fun x -> x) = (fun x -> x)", "E02"),
-    ("PERT-20", "let g = diff (fun x -> fun y -> x * x * y) 3.0\ndo print (g 2.0, g 5.0)", "E04"),  # a function as result
+    ("PERT-20", "let g = diff (fun x -> fun y -> x * x * y) 3.0\ndo print (g 2.0, g 5.0)", "E04"),  # gives a function
     ("ROB-42", "let rec = 1", "E01"),
     ("ROB-42 a keyword", "let match = 2", "E01"),
 ]
@@ -106,7 +108,8 @@ def test_many_constructors(dpl, tmp_path) -> None:  # ROB-15
     names = [f"C{i}" for i in range(1000)]
     arms = " ".join(f"| {name} -> {i}" for i, name in enumerate(names))
     file = tmp_path / "it.dp"
-    file.write_text(f"type t = {' | '.join(names)}\nlet f x = match x with {arms}\ndo print (f C999, f C0)\n", encoding="utf-8")
+    declared = f"type t = {' | '.join(names)}\n"
+    file.write_text(f"{declared}let f x = match x with {arms}\ndo print (f C999, f C0)\n", encoding="utf-8")
     for engine in ("interp", "native"):
         run = dpl("run", "--engine", engine, file)
         assert run.stdout == "(999, 0)\n", run.stderr

@@ -89,17 +89,16 @@ def leave(code: int, message: str = "") -> None:
 
 
 def flush() -> None:
-    try:
+    with suppress(OSError):
         sys.stdout.flush()
-    except OSError:
-        pass
 
 
 def usage(failure: Exception) -> int | None:
     """click's complaints about the command line: exit code 2."""
-    click = sys.modules.get("click")
-    if click is None:
+    if "click" not in sys.modules:  # a program that was compiled before runs without it
         return None
+    import click
+
     if isinstance(failure, click.exceptions.Exit):
         return failure.exit_code
     if isinstance(failure, click.Abort):  # what click makes of Ctrl-C
@@ -117,8 +116,8 @@ def internal(failure: Exception) -> int:
         file.write(f"dpl {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{details}")
     first = str(failure).split("\n")[0][:200]
     print(f"internal error: {type(failure).__name__}: {first}", file=sys.stderr)
-    print("This is a bug in DPL, not in your program.  Please report it, with the program and the details in", file=sys.stderr)
-    print(f"  {file.name}", file=sys.stderr)
+    print("This is a bug in DPL, not in your program.", file=sys.stderr)
+    print(f"Please report it, with the program and the details in\n  {file.name}", file=sys.stderr)
     if os.environ.get("DPL_TRACEBACK"):
         print(details, file=sys.stderr)
     return 70

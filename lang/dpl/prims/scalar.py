@@ -250,20 +250,22 @@ PAIRS = ((0.3, 0.7), (-1.5, 2.5), (2.0, -0.5))
 ARITHMETIC = (
     arith("add", "+", "sum", lambda a, b: a + b, (_pass, _pass), "add", PAIRS),
     arith("sub", "-", "difference", lambda a, b: a - b, (_pass, lambda t, a, y: -t), "sub", PAIRS),
-    arith("mul", "*", "product", lambda a, b: a * b, (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), "mul", PAIRS),
+    arith("mul", "*", "product", lambda a, b: a * b,
+          (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), "mul", PAIRS),
     arith("div", "/", "quotient; of integers, floored", _div,
           (lambda t, a, y: t / a[1], lambda t, a, y: -t * (y / a[1])), "div", PAIRS, pure=False),
     arith("mod", "%", "remainder of the floored quotient", _mod,
           (_pass, lambda t, a, y: -t * (a[0] / a[1]).call("floor")), "mod", ((5.3, 2.0), (-5.3, 2.0)), pure=False),
     Row("neg", NUM1, "negation", lambda a: -a, (lambda t, a, y: -t,), "neg", public=False, samples=((0.3,), (-2.0,))),
-    Row("pow", "'a -> 'b -> 'c where pow 'a 'b 'c", "power; with an exponent of integer type, engines take `powi`", _pow,
+    Row("pow", "'a -> 'b -> 'c where pow 'a 'b 'c", "power; for an exponent of integer type, engines take `powi`", _pow,
         (lambda t, a, y: (t * a[1] * a[0].call("pow", a[1] - 1.0)).unless(a[1].same(0.0)),
          lambda t, a, y: (t * y * log(a[0])).unless(a[0].same(0.0).both(a[1] >= 0.0))),
         "pow", op="**", public=False, samples=((0.3, 0.7), (2.0, 3.0), (2.5, -1.5))),
     Row("powi", "'a -> int -> 'a where 'a : num", "power, to an int", _powi,
         (lambda t, a, y: (t * a[1].call("to_like", a[0]) * a[0].call("powi", a[1] - 1)).unless(a[1].same(0)), None),
         "powi", public=False),
-    Row("quot", "'a -> 'a -> 'a where 'a : num, 'a : integer", "integer quotient, truncated", _quot, None, "quot", pure=False),
+    Row("quot", "'a -> 'a -> 'a where 'a : num, 'a : integer", "integer quotient, truncated",
+        _quot, None, "quot", pure=False),
     Row("rem", "'a -> 'a -> 'a where 'a : num, 'a : integer", "remainder of the truncated quotient",
         lambda a, b: a - b * _quot(a, b), None, "rem", pure=False),
     Row("abs", NUM1, "absolute value", abs, (lambda t, a, y: t * a[0].call("sign"),), "abs", samples=((0.3,), (-2.0,))),
@@ -274,7 +276,7 @@ ARITHMETIC = (
     Row("min", LIFT + "num", "the lesser; the first of equals; NaN wins", _min,
         (lambda t, a, y: t.where((a[0] <= a[1]).either(a[0].call("ne", a[0]))),
          lambda t, a, y: t.unless((a[0] <= a[1]).either(a[0].call("ne", a[0])))), "min", samples=PAIRS),
-    Row("clip", "'a -> 'b -> 'b -> 'a where lift 'a 'b 'a, 'a : num", "clip x lo hi: x, but at least lo and at most hi", _clip,
+    Row("clip", "'a -> 'b -> 'b -> 'a where lift 'a 'b 'a, 'a : num", "clip x lo hi: x, at least lo, at most hi", _clip,
         (lambda t, a, y: t.unless((a[0] < a[1]).either(a[0] > a[2])),
          lambda t, a, y: t.where(a[0] < a[1]),
          lambda t, a, y: t.where(a[0] > a[2]).unless(a[0] < a[1])), "clip",
@@ -284,7 +286,8 @@ ARITHMETIC = (
 COMPARISON = (
     Row("eq", COMPARE, "equal in structure", lambda a, b: a == b, None, "eq", op="=", public=False),
     Row("ne", COMPARE, "not equal in structure", lambda a, b: a != b, None, "ne", op="<>", public=False),
-    Row("lt", COMPARE, "less; data by constructor, then contents", lambda a, b: a < b, None, "lt", op="<", public=False),
+    Row("lt", COMPARE, "less; data by constructor, then contents", lambda a, b: a < b, None, "lt",
+        op="<", public=False),
     Row("le", COMPARE, "less or equal", lambda a, b: a <= b, None, "le", op="<=", public=False),
     Row("gt", COMPARE, "greater", lambda a, b: a > b, None, "gt", op=">", public=False),
     Row("ge", COMPARE, "greater or equal", lambda a, b: a >= b, None, "ge", op=">=", public=False),
@@ -330,9 +333,11 @@ ELEMENTARY = (
     real("cosh", "hyperbolic cosine", _total(math.cosh), lambda t, a, y: t * fn("sinh")(a[0]), "cosh"),
     real("tanh", "hyperbolic tangent", math.tanh, lambda t, a, y: t * (1.0 - y * y), "tanh"),
     real("asinh", "inverse of sinh", math.asinh, lambda t, a, y: t / fn("sqrt")(a[0] * a[0] + 1.0), "asinh"),
-    real("acosh", "inverse of cosh", _total(math.acosh), lambda t, a, y: t / fn("sqrt")(a[0] * a[0] - 1.0), "acosh", 1.3, 2.0),
+    real("acosh", "inverse of cosh", _total(math.acosh), lambda t, a, y: t / fn("sqrt")(a[0] * a[0] - 1.0), "acosh",
+         1.3, 2.0),
     real("atanh", "inverse of tanh", _atanh, lambda t, a, y: t / (1.0 - a[0] * a[0]), "atanh"),
-    real("erf", "error function", math.erf, lambda t, a, y: t * exp(-(a[0] * a[0])) * (2.0 / math.sqrt(math.pi)), "erf"),
+    real("erf", "error function", math.erf,
+         lambda t, a, y: t * exp(-(a[0] * a[0])) * (2.0 / math.sqrt(math.pi)), "erf"),
     real("lgamma", "logarithm of the gamma function", _lgamma,
          lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "lgamma", 0.7, 2.5),
     Row("polygamma", "int -> 'a -> 'a where 'a : real", "polygamma n x: derivative number n + 1 of lgamma", _polygamma,
@@ -360,13 +365,14 @@ def _conversion(target: str) -> Row:
     eval_ = _saturate(int(target[1:]), target[0] == "i") if whole else float
     alias = {"i64": ("int",), "f64": ("float",)}.get(target, ())
     rule = None if whole else lambda t, a, y: t.call("to_like", a[0])
-    return Row(target, f"'a -> 'b where convert 'a {target} 'b", f"to {target}"
-               + (" (truncates, saturates; NaN gives 0)" if whole else ""), eval_, (rule,), f"cast {target}", aliases=alias)
+    doc = f"to {target}{' (truncates, saturates; NaN gives 0)' if whole else ''}"
+    return Row(target, f"'a -> 'b where convert 'a {target} 'b", doc, eval_, (rule,), f"cast {target}", aliases=alias)
 
 
 CONVERSIONS = (
     *(_conversion(name) for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64")),
-    Row("to_like", "'a -> 'b -> 'b where 'a : num, 'b : num", "the first as a number of the second's scalar type (shape of the first)",
+    Row("to_like", "'a -> 'b -> 'b where 'a : num, 'b : num",
+        "the first as a number of the second's scalar type (shape of the first)",
         lambda x, like: x, (lambda t, a, y: t.call("to_like", a[0]), None), "cast like", public=False),
 )  # fmt: skip
 

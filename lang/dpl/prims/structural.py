@@ -24,15 +24,19 @@ ARRAYS = (
     row("ones", "int -> 's[?] where 's : real, 's : scalar", "n ones", pure=False),
     row("fill", "int -> 'a -> 'a[?]", "n times the same", pure=False),
     hidden("index", "'a[n] -> int -> 'a", "element at an index; out of bounds is an error (varied)", pure=False),
-    hidden("update", "'a[n] -> 'a -> int -> 'a[n]", "a copy (in place when nobody sees it) with one element changed (varied)", pure=False),
+    hidden("update", "'a[n] -> 'a -> int -> 'a[n]",
+           "a copy (in place when nobody sees it) with one element changed (varied)", pure=False),
     hidden("slice", "'a[n] -> int -> int -> 'a[?]", "elements lo to hi - 1 of the outermost dimension", pure=False),
     hidden("append", "'a -> 'b -> 'c where append 'a 'b 'c", "concatenation of two strings, lists or arrays", op="++"),
-    row("reshape", "'a[n] -> 'b", "the same elements in other dimensions, given by the result's type (varied: in core, the dimensions follow as ints, -1 for one to be computed)", pure=False),
+    row("reshape", "'a[n] -> 'b",
+        "the same elements in other dimensions, given by the result's type (varied: in core, the dimensions follow as"
+        " ints, -1 for one to be computed)", pure=False),
     row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
     row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
     row("sum", "'a[n] -> 'a where 'a : num", "sum over the outermost dimension, left to right; 0 for none"),
     row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
-    hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c", "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
+    hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c",
+           "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
 )  # fmt: skip
 
 STRINGS = (
@@ -42,11 +46,13 @@ STRINGS = (
     hidden("string_to_int", "string -> int * bool", "the number, and whether it is one"),
     hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
     row("show", "'a -> string", "as print prints it, unabridged"),
-    hidden("format", "string -> 'a -> string", "as show, after a format such as .4f or 8.3e or 5d; bare strings may be padded: 10", pure=False),
+    hidden("format", "string -> 'a -> string",
+           "as show, after a format such as .4f or 8.3e or 5d; bare strings may be padded: 10", pure=False),
 )  # fmt: skip
 
 EFFECTS = (
-    row("print", "'a -> unit", "any value and a newline, to standard output; long arrays and lists abridged", pure=False),
+    row("print", "'a -> unit", "any value and a newline, to standard output; long arrays and lists abridged",
+        pure=False),
     row("print_string", "string -> unit", "to standard output, without a newline", pure=False),
     row("error", "string -> 'a", "stop with a message", pure=False),
     row("assert", "bool -> unit", "stop unless it holds", pure=False),
@@ -62,7 +68,8 @@ EFFECTS = (
     hidden("time", "unit -> float", "seconds since 1970", pure=False),
     hidden("env", "string -> string * bool", "an environment variable, and whether it is set", pure=False),
     hidden("exit", "int -> 'a", "stop with an exit code, output flushed", pure=False),
-    hidden("progress", "string -> unit", "one line on standard error that the next overwrites, when that is a terminal", pure=False),
+    hidden("progress", "string -> unit",
+           "one line on standard error that the next overwrites, when that is a terminal", pure=False),
 )  # fmt: skip
 
 BITCASTS = (
@@ -73,14 +80,21 @@ BITCASTS = (
 )
 
 DERIVATIVES = (
-    row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff", "forward mode: value and directional derivative", pure=False),
-    row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff", "reverse mode: value and pullback", pure=False),
+    row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff",
+        "forward mode: value and directional derivative", pure=False),
+    row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff",
+        "reverse mode: value and pullback", pure=False),
     row("stop_grad", "'a -> 'a", "identity, with derivative zero"),
-    row("checkpoint", "('a -> 'b) -> 'a -> 'b", "the function; when reversed, recomputed inside instead of stored", pure=False),
-    row("with_vjp", "('a -> 'b) -> ('a -> 'b * ('b -> 'a)) -> 'a -> 'b where 'a : diff, 'b : diff", "a function with its own reverse rule", pure=False),
-    row("with_jvp", "('a -> 'b) -> ('a -> 'a -> 'b * 'b) -> 'a -> 'b where 'a : diff, 'b : diff", "a function with its own forward rule", pure=False),
-    hidden("tree_map", "(float -> float) -> 'a -> 'a where 'a : diff", "over every float inside (f32 and f16 by conversion)", pure=False),
-    hidden("tree_map2", "(float -> float -> float) -> 'a -> 'a -> 'a where 'a : diff", "over the floats at the same places of two values of one shape; other leaves from the first", pure=False),
+    row("checkpoint", "('a -> 'b) -> 'a -> 'b",
+        "the function; when reversed, recomputed inside instead of stored", pure=False),
+    row("with_vjp", "('a -> 'b) -> ('a -> 'b * ('b -> 'a)) -> 'a -> 'b where 'a : diff, 'b : diff",
+        "a function with its own reverse rule", pure=False),
+    row("with_jvp", "('a -> 'b) -> ('a -> 'a -> 'b * 'b) -> 'a -> 'b where 'a : diff, 'b : diff",
+        "a function with its own forward rule", pure=False),
+    hidden("tree_map", "(float -> float) -> 'a -> 'a where 'a : diff",
+           "over every float inside (f32 and f16 by conversion)", pure=False),
+    hidden("tree_map2", "(float -> float -> float) -> 'a -> 'a -> 'a where 'a : diff",
+           "over the floats at the same places of two values of one shape; other leaves from the first", pure=False),
     hidden("tree_leaves", "'a -> float[?] where 'a : diff", "every float inside, in order"),
 )  # fmt: skip
 

@@ -4,9 +4,9 @@ A row says what a primitive is called, its type in DPL's own syntax (with a `whe
 what it means, how to evaluate it on plain scalars, its derivative, and its lowering for LLVM.
 
 **Types.**  `'a : num` any number or array of numbers, `real` floats or arrays of floats, `scalar` no array, `integer`,
-`data` has equality and order (no functions, no references), `diff` can be differentiated (the same).  `lift 'a 'b 'c`: 'c is the shape of the
-operand of higher rank, the other is lifted; `pow`, `matmul`, `append`, `convert 'a f64 'b` are the rules of those
-operations.
+`data` has equality and order (no functions, no references), `diff` can be differentiated (the same).  `lift 'a 'b 'c`:
+'c is the shape of the operand of higher rank, the other is lifted; `pow`, `matmul`, `append`, `convert 'a f64 'b` are
+the rules of those operations.
 
 **Derivatives.**  `linear` has one entry for each argument: None (derivative zero), or a rule `(t, args, y) -> value`
 written with Python's operators on `Val`s, linear in `t`.  The contribution of one argument's tangent to the result's
@@ -59,8 +59,8 @@ def arity(type_: str) -> int:
 class Val:
     """A value of some engine, dressed so that rules can be written with operators.
 
-    The engine gives `apply(name, *raw) -> raw` (the meaning of a primitive in its world), `literal(number, like) -> raw`
-    (a number of another value's scalar type; it lifts to that value's shape) and `integer(value) -> raw`."""
+    The engine gives `apply(name, *raw) -> raw` (the meaning of a primitive in its world), `literal(number, like) ->
+    raw` (a number of another value's scalar type; it lifts to that value's shape) and `integer(value) -> raw`."""
 
     __slots__ = ("raw", "world")
 

@@ -133,7 +133,9 @@ FAILURES = {
     "an array cannot have -2 elements": lambda m, a: m.numbers(m.op("fill", (m.int(-2), m.int(0)))),
     "out of memory": lambda m, a: m.numbers(m.op("fill", (m.int(1 << 43), m.int(0)))),
     "division by zero": lambda m, a: m.numbers(m.op("div", (a, m.int(0)))),
-    r"sizes \[2\] and \[3\] do not fit together": lambda m, a: m.numbers(m.op("add", (m.op("slice", (a, m.int(1), m.int(3))), a))),
+    r"sizes \[2\] and \[3\] do not fit together": lambda m, a: m.numbers(
+        m.op("add", (m.op("slice", (a, m.int(1), m.int(3))), a))
+    ),
     "n: 3 is not 4": lambda m, a: m.effect("check_equal", (m.op("dim", (a,), k=0), m.int(4)), what="n"),
     "alas": lambda m, a: m.effect("fail", (f.Const("alas", f.STR),), code="R0701"),
 }

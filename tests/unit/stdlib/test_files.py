@@ -35,13 +35,16 @@ def test_read_npy_of_higher_rank(evaluate, tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["interp", "native"])
 def test_write_npy(evaluate, tmp_path: Path, engine: str) -> None:
-    run = evaluate('do Data.write_npy "{}/a.npy" [0.1, -2.5, inf]\ndo Data.write_npy2 "{}/m.npy" [[1.0, 2.0], [3.0, 4.0]]', engine=engine)
+    writing = 'do Data.write_npy "{}/a.npy" [0.1, -2.5, inf]\ndo Data.write_npy2 "{}/m.npy" [[1.0, 2.0], [3.0, 4.0]]'
+    run = evaluate(writing, engine=engine)
     assert run.returncode == 0, run.stderr
     assert np.load(tmp_path / "a.npy").tolist() == [0.1, -2.5, np.inf]
     assert np.load(tmp_path / "m.npy").tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
-@pytest.mark.parametrize("array", [np.asfortranarray(np.ones((2, 2))), np.ones((2, 2), dtype="c16"), np.ones((2, 2, 2))])
+@pytest.mark.parametrize(
+    "array", [np.asfortranarray(np.ones((2, 2))), np.ones((2, 2), dtype="c16"), np.ones((2, 2, 2))]
+)
 def test_npy_that_cannot_be_read(evaluate, tmp_path: Path, array: np.ndarray) -> None:
     np.save(tmp_path / "bad.npy", array)
     run = evaluate('do print (Data.read_npy2 "{}/bad.npy")')
