@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
-from dplc.machine.emit_function import FunctionEmitter, symbol
+from dplc.machine.emit_function import FunctionEmitter, many, symbol
 from dplc.machine.emitter import NEVER, escape
 from dplc.machine.failures import Sites
+from dplc.machine.layout import leaves
 from dplc.machine.memory import Droppers
+from dplc.machine.writer import result_type
+from dplc.passes.holes import with_holes
 
 ENTRY = "dpl_entry"
 FIRST_NODE = 10  # of the metadata; the others are in the prelude
@@ -35,6 +38,7 @@ class Unit:
     droppers: Droppers
     group: dict[str, int]  # functions that call each other share a number
     tailcc: set[int]  # groups whose calls in tail position take no stack
+    holed: set[str]  # functions that are told where their result is wanted (`passes/holes.py`)
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
@@ -76,11 +80,19 @@ class Unit:
         """The calling convention of a function: `tailcc` where calls in tail position must take no stack."""
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
+    def indirect(self, name: str) -> bool:
+        """Whether a function stores its results through a pointer, its first parameter."""
+        return name in self.holed or many(f.Tup(self.program.fns[name].results))
+
+    def returned(self, name: str) -> str:
+        """What a function returns, in LLVM's words."""
+        return "void" if self.indirect(name) else result_type(leaves(f.Tup(self.program.fns[name].results)))
+
 
 def emit_program(program: f.Program, library: Callable[[str], str]) -> tuple[str, Sites]:
     """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)

@@ -19,7 +19,8 @@ from dplc.machine import emit_loops, emit_map, emit_ops
 from dplc.machine.emitter import Emitter, escape, number, zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, has_nullary, leaves, struct
-from dplc.machine.writer import Values, function, result_type, typed
+from dplc.machine.writer import Values, function, typed
+from dplc.passes.holes import Hole, hole
 
 if TYPE_CHECKING:
     from dplc.machine.emit import Unit
@@ -41,14 +42,14 @@ class FunctionEmitter(Emitter):
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
-        params = ["ptr %out"] if indirect(self.result) else []
+        params = ["ptr %out"] if self.unit.indirect(self.fn.name) else []
         for i, var in enumerate(self.fn.params):
             names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
             self.env[var.name] = names
             params += typed(leaves(var.ty), names)
         self.finish(self.fn.body)
         convention = self.unit.convention(self.fn.name)
-        head = f"{convention} {returned(self.result)} {symbol(self.fn.name)}({', '.join(params)})"
+        head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
         if is_cold(self.fn):
             head += " optnone noinline"
         self.w.lines = self._placed(self.w.lines)
@@ -127,6 +128,9 @@ class FunctionEmitter(Emitter):
 
     def finish(self, block: f.Block) -> None:
         """To return its values."""
+        if self.fn.name in self.unit.holed and (end := hole(block, self.fn.name)) is not None:
+            self._leave_hole(end)
+            return
         last = block.binds[-1] if block.binds and block.binds[-1].vars == block.results else None
         self.run(block.binds[: -1 if last else None])
         match last and last.rhs:
@@ -150,7 +154,7 @@ class FunctionEmitter(Emitter):
 
     def _return(self, values: Values) -> None:
         w, types = self.w, leaves(self.result)
-        if indirect(self.result):
+        if self.unit.indirect(self.fn.name):
             self.put(self.result, values, "%out")
             w.do("ret void")
         else:
@@ -203,7 +207,7 @@ class FunctionEmitter(Emitter):
         if self.unit.group[name] == self.unit.group[self.fn.name]:
             self.deep = True
             how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which then has no end to run into
-        if not indirect(result):
+        if not self.unit.indirect(name):
             return self.w.call(leaves(result), callee, arguments, how, self._place(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
         self.w.call((), callee, [f"ptr {out}", *arguments], how, self._place(span))
@@ -213,16 +217,33 @@ class FunctionEmitter(Emitter):
         result = f.Tup(self.unit.program.fns[name].results)
         if leaves(result) != leaves(self.result):
             raise Bug(f"{self.fn.name} cannot return what {name} does")
-        arguments = self._arguments(name, args)
-        if indirect(result):
-            arguments.insert(0, "ptr %out")
-        text = f"tail call {self.unit.convention(name)} {returned(result)} {symbol(name)}({', '.join(arguments)})"
+        if self.unit.indirect(name) != self.unit.indirect(self.fn.name):  # one of them leaves holes: not of our group
+            self._return(self._call(name, args, span))
+            return
+        self._jump(name, args, span, "%out")
+
+    def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, out: str) -> None:
+        """A call that takes no stack; results that are stored go to `out`."""
+        result = self.unit.returned(name)
+        arguments = [*([f"ptr {out}"] if self.unit.indirect(name) else []), *self._arguments(name, args)]
+        text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
         text += self._place(span)
-        if indirect(result) or not leaves(result):
+        if result == "void":
             self.w.do(text)
             self.w.do("ret void")
         else:
-            self.w.do(f"ret {returned(result)} {self.w.let(text)}")
+            self.w.do(f"ret {result} {self.w.let(text)}")
+
+    def _leave_hole(self, end: Hole) -> None:
+        """Makes a cell with a hole in it; the call fills that."""
+        self.run(end.before)
+        payload = f.Tup(tuple(field.ty for field in end.fields))
+        first = len(leaves(f.Tup(payload.items[: end.place])))
+        values = [leaf for i, field in enumerate(end.fields) for leaf in (self.value(field) if i != end.place else ["null"])]
+        cell = self._cell(end.cell.tag, payload, values)
+        self.put(self.result, [cell], "%out")
+        place = self.w.at(cell, HEADER + struct(payload).offsets[first])
+        self._jump(end.call.fn, end.call.args, end.call.span, place)
 
     # ---- data
 
@@ -230,9 +251,12 @@ class FunctionEmitter(Emitter):
         payload = decl.payloads[tag]
         if payload is None or arg is None:
             return f"inttoptr (i64 {2 * tag + 1} to ptr)"
+        return self._cell(tag, payload, self.value(arg))
+
+    def _cell(self, tag: int, payload: f.Type, values: Values) -> str:
         cell = self.w.let(f"call ptr @rt.cell(i64 {struct(payload).size})")
         self.w.store("i64", str(tag), self.w.at(cell, 8))
-        self.put(payload, self.value(arg), self.w.at(cell, HEADER))
+        self.put(payload, values, self.w.at(cell, HEADER))
         return cell
 
     def _switch(self, switch: f.Switch, types: tuple[str, ...]) -> Values:
@@ -294,14 +318,10 @@ def is_cold(fn: f.Fn) -> bool:
     return not fn.label and fn.name.startswith("show")
 
 
-def indirect(result: f.Type) -> bool:
-    """Whether results are stored through a pointer."""
+def many(result: f.Type) -> bool:
+    """Whether results are more than come back in registers."""
     floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
     return floats > 2 or len(leaves(result)) - floats > 3
-
-
-def returned(result: f.Type) -> str:
-    return "void" if indirect(result) else result_type(leaves(result))
 
 
 def symbol(name: str) -> str:
