@@ -13,6 +13,7 @@ from dpl.types.context import Context
 from dpl.types.env import SizeName, TypeName, Value
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.scheme import fresh_name, replace
+from dpl.types.unify import children
 
 
 class Flexible(Enum):
@@ -126,8 +127,6 @@ def _opened(cx: Context, alias: Type) -> dict:
 
 def unknowns(t) -> set[str]:
     """The names of the sizes in `t` that only running tells."""
-    from dpl.types.unify import children
-
     found, stack, seen = set(), [t], set()
     while stack:
         t = stack.pop()

@@ -11,9 +11,11 @@ from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
+from dpl.types.annotations import unknowns
 from dpl.types.checks import compute, int_lit
-from dpl.types.context import Context, Deferred, rule
+from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
+from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, dimensions, prune
@@ -239,8 +241,6 @@ def build(cx: Context, found: Constructor, args: list[Arg], span: Span) -> term.
 
 def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None]:
     """A fresh instance of its data type, and its argument's type there."""
-    from dpl.types.annotations import unknowns
-
     s, data = cx.solver, found.data
     env: dict = {p.name: s.size() if p.sort == "size" else s.fresh() for p in data.params}
     t = ty.Con(data.name, tuple(env[p.name] for p in data.params))

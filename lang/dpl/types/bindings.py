@@ -12,8 +12,9 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Deferred, Frame, rule
+from dpl.types.context import Context, Frame, rule
 from dpl.types.counts import size_of
+from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why
 from dpl.types.meta import Type, prune

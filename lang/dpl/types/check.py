@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
-from dpl.syntax import tree
 from dpl.syntax.load import Module
-from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
-from dpl.types.context import Context
 from dpl.types.declarations import Item
-from dpl.types.declarations import Module as Checker
 from dpl.types.env import Exports
 from dpl.types.library import Library, library
+from dpl.types.module import check_module
 
 
 @node
@@ -53,20 +50,3 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
     if problems:
         raise DplError(*problems)
     return Checked(term.Program(items, std.definitions, datas), warnings.diagnostics, known)
-
-
-def check_module(
-    name: str,
-    file: tree.File,
-    modules: dict[str, Exports],
-    datas: dict,
-    loud: set[str],
-    warnings: Warnings,
-    primitives: Exports,
-) -> tuple[list[Item], Exports, list[Diagnostic]]:
-    cx = Context(name, modules, datas, warnings, primitives)
-    cx.loud = loud
-    checker = Checker(cx)
-    for decl in file.decls:
-        checker.declare(decl)
-    return checker.finish(), cx.exports(), sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)

@@ -6,14 +6,18 @@ xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dpl.core import term, ty
 from dpl.source import Span
 from dpl.types import sizes
-from dpl.types.context import Context, Deferred
+from dpl.types.deferred import Deferred
 from dpl.types.meta import Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
+
+if TYPE_CHECKING:
+    from dpl.types.context import Context
 
 
 def int_lit(span: Span, value: int) -> term.Lit:

@@ -15,7 +15,7 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types import errors, sizes
+from dpl.types import checks, errors, sizes
 from dpl.types.constraints import Constraint
 from dpl.types.env import (
     CONSTRUCTORS,
@@ -56,14 +56,6 @@ class Ambient:
     effect: Effect
     reason: str
     span: Span = NOWHERE
-
-
-@node
-class Deferred(term.Hole):
-    """A term that can be built only when its definition's types are known."""
-
-    build: Callable  # (zonk) -> term
-    inside: tuple = ()  # the terms that it will hold
 
 
 @dataclass(slots=True)
@@ -279,10 +271,8 @@ class Context:
 
     def confirm(self, t: term.Term, expected: Type) -> term.Term:
         """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed."""
-        from dpl.types.checks import confirm
-
         self.solver.assumed.clear()
-        return confirm(self, t, expected)
+        return checks.confirm(self, t, expected)
 
     def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
         try:
@@ -349,9 +339,7 @@ class Context:
                 inst: Any = (group,)  # its parameters, when they are known
                 return term.Var(span, t, core, inst)
             case SizeName(found):
-                from dpl.types.checks import size_term
-
-                return size_term(self, found, span, name)
+                return checks.size_term(self, found, span, name)
             case Failed():
                 return term.Var(span, self.solver.fresh(), "failed")
             case _:
@@ -365,4 +353,4 @@ class Context:
         return core
 
 
-__all__ = ["RULES", "Ambient", "Context", "Deferred", "Frame", "rule", "sizes"]
+__all__ = ["RULES", "Ambient", "Context", "Frame", "rule", "sizes"]

@@ -15,7 +15,8 @@ from dpl.types import sizes
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
 from dpl.types.constraints import Pow
-from dpl.types.context import Context, Deferred, rule
+from dpl.types.context import Context, rule
+from dpl.types.deferred import Deferred
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
 from dpl.types.join import join, open_sizes

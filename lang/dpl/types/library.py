@@ -15,6 +15,7 @@ from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
 from dpl.syntax.load import Module, load_standard, standard_modules
 from dpl.types.env import Exports
+from dpl.types.module import check_module
 from dpl.types.primitives import primitives
 
 FIRST = "Prelude"
@@ -101,8 +102,6 @@ def _key() -> str:
 
 def check_library() -> Library:
     """Check every module of the standard library, each before those that mention it."""
-    from dpl.types.check import check_module
-
     base = Exports(values=dict(primitives(public=True)))
     found = Library({"Prim": Exports(values=dict(primitives(public=False)))}, {}, {}, set(), base)
     definitions: dict[str, term.Def] = {}
@@ -117,8 +116,9 @@ def check_library() -> Library:
     if problems:
         raise DplError(*problems)
     del found.modules["Prim"]
-    for exports in found.modules.values():
-        exports.values = Lazy({n: pickle.dumps(v, 5) for n, v in exports.public().values.items()})
+    for name, exports in found.modules.items():
+        found.modules[name] = public = exports.public()
+        public.values = Lazy({n: pickle.dumps(v, 5) for n, v in public.values.items()})
     base.values = Lazy({n: pickle.dumps(v, 5) for n, v in base.values.items()})
     found.definitions = Lazy({n: pickle.dumps(d, 5) for n, d in definitions.items()})
     return found

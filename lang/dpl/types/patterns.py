@@ -6,12 +6,12 @@ from dpl.core import term, ty
 from dpl.diagnostics import Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.annotations import Flexible, resolve
+from dpl.types.annotations import Flexible, resolve, unknowns
 from dpl.types.apply import constructor_type
 from dpl.types.checks import learn
 from dpl.types.context import Context
 from dpl.types.env import Value
-from dpl.types.errors import Why
+from dpl.types.errors import Why, printer
 from dpl.types.literals import literal_type
 from dpl.types.meta import Type, prune
 from dpl.types.scheme import mono, replace
@@ -144,7 +144,7 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
         data = cx.field_owner(fields[0], span)
     for name in fields:
         if name.rpartition(".")[2] not in data.fields:
-            shown = errors_name(cx, data)
+            shown = printer(cx).data_name(data.name)
             raise cx.fail(
                 "E0203",
                 f"the record type `{shown}` has no field `{name}`",
@@ -154,16 +154,8 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
     return data
 
 
-def errors_name(cx: Context, data: term.Data) -> str:
-    from dpl.types.errors import printer
-
-    return printer(cx).data_name(data.name)
-
-
 def field_types(cx: Context, data: term.Data, env: dict) -> tuple[Type, ...]:
     """The types of a record's fields, for these values of its parameters."""
-    from dpl.types.annotations import unknowns
-
     content = data.cases[0][1]
     parts = content.items if type(content) is ty.Tup and len(data.fields) != 1 else (content,)
     opened = {n: cx.solver.unknown_size() for part in parts for n in unknowns(part)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dpl.core import term
 from dpl.core.walk import subterms
 from dpl.prims.structural import EFFECTS
-from dpl.types.context import Context, Deferred
+from dpl.types.context import Context
+from dpl.types.deferred import Deferred
 
 LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "exit"}
 

@@ -1,0 +1,29 @@
+"""A module's tree -> its core and what it offers."""
+
+from __future__ import annotations
+
+from dpl.diagnostics import Diagnostic, Warnings
+from dpl.syntax import tree
+from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
+from dpl.types.context import Context
+from dpl.types.declarations import Item
+from dpl.types.declarations import Module as Checker
+from dpl.types.env import Exports
+
+
+def check_module(
+    name: str,
+    file: tree.File,
+    modules: dict[str, Exports],
+    datas: dict,
+    loud: set[str],
+    warnings: Warnings,
+    primitives: Exports,
+) -> tuple[list[Item], Exports, list[Diagnostic]]:
+    """A module's core, everything that it declares, and its errors; `modules` are those it can name."""
+    cx = Context(name, modules, datas, warnings, primitives)
+    cx.loud = loud
+    checker = Checker(cx)
+    for decl in file.decls:
+        checker.declare(decl)
+    return checker.finish(), cx.exports(), sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
