@@ -339,6 +339,9 @@ class _Simplifier:
         vars_, loop = self.fixed_state(bind.vars, loop)
         rhs = rebuild(loop, self.atom, self.block, lambda v: v)
         assert isinstance(rhs, f.For | f.While)
+        if any(result == s for s, result in zip(rhs.state, rhs.body.results)):
+            self.loop(f.Bind(vars_, rhs), rhs, out)  # once more: it shows only now what stays as it begins
+            return
         inner = {v.name for v in binders(rhs)}
         body = self.lifted(rhs.body, inner, out)
         if isinstance(rhs, f.For):
