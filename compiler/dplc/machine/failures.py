@@ -52,6 +52,7 @@ class Sites:
     def __init__(self) -> None:
         self.entries: list[tuple[Span, str]] = []
         self.labels: dict[str, str] = {}  # what messages call the functions of flat
+        self.externs: dict[str, int] = {}  # C functions, each with a site that wants it
         self._numbers: dict[tuple[Span, str], int] = {}
 
     def number(self, span: Span, extra: str = "") -> int:
@@ -74,11 +75,11 @@ class Sites:
 
         rows = [[pack(span), word] for span, word in self.entries]
         sources = [[s.name, str(s.path) if s.path else None, None if s.path else s.text] for _, s in texts.values()]
-        return json.dumps([sources, rows, self.labels], ensure_ascii=False)
+        return json.dumps([sources, rows, self.labels, self.externs], ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Sites:
-        packed, rows, labels = json.loads(text)
+        packed, rows, labels, externs = json.loads(text)
         sources = [Source(name, content, Path(path) if path else None) for name, path, content in packed]
 
         def unpack(number: int, start: int, end: int, label: str = "", caller: list | None = None) -> Span:
@@ -88,7 +89,7 @@ class Sites:
 
         sites = Sites()
         sites.entries = [(unpack(*span), word) for span, word in rows]
-        sites.labels = labels
+        sites.labels, sites.externs = labels, externs
         return sites
 
 
@@ -118,8 +119,15 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
             calls.append(Site(shown(label), at))
     calls += [Site(shown(label), place) for label, place in places.path(span)]
     bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
-    own = {s.source for s, _ in sites.entries if not s.source.name.startswith(LIBRARY)}
+    mentioned = {span.source, *(call.span.source for call in calls)}
+    own = {source for source in mentioned if not source.name.startswith(LIBRARY)}
     return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
+
+
+def missing(symbol: str, sites: Sites) -> DplError:
+    """The message for a C function that is nowhere."""
+    span, _ = sites.place(sites.externs[symbol])
+    return DplError.at("R0507", f"no C library in use has a function `{symbol}`", None if span == NOWHERE else span)
 
 
 def shown(label: str) -> str:

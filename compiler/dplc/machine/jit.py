@@ -19,7 +19,7 @@ from dpl.diagnostics import DplError
 from dpl.node import node
 
 from dplc.machine import shared, target
-from dplc.machine.failures import Failure, Record, Sites, error
+from dplc.machine.failures import Failure, Record, Sites, error, missing
 
 ENTRY, FLUSH = "dpl_entry", "dpl_flush"
 STACK_MIB = 2048  # enough for more than ten million calls; a quarter of the machine's memory where that is less
@@ -55,21 +55,21 @@ class Argument(ctypes.Structure):
 class Loaded:
     """Object code in memory, its entry points resolved."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, sites: Sites) -> None:
         target.start()
         llvm.load_library_permanently("libm.so.6")
+        for symbol in sites.externs:
+            if not llvm.address_of_symbol(symbol):
+                raise missing(symbol, sites)
         self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
         library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
         for name in (ENTRY, FLUSH):
             library = library.export_symbol(name)
-        try:
-            self.tracker = library.link(self.jit, "program")
-            pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-            entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
-            self.entry = entry(self.tracker[ENTRY])
-            self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
-        except RuntimeError as failure:
-            raise DplError.at("R0504", f"a C function cannot be found: {failure}") from failure
+        self.tracker = library.link(self.jit, "program")
+        pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+        entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
+        self.entry = entry(self.tracker[ENTRY])
+        self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
 
 
 class Running(threading.Thread):
@@ -93,7 +93,8 @@ class Running(threading.Thread):
 
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     """Runs a program; its exit code, or DplError if it failed."""
-    loaded = Loaded(compiled.code)
+    sites = Sites.from_json(compiled.sites)
+    loaded = Loaded(compiled.code, sites)
     running = start(loaded, args)
     try:
         running.join()
@@ -105,17 +106,17 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
             return 0
         case Failure.EXIT:
             return running.record.a & 0xFF
-    raise failure(compiled, loaded, running.record)
+    raise failure(compiled, loaded, running.record, sites)
 
 
-def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord) -> DplError:
+def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Sites) -> DplError:
     """The message for what native code wrote down."""
     from dplc.machine.trace import frames
 
     text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
     calls = frames(compiled.code, ENTRY, loaded.tracker[ENTRY], record.addresses())
     what = Record(Failure(record.code), record.site, record.a, record.b, -record.size, text)
-    return error(what, list(calls), Sites.from_json(compiled.sites))
+    return error(what, list(calls), sites)
 
 
 def start(loaded: Loaded, args: Sequence[str]) -> Running:
