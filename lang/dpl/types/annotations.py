@@ -11,7 +11,7 @@ from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.context import Context
 from dpl.types.env import SizeName, TypeName, Value
-from dpl.types.meta import PURE, Type, prune
+from dpl.types.meta import Type, prune
 from dpl.types.scheme import fresh_name, replace
 from dpl.types.unify import children
 
@@ -142,6 +142,3 @@ def _as_type(cx: Context, a) -> tree.Type:
     if isinstance(a, tree.Size):
         raise cx.fail("E0209", "a type is wanted here, not a size", a.span)
     return a
-
-
-__all__ = ["PURE", "apply", "combine", "named", "resolve", "size", "unknowns"]

@@ -6,11 +6,14 @@ x |> f y         ->   let t = x in f y t
 
 from __future__ import annotations
 
+from functools import reduce
+
 from dpl.core import term, ty
+from dpl.diagnostics import Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import errors
+from dpl.types import errors, sizes
 from dpl.types.annotations import unknowns
 from dpl.types.checks import compute, int_lit
 from dpl.types.context import Context, rule
@@ -18,7 +21,7 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
-from dpl.types.meta import PURE, Type, dimensions, prune
+from dpl.types.meta import Type, dimensions, prune
 from dpl.types.scheme import NOTHING, Scheme, replace
 
 
@@ -210,6 +213,7 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
         f"`{name}` needs a function that returns one number, but {shown} returns {result}",
         head.to(f.span),
         note=f"expected  {arg} -> float",
+        labels=(Label(f.body.span, f"the result is {result}"),) if isinstance(f, tree.Fun) else (),
         helps=tuple(helps),
     )
 
@@ -301,6 +305,7 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
                 span,
                 helps=("say them in an annotation:  (reshape e : float[2, 3])",),
             )
+        same_count(cx, source.ty, result, span)
         found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
         if sum(d is None for d in found) > 1:
             raise cx.fail(
@@ -314,15 +319,10 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
     return Deferred(span, result, build, (source,))
 
 
-__all__ = [
-    "PURE",
-    "Arg",
-    "apply",
-    "arguments",
-    "call",
-    "constructor_type",
-    "find_primitive",
-    "primitive",
-    "saturated",
-    "spine",
-]
+def same_count(cx: Context, source: Type, result: Type, span: Span) -> None:
+    """The numbers of elements before and after `reshape` do not differ, as far as they are known."""
+    before, after = (cx.solver.sizes.norm(reduce(sizes.mul, dimensions(t)[0], ty.Size(1))) for t in (source, result))
+    if not before.terms and not after.terms and before != after:
+        p = errors.printer(cx)
+        title = f"cannot reshape {p.type(source)} to {p.type(result)}: {before.const} elements are not {after.const}"
+        raise cx.fail("E0307", title, span)

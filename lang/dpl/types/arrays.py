@@ -16,7 +16,7 @@ from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
 from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
-from dpl.types.meta import PURE, Type, array, prune
+from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
 
 
@@ -216,6 +216,3 @@ def loop_body(
     if isinstance(pattern, term.PVar):
         return term.Let(e.state.span, t, pattern.name, (), variable, made)
     return term.Match(e.state.span, t, variable, (term.Arm(e.state.span, pattern, None, made),))
-
-
-__all__ = ["array"]

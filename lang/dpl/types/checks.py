@@ -6,7 +6,7 @@ xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
 from dpl.source import Span
@@ -53,9 +53,10 @@ def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()
 def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
     size = cx.solver.sizes.norm(size)
     match size.terms:
-        case (((name,), 1),) if name not in cx.evidence:
-            if size.const:
-                actual = term.Prim(actual.span, ty.I64, "sub", (actual, int_lit(actual.span, size.const)))
+        case (((name,), factor),) if name not in cx.evidence and factor > 0:
+            for op, number in (("sub", size.const), ("div", factor)):
+                if number != (op == "div"):
+                    actual = term.Prim(actual.span, ty.I64, op, (actual, int_lit(actual.span, number)))
             cx.evidence[name] = actual
         case (((name,), 1),) if not size.const and isinstance(cx.evidence[name], term.Var):
             cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: nobody has compared them yet
@@ -117,17 +118,12 @@ def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
     evidence = dict(cx.evidence)
     name = cx.unique("checked")
 
-    def build(zonk: Callable) -> term.Term:
-        body = zonk(t)
-        value = term.Var(t.span, body.ty, name)
-        pairs = tuple(_pairs(cx, value, t.ty, expected, evidence))
-        return (
-            term.Check(t.span, body.ty, name, body, tuple((zonk(a), zonk(b), text) for a, b, text in pairs))
-            if pairs
-            else body
-        )
+    def build(zonk: Any) -> term.Term:
+        value = term.Var(t.span, t.ty, name)
+        pairs = tuple((zonk(a), zonk(b), text) for a, b, text in _pairs(cx, value, t.ty, expected, evidence))
+        return term.Check(t.span, zonk.type(expected), name, zonk(t), pairs) if pairs else zonk(t)
 
-    return Deferred(t.span, t.ty, build, (t,))
+    return Deferred(t.span, expected, build, (t,))
 
 
 def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):
@@ -150,6 +146,3 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
                 yield from _pairs(cx, component(value, xs, i), x, y, evidence)
         case _:
             pass
-
-
-__all__ = ["component", "compute", "confirm", "dim", "int_lit", "learn", "size_term"]

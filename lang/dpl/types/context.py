@@ -351,6 +351,3 @@ class Context:
         if name != "_":
             self.bind(name, Value(core, mono(t), span, size=size))
         return core
-
-
-__all__ = ["RULES", "Ambient", "Context", "Frame", "rule", "sizes"]

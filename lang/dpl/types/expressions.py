@@ -8,7 +8,6 @@ $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 from __future__ import annotations
 
 from dpl.core import term, ty
-from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
@@ -16,7 +15,6 @@ from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
 from dpl.types.constraints import Pow
 from dpl.types.context import Context, rule
-from dpl.types.deferred import Deferred
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
 from dpl.types.join import join, open_sizes
@@ -198,11 +196,14 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
     scrutinee = cx.infer(e.scrutinee)
     result = joint(expected)
     arms: list[term.Arm] = []
+    if len(e.arms) > 1 and type(prune(scrutinee.ty)) is Meta and isinstance(e.arms[0].pattern, tree.PatArray):
+        any_size = ty.Arr(cx.solver.fresh(), cx.solver.unknown_size())  # there are cases for several sizes
+        cx.unify(scrutinee.ty, any_size, e.scrutinee.span)
     for arm in e.arms:
         with cx.scope():
             pattern = bind_pattern(cx, arm.pattern, scrutinee.ty)
             guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
-            first = e.arms[0].body.span if arms else None
+            first = arms[0].body.span if arms else None
             result, body = branch(cx, arm.body, result, expected, Why("this case", first, "the first case"))
         arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
     assert result is not None
@@ -296,12 +297,7 @@ def is_record(cx: Context, t: ty.Con) -> bool:
 @rule(tree.Annot)
 def annotation(cx: Context, e: tree.Annot, expected) -> term.Term:
     wanted = resolve(cx, e.type, Flexible.ALL)
-    return retyped(cx.check(e.expr, wanted, Why("this", e.type.span, "as annotated")), wanted)
-
-
-def retyped(t: term.Term, wanted: Type) -> term.Term:
-    """The same term under an equal type, which knows more about sizes."""
-    return replace(t, ty=wanted) if isinstance(t, Deferred) else t
+    return cx.check(e.expr, wanted, Why("this", e.type.span, "as annotated"))
 
 
 @rule(tree.Coerce)
@@ -314,8 +310,7 @@ def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
         difference = sizes.sub(cx.solver.sizes.norm(have), cx.solver.sizes.norm(want))
         if difference.const and not difference.terms:
             cx.unify(value.ty, wanted, e.span, Why("this", e.type.span, "as claimed"))
-    checked = cx.confirm(value, wanted)
-    return retyped(checked, wanted)
+    return cx.confirm(value, wanted)
 
 
 # ---- control

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpl.core import ty
 from dpl.types.constraints import Constraint, Elem
-from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
+from dpl.types.meta import Meta, prune, prune_effect
 from dpl.types.scheme import Scheme
 
 NAMES = {"i64": "int", "f64": "float"}
@@ -146,6 +146,3 @@ def show_scheme(what, home: str = "") -> str:
     """The type of a scheme or of a core definition as text."""
     scheme = what if isinstance(what, Scheme) else Scheme(what.params, what.ty)
     return Printer(home=home).scheme(scheme)
-
-
-__all__ = ["EffectMeta", "Printer", "show", "show_scheme"]

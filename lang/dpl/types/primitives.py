@@ -8,7 +8,7 @@ from dpl.source import NOWHERE
 from dpl.syntax import tree
 from dpl.syntax.parse import parse_type
 from dpl.types import sizes
-from dpl.types.constraints import KINDS, Constraint, Elem, Fits, Lift
+from dpl.types.constraints import KINDS, Constraint, Elem, Fits
 from dpl.types.env import TYPES, Primitive
 from dpl.types.meta import PURE, Type
 from dpl.types.scheme import Scheme
@@ -98,6 +98,3 @@ def primitives(public: bool) -> dict[str, Primitive]:
         if public:
             found.update(dict.fromkeys((row.op, *row.aliases) if row.op else row.aliases, entry))
     return found
-
-
-__all__ = ["Lift", "primitives", "read"]

@@ -15,7 +15,7 @@ from dpl.types.constraints import Constraint
 from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
-from dpl.types.unify import Clash, Solver, children
+from dpl.types.unify import Solver, children
 
 NOTHING: Mapping = {}
 
@@ -241,6 +241,3 @@ def closed(s: Solver, t: Any, memo: dict) -> Any:
     if found is None:
         memo[id(t)] = found = (rebuild(t, lambda part: closed(s, part, memo)), t)
     return found[0]
-
-
-__all__ = ["Clash", "Scheme", "closed", "free", "generalise", "instantiate", "mono", "rebuild", "replace"]

@@ -8,7 +8,6 @@ from dpl.types import sizes
 from dpl.types.annotations import apply, combine
 from dpl.types.env import Constructor, TypeName
 from dpl.types.meta import PURE, Type
-from dpl.types.unify import children
 
 
 def declare_types(module, decl: tree.DeclType) -> None:
@@ -157,6 +156,3 @@ class Group:
             case _:
                 pass
         raise self.cx.fail("E0209", "a size is wanted here, not a type", s.span)
-
-
-__all__ = ["children", "declare_types"]

@@ -46,6 +46,9 @@ from dpl.core.walk import subterms
         ("let init (n : int) : float[n] = zeros n\nlet it = init 3", "float[3]"),
         ("let it = tabulate 4 float", "float[4]"),
         ("let it (xs : float[n]) = (take 2 xs, drop 2 xs)", "float[n] -> float[2] * float[n - 2]"),
+        ("let it (xs : float[2 * n + 1]) = n", "float[2 * n + 1] -> int"),
+        ("type t = { xs : float[?] }\nlet v = { xs = [1.0] }\nlet it : float[2] = v.xs", "float[2]"),
+        ("let it a = match a with [x] -> x | [x, y] -> y | _ -> true", "bool[?] -> bool"),
         ("let it (xs : float[?]) = xs", "float[?] -> float[?]"),
     ],
 )
@@ -69,6 +72,8 @@ def test_accepted(program: str, expected: str) -> None:
         ("let p = [1.0, 2.0] @ [1.0, 2.0]", "E0302"),
         ("let f xs = let [a, b] = xs in a + b\nlet c = f [1, 2, 3]", "E0301"),
         ("let r = reshape [1, 2, 3, 4]", "E0306"),
+        ("let r : int[2, 2] = reshape [1, 2, 3]", "E0307"),
+        ("let r = ([1.0, 2.0] :> float[3])", "E0301"),
         ("let f () : float[n] = [for i < n -> 0.0]", "E0305"),
     ],
 )
