@@ -12,6 +12,7 @@ from dplc.machine.failures import Failure
 from dplc.machine.layout import SCALARS, counted, leaves, struct
 from dplc.machine.memory import parts
 from dplc.machine.writer import Values
+from dplc.narrow import the
 
 HUGE = 1 << 44  # no array has as many elements
 
@@ -28,6 +29,11 @@ class Array:
         return [self.owner, self.data, *self.dims]
 
     @property
+    def number(self) -> f.Num:
+        """The type of the elements, where they are numbers."""
+        return the(f.Num, self.elem)
+
+    @property
     def type(self) -> f.Arr:
         return f.Arr(self.elem, len(self.dims))
 
@@ -38,7 +44,7 @@ class Array:
 
 
 def array_of(ty: f.Type, values: Values) -> Array:
-    return Array(ty.elem, values[0], values[1], tuple(values[2:]))
+    return Array(the(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
 
 
 def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
@@ -171,7 +177,7 @@ def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
     return e.w.at(a.data, e.w.scale(element_number(e, a, indices), a.size))
 
 
-def check_shape(e: Emitter, dims: Sequence[str], others: Sequence[str], site: int) -> None:
+def check_shape(e: Emitter, dims: Sequence[str], others: Sequence[str], site: int | str) -> None:
     for a, b in zip(dims, others, strict=True):
         if a != b:
             e.require(e.w.let(f"icmp eq i64 {a}, {b}"), Failure.SHAPE, site, a, b)

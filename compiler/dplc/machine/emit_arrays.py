@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
+from dplc.flat.types import rank_of
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import zeros
@@ -130,8 +131,12 @@ def fill(e: FunctionEmitter, op: f.Op) -> Values:
         fresh = arrays.new_outer(e, row.elem, count, row.dims, site)
         inner = e.w.product(row.dims)
         step = e.w.scale(inner, row.size)
-        e.w.count_to(count, lambda i, _: [
-            arrays.copy_elements(e, row.elem, e.w.at(fresh.data, e.w.mul(i, step)), row.data, inner), []][1])  # fmt: skip
+
+        def put_row(i: str, _: Values) -> Values:
+            arrays.copy_elements(e, row.elem, e.w.at(fresh.data, e.w.mul(i, step)), row.data, inner)
+            return []
+
+        e.w.count_to(count, put_row)
     else:
         fresh = arrays.new_outer(e, x.ty, count, (), site)
 
@@ -162,8 +167,9 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
             e.put(first, e.value(x), e.w.at(fresh.data, i * fresh.size))
         return fresh.values
     rows = [operand(e, x) for x in op.args]
+    site = e.site(op.span, "an array's rows must have one size: [{a}], [{b}]")
     for row in rows[1:]:
-        arrays.check_shape(e, rows[0].dims, row.dims, e.site(op.span, "an array's rows must have one size: [{a}], [{b}]"))
+        arrays.check_shape(e, rows[0].dims, row.dims, site)
     fresh = arrays.new_array(e, rows[0].elem, [str(len(rows)), *rows[0].dims])
     count = e.w.product(rows[0].dims)
     step = e.w.scale(count, fresh.size)
@@ -175,7 +181,7 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
 
 def _constant_array(e: FunctionEmitter, elem: f.Num, items: tuple[f.Atom, ...]) -> Values:
     leaf = "i8" if elem.name == "bool" else SCALARS[elem.name]
-    texts = [str(int(bool(x.value))) if elem.name == "bool" else e.one(x) for x in items]
+    texts = [{"true": "1", "false": "0"}.get(text, text) for text in map(e.one, items)]
     data = e.unit.constant(f"[{len(texts)} x {leaf}]", "[" + ", ".join(f"{leaf} {x}" for x in texts) + "]")
     return ["null", data, str(len(texts))]
 
@@ -184,7 +190,7 @@ def _constant_array(e: FunctionEmitter, elem: f.Num, items: tuple[f.Atom, ...]) 
 
 
 def sum_(e: FunctionEmitter, op: f.Op) -> Values:
-    return _sum_down(e, operand(e, op.args[0]), op.args[0].ty.rank - 1)
+    return _sum_down(e, operand(e, op.args[0]), rank_of(op.args[0].ty) - 1)
 
 
 def sum_to(e: FunctionEmitter, op: f.Op) -> Values:
@@ -203,19 +209,24 @@ def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
     """The sum over the leading dimensions, until `rank` are left."""
     w, cut = e.w, len(a.dims) - rank
     if rank == 0:
-        leaf = SCALARS[a.elem.name]
-        return [w.let(f"call {leaf} @rt.sum.{a.elem.name}(ptr {a.data}, i64 {w.product(a.dims)})")]
+        name = a.number.name
+        return [w.let(f"call {SCALARS[name]} @rt.sum.{name}(ptr {a.data}, i64 {w.product(a.dims)})")]
     outer, inner = w.product(a.dims[:cut]), w.product(a.dims[cut:])
     total = arrays.zero_array(e, a.elem, a.dims[cut:])
     step = w.scale(inner, a.size)
-    w.count_to(outer, lambda i, _: [arrays.add_into(e, a.elem, total.data, w.at(a.data, w.mul(i, step)), inner), []][1])
+
+    def add_row(i: str, _: Values) -> Values:
+        arrays.add_into(e, a.number, total.data, w.at(a.data, w.mul(i, step)), inner)
+        return []
+
+    w.count_to(outer, add_row)
     return total.values
 
 
 def dot(e: FunctionEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
     arrays.check_shape(e, a.dims, b.dims, e.site(op.span, "sizes [{a}] and [{b}] differ"))
-    name = a.elem.name
+    name = a.number.name
     return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
 
 
@@ -249,7 +260,7 @@ def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumula
     c = target(e, a.elem, [m, n])
     flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
     e.w.do(
-        f"call void @rt.matmul.{a.elem.name}(ptr {c.data}, ptr {a.data}, ptr {b.data}, "
+        f"call void @rt.matmul.{a.number.name}(ptr {c.data}, ptr {a.data}, ptr {b.data}, "
         f"i64 {m}, i64 {n}, i64 {k}, {flags}, i1 {accumulate})"
     )
     return c.values

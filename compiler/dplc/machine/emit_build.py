@@ -18,6 +18,7 @@ from dplc.machine.emitter import zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import leaves
 from dplc.machine.writer import Values
+from dplc.narrow import the
 
 if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
@@ -37,8 +38,8 @@ def nest(build: f.Build) -> list[Level]:
     levels = []
     while True:
         binds = build.body.binds
-        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == build.body.results), None)
-        inner = binds[at].rhs if at is not None else None
+        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == build.body.results), -1)
+        inner = binds[at].rhs if at >= 0 else None
         if not isinstance(inner, f.Build) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
             break
         if inner.count in (build.index, *(var for bind in binds for var in bind.vars)):
@@ -148,7 +149,6 @@ def _as_array(atom: f.Atom, values: Values) -> Array:
 
 def _empty(e: FunctionEmitter, variables: tuple[f.Var, ...], counts: list[str]) -> Values:
     """Arrays without elements; lengths that nothing tells are 0."""
-    made = [
-        arrays.new_array(e, var.ty.elem, [*counts, *["0"] * (var.ty.rank - len(counts))]) for var in variables
-    ]
+    types = [the(f.Arr, var.ty) for var in variables]
+    made = [arrays.new_array(e, ty.elem, [*counts, *["0"] * (ty.rank - len(counts))]) for ty in types]
     return [leaf for array in made for leaf in array.values]

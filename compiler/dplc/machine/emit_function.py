@@ -20,6 +20,7 @@ from dplc.machine.emitter import Emitter, escape, number, zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, has_nullary, leaves, struct
 from dplc.machine.writer import Values, function, typed
+from dplc.narrow import the
 from dplc.passes.holes import Hole, hole
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ class FunctionEmitter(Emitter):
     def _placed(self, lines: list[str]) -> list[str]:
         """Calls have places, or LLVM would not tell whose they are after inlining."""
         somewhere = self.unit.location(self.scope, 0)
-        return [
-            line + somewhere if " call " in line and ("@rt." in line or '@"dpl ' in line) and "!dbg" not in line else line
-            for line in lines
-        ]
+
+        def lost(line: str) -> bool:
+            return " call " in line and ("@rt." in line or '@"dpl ' in line) and "!dbg" not in line
+
+        return [line + somewhere if lost(line) else line for line in lines]
 
     def _check_depth(self) -> list[str]:
         """At the entry: is there stack left?"""
@@ -86,14 +88,15 @@ class FunctionEmitter(Emitter):
                 return self.env[name]
             case f.Const(None, ty):
                 return zeros(ty)
-            case f.Const(value, f.Str()):
-                address, length = self.unit.string(value)
+            case f.Const(str(text), f.Str()):
+                address, length = self.unit.string(text)
                 return ["null", address, str(length)]
-            case f.Const(value, f.Num(name)):
+            case f.Const(int() | float() as value, f.Num(name)):
                 return [number(value, name)]
-            case f.Const(value, f.Tup(items)):
-                return [leaf for v, ty in zip(value, items, strict=True) for leaf in self.value(f.Const(v, ty))]
-        raise Bug(f"no constant {atom}")
+            case f.Const(tuple(parts), f.Tup(items)):
+                return [leaf for v, ty in zip(parts, items, strict=True) for leaf in self.value(f.Const(v, ty))]
+            case _:
+                raise Bug(f"no constant {atom}")
 
     def one(self, atom: f.Atom) -> str:
         (leaf,) = self.value(atom)
@@ -133,22 +136,22 @@ class FunctionEmitter(Emitter):
             return
         last = block.binds[-1] if block.binds and block.binds[-1].vars == block.results else None
         self.run(block.binds[: -1 if last else None])
-        match last and last.rhs:
-            case f.If(cond, then, else_):
+        match last:
+            case f.Bind(_, f.If(cond, then, else_)):
                 yes, no = self.w.block("then"), self.w.block("else")
                 self.w.branch(self.one(cond), yes, no)
                 for label, arm in ((yes, then), (no, else_)):
                     self.w.start(label)
                     self.finish(arm)
-            case f.Switch() as switch:
+            case f.Bind(_, f.Switch() as switch):
                 for label, case, arm in self._arms(switch):
                     self._enter(label, switch, case)
                     self.finish(arm)
-            case f.Call(name, args, span):
+            case f.Bind(_, f.Call(name, args, span)):
                 self._tail_call(name, args, span)
             case None:
                 self._return(self.values(block.results))
-            case _:
+            case f.Bind():
                 self.define(last.vars, self.rhs(last))
                 self._return(self.values(block.results))
 
@@ -183,10 +186,11 @@ class FunctionEmitter(Emitter):
                 return emit_loops.loop(self, bind.rhs, bind.vars)
             case f.Map() as fused:
                 return emit_map.fused(self, fused, bind.vars)
-        raise Bug(f"cannot emit {bind.rhs}")
+            case f.Ad():
+                raise Bug(f"a derivative that was not taken: {bind.rhs}")
 
     def _project(self, tup: f.Atom, index: int) -> Values:
-        items = tup.ty.items
+        items = the(f.Tup, tup.ty).items
         start = len(leaves(f.Tup(items[:index])))
         return self.value(tup)[start : start + len(leaves(items[index]))]
 
@@ -239,7 +243,8 @@ class FunctionEmitter(Emitter):
         self.run(end.before)
         payload = f.Tup(tuple(field.ty for field in end.fields))
         first = len(leaves(f.Tup(payload.items[: end.place])))
-        values = [leaf for i, field in enumerate(end.fields) for leaf in (self.value(field) if i != end.place else ["null"])]
+        parts = (self.value(field) if i != end.place else ["null"] for i, field in enumerate(end.fields))
+        values = [leaf for part in parts for leaf in part]
         cell = self._cell(end.cell.tag, payload, values)
         self.put(self.result, [cell], "%out")
         place = self.w.at(cell, HEADER + struct(payload).offsets[first])
@@ -272,7 +277,8 @@ class FunctionEmitter(Emitter):
     def _arms(self, switch: f.Switch) -> list[tuple[str, f.Case | None, f.Block]]:
         """Jumps to one of the arms: their labels, cases and blocks (no case: the default)."""
         w = self.w
-        arms = [(w.block(f"case{case.tag}."), case, case.body) for case in switch.cases]
+        arms: list[tuple[str, f.Case | None, f.Block]] = []
+        arms += [(w.block(f"case{case.tag}."), case, case.body) for case in switch.cases]
         if switch.default is not None:
             arms.append((w.block("default"), None, switch.default))
         if len(arms) == 1:

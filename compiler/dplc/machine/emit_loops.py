@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpl.diagnostics import Bug
-
 from dplc.flat import term as f
+from dplc.flat.types import elem_of
 from dplc.machine import arrays, emit_build, inplace
 from dplc.machine.arrays import Array
 from dplc.machine.layout import leaves, struct
 from dplc.machine.writer import Values
+from dplc.narrow import the
 
 if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FIRST_ROOM = 16  # elements that a growing array starts with
 
 
-def loop(e: FunctionEmitter, rhs: f.Rhs, variables: tuple[f.Var, ...]) -> Values:
+def loop(e: FunctionEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
     match rhs:
         case f.For():
             return _for(e, rhs, variables)
@@ -26,7 +26,6 @@ def loop(e: FunctionEmitter, rhs: f.Rhs, variables: tuple[f.Var, ...]) -> Values
             return _while(e, rhs, variables)
         case f.Build():
             return emit_build.build(e, rhs, variables)
-    raise Bug(f"no loop {rhs}")
 
 
 def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
@@ -38,7 +37,7 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
     kept: Array | None = None
     if loop.collect:
         length = e.w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
-        kept = arrays.new_outer(e, variables[-1].ty.elem, length, (), 0)
+        kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), 0)
 
     def step(i: str, state: Values) -> Values:
         e.define((loop.index,), [i])
@@ -62,7 +61,7 @@ def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain]
     state = list(inits)
     for chain in found:
         e.ready.update(chain.variables)
-        ty = loop.state[chain.index].ty
+        ty = the(f.Arr, loop.state[chain.index].ty)
         start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
         part = slice(start, start + len(leaves(ty)))
         state[part] = inplace.ready(e, ty, state[part], [e.one(n) for n in chain.dims])
@@ -83,7 +82,7 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
             return run(inits)
         some = _condition(e, loop, inits)
         return w.choose(some, types, lambda: run(_ready(e, loop, found, inits)), lambda: inits)
-    elem = variables[-1].ty.elem
+    elem = elem_of(variables[-1].ty)
     size = struct(elem).size
     first = arrays.new_array(e, elem, [str(FIRST_ROOM)])
     growing = (first.owner, first.data, "0", str(FIRST_ROOM))  # and elements in it, and room for

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.types import rank_of
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import ACCESS
 from dplc.machine.layout import SCALARS, memory_type, struct
 from dplc.machine.scalars import scalar, scalar_type
 from dplc.machine.writer import Values
+from dplc.narrow import the
 
 if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
@@ -35,7 +37,7 @@ def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values
     params = tuple(f.Var(f"{variables[0].name}.{i}", f.Num(scalar_type(x.ty))) for i, x in enumerate(op.args))
     result = f.Var(f"{variables[0].name}.x", f.Num(scalar_type(variables[0].ty)))
     body = f.Block((f.Bind((result,), f.Op(op.op, params, op.attrs, op.span)),), (result,))
-    return fused(e, f.Map(params, op.args, body, (variables[0].ty.rank,), op.span), variables)
+    return fused(e, f.Map(params, op.args, body, (rank_of(variables[0].ty),), op.span), variables)
 
 
 @node
@@ -133,7 +135,7 @@ def _run(
 ) -> Values:
     """Writes the outputs; the values of the scalar sums."""
     results = fused.body.results
-    types = [SCALARS[results[i].ty.name] for i in sums]
+    types = [SCALARS[scalar_type(results[i].ty)] for i in sums]
     zero = [e.value(f.Const(0, results[i].ty))[0] for i in sums]
 
     def loops(flags: str) -> Values:
@@ -169,7 +171,7 @@ def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, types:
 
         def step(i: str, totals: Values) -> Values:
             def place(a: Array) -> str:
-                leaf = memory_type(SCALARS[a.elem.name])
+                leaf = memory_type(SCALARS[a.number.name])
                 return w.let(f"getelementptr inbounds {leaf}, ptr {bases[id(a)]}, i64 {i}")
 
             return element(place, totals)
@@ -192,13 +194,14 @@ def _element(
     w = e.w
     for param in fused.params:
         if a := inputs.get(param.name):
-            e.define((param,), [w.load(SCALARS[a.elem.name], place(a), ACCESS)])
+            e.define((param,), [w.load(SCALARS[a.number.name], place(a), ACCESS)])
     for bind in fused.body.binds:
-        e.define(bind.vars, [scalar(e, bind.rhs, [e.one(atom) for atom in bind.rhs.args])])
+        op = the(f.Op, bind.rhs)
+        e.define(bind.vars, [scalar(e, op, [e.one(atom) for atom in op.args])])
     after, sums = [], iter(totals)
     top = max(len(a.dims) for a in inputs.values())
     for atom, rank, out in zip(fused.body.results, fused.ranks, outputs, strict=True):
-        leaf, value = SCALARS[atom.ty.name], e.one(atom)
+        leaf, value = SCALARS[scalar_type(atom.ty)], e.one(atom)
         plus = f"fadd {flags}{leaf}" if f.is_float(atom.ty) else f"add {leaf}"
         if out is None:
             after.append(w.let(f"{plus} {next(sums)}, {value}"))

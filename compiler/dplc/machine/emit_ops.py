@@ -13,17 +13,18 @@ from dplc.machine import emit_arrays, emit_map, emit_zeros
 from dplc.machine.emitter import zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, leaves, struct
-from dplc.machine.scalars import scalar
+from dplc.machine.scalars import scalar, scalar_type
 from dplc.machine.writer import Values
+from dplc.narrow import the
 
 if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
 
-LIBRARY = frozenset(
-    "str_append str_length str_codes str_of_codes str_cmp str_to_int str_to_float buf_str buf_quoted buf_take write"
-    " progress read_text write_text read_bytes write_bytes arg_count arg time env".split()
-)
-SITED = frozenset("str_of_codes read_text write_text read_bytes write_bytes arg".split())  # told where they are called
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg"})  # told where
+LIBRARY = SITED | {
+    "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
+    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time", "env",
+}  # fmt: skip
 
 
 def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
@@ -38,7 +39,7 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     if name in LIBRARY:
         return _library(e, f"@rt.{name}", op, variables, sited=name in SITED)
     if name == "buf_num":
-        return _library(e, f"@rt.buf_num.{op.args[0].ty.name}", op, variables)
+        return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
     if name == "buf_format":
         kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
         return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
@@ -71,6 +72,7 @@ def _stop(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
 def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """A C function; LLVM's name for it begins with \\01, to be another than the runtime's for the same."""
     symbol = f'@"\\01{op.attr("symbol")}"'
+    e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
     results = [leaf for var in variables for leaf in leaves(var.ty)]
     types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
     result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
@@ -101,14 +103,14 @@ def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
-    content = op.args[0].ty.elem
+    content = the(f.Ref, op.args[0].ty).elem
     values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
     e.dup(content, values)
     return values
 
 
 def ref_set(e: FunctionEmitter, op: f.Op) -> Values:
-    content, place = op.args[0].ty.elem, e.w.at(e.one(op.args[0]), HEADER)
+    content, place = the(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
     old = e.get(content, place)
     e.put(content, e.value(op.args[1]), place)
     e.drop(content, old)

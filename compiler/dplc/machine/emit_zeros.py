@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
+from dplc.flat.types import rank_of
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emit_arrays import operand, scalars
 from dplc.machine.emitter import Emitter
 from dplc.machine.layout import SCALARS, leaves
+from dplc.machine.scalars import scalar_type
 from dplc.machine.writer import Values
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ def is_null(e: FunctionEmitter, op: f.Op) -> Values:
             return [e.w.let(f"icmp eq ptr {values[1]}, null")]
         case f.Data():
             return [e.w.let(f"icmp eq ptr {values[0]}, null")]
-    return ["false"]
+        case _:
+            return ["false"]
 
 
 def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
@@ -35,14 +38,13 @@ def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
     if isinstance(a.ty, f.Num):
         return [e.w.let(f"fadd {SCALARS[a.ty.name]} {e.one(a)}, {e.one(b)}")]
     types, site = leaves(a.ty), e.site(op.span)
-    name = f"acc_add {a.ty.elem.name} {a.ty.rank}"
     args = [*e.value(a), *e.value(b), str(site)]
 
     def body(inner: Emitter, values: Values) -> Values:
-        both = values[: len(types)], values[len(types) : -1]
-        return _add(inner, *(arrays.array_of(a.ty, v) for v in both), values[-1])
+        one, other = arrays.array_of(a.ty, values[: len(types)]), arrays.array_of(a.ty, values[len(types) : -1])
+        return _add(inner, one, other, values[-1])
 
-    return e.outlined(name, (*types, *types, "i64"), args, types, body)
+    return e.outlined(f"acc_add {scalar_type(a.ty)} {rank_of(a.ty)}", (*types, *types, "i64"), args, types, body)
 
 
 def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
@@ -50,7 +52,7 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
     w, types = e.w, leaves(a.type)
 
     def into(x: Array, y: Array) -> Values:
-        arrays.add_into(e, x.elem, x.data, y.data, w.product(x.dims))
+        arrays.add_into(e, x.number, x.data, y.data, w.product(x.dims))
         e.drop(y.type, y.values)
         return x.values
 
@@ -80,7 +82,7 @@ def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
     if isinstance(addend.ty, f.Arr):
         return _add_part(e, op, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
     a = _ready(e, op, dims)
-    leaf, place = SCALARS[a.elem.name], arrays.address(e, a, indices)
+    leaf, place = SCALARS[a.number.name], arrays.address(e, a, indices)
     e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place)}, {e.one(addend)}"), place)
     return a.values
 
@@ -103,7 +105,7 @@ def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], addres
 
     def add() -> Values:
         full = _ready(e, op, dims)
-        arrays.add_into(e, a.elem, address(full), part.data, e.w.product(part.dims))
+        arrays.add_into(e, a.number, address(full), part.data, e.w.product(part.dims))
         return full.values
 
     nothing = e.w.let(f"icmp eq ptr {part.data}, null")

@@ -63,10 +63,12 @@ class Emitter:
     def site(self, span: f.Span, extra: str = "") -> int:
         return self.unit.sites.number(span, extra)
 
-    def fail(self, code: Failure, site: int, a: str = "0", b: str = "0", text: str = "null", size: str = "0") -> None:
+    def fail(
+        self, code: Failure, site: int | str, a: str = "0", b: str = "0", text: str = "null", size: str = "0"
+    ) -> None:
         self.w.do(f"call void @rt.fail(i64 {int(code)}, i64 {site}, i64 {a}, i64 {b}, ptr {text}, i64 {size}) nomerge")
 
-    def require(self, cond: str, code: Failure, site: int, a: str = "0", b: str = "0") -> None:
+    def require(self, cond: str, code: Failure, site: int | str, a: str = "0", b: str = "0") -> None:
         """A run-time error unless `cond` holds."""
         self.w.unless_cold(cond, lambda: self.fail(code, site, a, b))
 

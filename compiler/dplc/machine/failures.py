@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,8 @@ SIZES = "sizes [{a}] and [{b}] do not fit together"
 
 class Failure(IntEnum):
     """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
-    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program.  A third
-    number, c, is passed as -bytes where there is no text."""
+    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program.  A
+    third number, c, is passed as -bytes where there is no text."""
 
     NONE = 0
     EXIT = 1  # a: the status
@@ -112,7 +113,7 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     span, word = sites.place(record.site)
     code, title, helps = describe(record, word)
     calls: list[Site] = []
-    for frame, inner in zip(frames, frames[1:], strict=False):
+    for frame, inner in pairwise(frames):
         at, _ = sites.place(frame.site)
         calls += [Site(shown(label), place) for label, place in places.path(at)]
         if label := sites.labels.get(inner.function):
@@ -164,4 +165,5 @@ def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
             return "R0501", f"{a} is not the number of a character", ()
         case Failure.FORMAT:
             return "R0502", text, ()
-    raise Bug(f"unknown failure {record.code}")
+        case Failure.NONE | Failure.EXIT:
+            raise Bug(f"no failure: {record.code}")

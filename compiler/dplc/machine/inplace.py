@@ -44,17 +44,16 @@ def chains(loop: f.For | f.While) -> list[Chain]:
 
 def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | None:
     body = loop.body
-    links = {bind.rhs.args[0].name: bind for bind in body.binds if _is_change(bind)}
+    links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
     reads = Counter(name for bind in body.binds for name in _read(bind.rhs))
     name, variables, dims = loop.state[index].name, [], ()
     while name in links:
-        bind = links[name]
         if uses[name] - reads[name] != 1:
             return None
         variables.append(name)
-        if bind.rhs.op in NULLABLE:
-            dims = bind.rhs.args[2 : 2 + bind.rhs.attr("rank")]
-        name = bind.vars[0].name
+        change, name = links[name]
+        if change.op in NULLABLE:
+            dims = change.args[2 : 2 + change.attr("rank")]
     if not variables or uses[name] != 1 or body.results[index] != f.Var(name, loop.state[index].ty):
         return None
     inside = {var.name for bind in body.binds for var in bind.vars} | {var.name for var in loop.state}
@@ -63,18 +62,24 @@ def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | Non
     return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims)
 
 
-def _is_change(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op in CHANGES and isinstance(bind.rhs.args[0], f.Var)
+def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
+    """The array that an operation changes, and the operation."""
+    match rhs:
+        case f.Op(op, (f.Var(name), *_)) if op in CHANGES:
+            return [(name, rhs)]
+        case _:
+            return []
 
 
 def _read(rhs: f.Rhs) -> list[str]:
     """Arrays of which a right-hand side only reads one element, or a length."""
     match rhs:
-        case f.Op("index", (f.Var(name, ty), *indices)) if len(indices) == ty.rank and isinstance(ty.elem, f.Num):
+        case f.Op("index", (f.Var(name, f.Arr(f.Num(), rank)), *indices)) if len(indices) == rank:
             return [name]
         case f.Op("dim", (f.Var(name),)):
             return [name]
-    return []
+        case _:
+            return []
 
 
 def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:

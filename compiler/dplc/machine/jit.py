@@ -106,7 +106,8 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
             return 0
         case Failure.EXIT:
             return running.record.a & 0xFF
-    raise failure(compiled, loaded, running.record, sites)
+        case _:
+            raise failure(compiled, loaded, running.record, sites)
 
 
 def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Sites) -> DplError:

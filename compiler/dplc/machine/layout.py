@@ -51,7 +51,8 @@ def leaves(ty: f.Type) -> tuple[str, ...]:
             return ("ptr",)
         case f.Tup(items):
             return tuple(leaf for item in items for leaf in leaves(item))
-    raise Bug(f"no layout for {ty}")
+        case f.Res():
+            raise Bug(f"no layout for {ty}")
 
 
 def memory_type(leaf: str) -> str:
@@ -87,7 +88,8 @@ def counted(ty: f.Type) -> bool:
             return any(counted(item) for item in items)
         case f.Num():
             return False
-    return True
+        case _:
+            return True
 
 
 def has_nullary(decl: f.DataDecl) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.machine.layout import HEADER, counted, has_nullary, leaves, struct
 from dplc.machine.writer import Values, Writer, function
@@ -46,7 +48,8 @@ def type_name(ty: f.Type) -> str:
             return f"{part_name(elem)} ref"
         case f.Num(name):
             return name
-    return str(ty)
+        case f.Res():
+            raise Bug(f"no layout for {ty}")
 
 
 def part_name(ty: f.Type) -> str:
@@ -56,7 +59,8 @@ def part_name(ty: f.Type) -> str:
             return f"{type_name(ty)}{rank}"
         case f.Str():
             return "block1"
-    return type_name(ty)
+        case _:
+            return type_name(ty)
 
 
 class Droppers:
@@ -113,7 +117,7 @@ class Droppers:
     def _drop(self, ty: f.Type) -> str:
         w = Writer()
         w.choose(self.uncounted(w, ty, "%p"), (), list, lambda: self._less(w, ty))
-        inline = "" if isinstance(ty, f.Data) else " noinline"  # cells go in the hottest loops; the rest costs more anyway
+        inline = "" if isinstance(ty, f.Data) else " noinline"  # cells go in the hottest loops; the rest costs more
         return function(f"fastcc void {self.name('drop', ty)}(ptr %p){inline}", w)
 
     def _less(self, w: Writer, ty: f.Type, owner: str = "%p") -> Values:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.flat import term as f
+from dplc.flat.types import elem_of
 from dplc.machine import maths
 from dplc.machine.emitter import Emitter
 from dplc.machine.layout import SCALARS
+from dplc.narrow import the
 
 
 def scalar_type(ty: f.Type) -> str:
-    return ty.elem.name if isinstance(ty, f.Arr) else ty.name
+    return the(f.Num, elem_of(ty)).name
 
 
 def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpl.diagnostics import Bug
 
 # what is read of DWARF: tags, attributes, and the bytes of forms of fixed size
 SUBPROGRAM, INLINED = 0x2E, 0x1D
 NAME, LOW, HIGH, ORIGIN, RANGES, CALL_LINE = 0x03, 0x11, 0x12, 0x31, 0x55, 0x59
-FIXED = {0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0}
+FIXED = {
+    0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0,
+}  # fmt: skip
 STRING, SIGNED, UNSIGNED, REFERENCE, EXPRESSION, STRING_AT, ADDRESS = 0x08, 0x0D, 0x0F, 0x15, 0x18, 0x0E, 0x01
 WIDE = (1, 257)  # relocations of 8 bytes, on x86-64 and aarch64; the others are of 4
 
@@ -201,7 +204,8 @@ def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]
     return shapes
 
 
-def _read_value(info: Bytes, form: int, unit: int, strings: bytes):
+def _read_value(info: Bytes, form: int, unit: int, strings: bytes) -> Any:
+    """A number or a text, by its form."""
     if form == STRING_AT:
         return Bytes(strings, info.int(4)).string()
     if form in (0x11, 0x12, 0x13, 0x14):  # references, from the start of the unit
@@ -218,7 +222,8 @@ def _read_value(info: Bytes, form: int, unit: int, strings: bytes):
         case 0x18:
             info.at += info.leb()
             return 0
-    raise Bug(f"debug information of form {form:#x}")
+        case _:
+            raise Bug(f"debug information of form {form:#x}")
 
 
 def _ranges(values: dict, ranges: bytes) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Writing LLVM text: one function's lines, its basic blocks, and the shapes of control that emission needs.
 
-Values are operand texts (`%12`, `7`, `null`); a list of them with their types makes a flat value.  Control is written in
-SSA at once: a join makes phis for its values, a loop for its state.
+Values are operand texts (`%12`, `7`, `null`); a list of them with their types makes a flat value.  Control is written
+in SSA at once: a join makes phis for its values, a loop for its state.
 """
 
 from __future__ import annotations
