@@ -14,6 +14,7 @@ from collections import Counter
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.ops import ELEMENTWISE
 from dplc.flat.traverse import mentions, names
 from dplc.machine import arrays
 from dplc.machine.emitter import Emitter
@@ -34,9 +35,12 @@ class Chain:
 
 
 def chains(loop: f.For | f.While) -> list[Chain]:
-    """The arrays that every step changes in place."""
+    """The arrays that every step changes in place.  Of a While that is worth it only if its condition, which is asked
+    once more for that, does nothing but compute."""
     uses = Counter(mentions(loop.body))
     if isinstance(loop, f.While):
+        if not all(isinstance(b.rhs, f.Op) and b.rhs.op in (*ELEMENTWISE, "dim", "index") for b in loop.cond.binds):
+            return []
         uses.update(mentions(loop.cond))
     found = [_chain(loop, i, uses) for i, var in enumerate(loop.state) if isinstance(var.ty, f.Arr)]
     return [chain for chain in found if chain]

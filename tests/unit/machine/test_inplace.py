@@ -92,3 +92,17 @@ def test_while_too(capfd):
     m.numbers(m.bind(rhs, (f.I64, VECTOR))[1])
     m.numbers(a)
     agree(m.program(), capfd)
+
+
+def test_a_condition_that_prints_is_asked_once_a_step(capfd):
+    m = Main()
+    a = m.build(m.int(3), lambda i: m.float(1.0), VECTOR)
+    k, s = m.var("k", f.I64), m.var("s", VECTOR)
+    with m.inside() as cond:
+        m.number(k)
+        more = m.op("lt", (k, m.int(2)))
+    with m.inside() as binds:
+        after = (m.op("add", (k, m.int(1))), m.op("update", (s, m.float(7.0), k)))
+    rhs = f.While((k, s), (m.int(0), a), f.Block(tuple(cond), (more,)), f.Block(tuple(binds), after))
+    m.numbers(m.bind(rhs, (f.I64, VECTOR))[1])
+    assert agree(m.program(), capfd) == "0 1 2 7.0 7.0 1.0"
