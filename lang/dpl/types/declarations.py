@@ -27,6 +27,7 @@ from dpl.types.env import Failed, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
+from dpl.types.pretty import show_scheme
 from dpl.types.quiet import is_quiet
 from dpl.types.scheme import Scheme, free, mono, rebuild
 from dpl.types.typedefs import declare_types
@@ -155,6 +156,7 @@ class Module:
     def define(
         self, name: str, scheme: Scheme, value: term.Term, b: tree.Binding, decl: tree.DeclLet, quiet: bool
     ) -> None:
+        self.must_be_ground(scheme, b, decl)
         core = self.qualified(name)
         self.add(lambda zonk: term.Def(core, scheme.params, zonk.type(scheme.ty), zonk(value), (), decl.export))
         if not quiet:
@@ -195,6 +197,7 @@ class Module:
             cx.loud.update(cores)
         for name, core, value, scheme, b in zip(names, cores, values, schemes, decl.bindings):
             self.must_be_annotated(b, decl)
+            self.must_be_ground(scheme, b, decl)
             self.add(
                 lambda zonk, core=core, value=value, scheme=scheme: term.Def(
                     core, scheme.params, zonk.type(scheme.ty), zonk(value), tuple(cores), decl.export
@@ -214,6 +217,12 @@ class Module:
                 b.pattern.span,
                 helps=("annotate every parameter and the result:  export let f (x : float) : float = ...",),
             )
+
+    def must_be_ground(self, scheme: Scheme, b: tree.Binding, decl: tree.DeclLet) -> None:
+        """What others call has one type, sizes aside."""
+        if decl.export and any(p.sort == "type" for p in scheme.params):
+            shown = show_scheme(scheme, self.cx.module)
+            raise self.cx.fail("E0215", f"an exported definition must be of one type, not {shown}", b.pattern.span)
 
     def extern(self, decl: tree.DeclExtern) -> None:
         t = closed_type(self.cx, decl.type)
