@@ -155,6 +155,8 @@ def conversions(actual, expected) -> tuple[str, ...]:
 
 
 def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
+    if left.terms and left.terms == right.terms:
+        return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
     if left.terms or right.terms:
         return (f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs",)
     return ()
