@@ -70,7 +70,8 @@ class Conversions:
             inner = b.inner()
             made = inner.con(data.name, tag, self.add_values(inner, p, q))
             outer = b.inner()
-            same = outer.bind((x.ty,), f.Switch(y, (f.Case(tag, q, inner.block(made)),), None))
+            other = self.misfit(b, data.name, data)
+            same = outer.bind((data,), f.Switch(y, (f.Case(tag, q, inner.block(made)),), other))
             return f.Case(tag, p, outer.block(*same))
 
         payloads = self.program.datas[data.name].payloads
@@ -212,7 +213,16 @@ class Conversions:
         payload = self.program.datas[tan.ty.name].payloads[tag]
         assert payload is not None
         var = b.fresh("p", payload)
-        return b.bind((payload,), f.Switch(tan, (f.Case(tag, var, f.Block((), (var,))),), None))[0]
+        case = f.Case(tag, var, f.Block((), (var,)))
+        return b.bind((payload,), f.Switch(tan, (case,), self.misfit(b, tan.ty.name, payload)))[0]
+
+    def misfit(self, b: Builder, data: str, ty: f.Type) -> f.Block | None:
+        """What to do when a tangent that the user made has another constructor than its value."""
+        if len(self.program.datas[data].payloads) == 1:
+            return None
+        inner = b.inner()
+        message = f.Const("the tangent does not fit: it has another constructor than the value", f.STR)
+        return inner.block(*inner.bind((ty,), f.Op("fail", (message,), (("code", "R0503"),))))
 
     def shut(self, b: Builder, tan: f.Data, tag: int, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Var:
         """A tangent of constructor `tag`, whose payload is a tangent of type `ty`."""

@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpl.diagnostics import DplError
-
 from dplc.ad.builder import Builder
 from dplc.ad.presence import Part, Presence
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
 from dplc.flat.walk import every, with_blocks
+from dplc.passes import NeedsInterpreter
 
 if TYPE_CHECKING:
     from dplc.ad.activity import Deps
@@ -38,12 +37,10 @@ def deps(d: Derivatives, name: str, body: Deps) -> Deps:
 
 
 def only_last(d: Derivatives, fn: f.Fn, active: Sequence[int]) -> None:
-    """A rule says nothing of what its function captures."""
+    """A rule says nothing of what its function captures; the interpreter differentiates the function itself then."""
     last = d.last_leaves(fn)
     if any(i not in last for i in active):
-        title = "a function with its own derivative rule captures a variable that is being differentiated"
-        help_ = "pass it as part of the argument, and let the rule say how the result depends on it"
-        raise DplError.at("E0407", title, fn.span, helps=(help_,))
+        raise NeedsInterpreter("a derivative flows to what a function with a rule of its own captures", fn.span)
 
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
