@@ -112,7 +112,7 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             if isinstance(entry, Primitive):
                 return primitive(cx, entry, args, span)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
-            return call(cx, cx.use(name, span, known), args, name, entry)
+            return call(cx, cx.use(name, span, known, args[-1].span if args else None), args, name, entry)
         case _:
             pass
     return call(cx, cx.infer(head), args, "")

@@ -327,11 +327,11 @@ class Context:
     ) -> tuple[Type, tuple]:
         return instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
 
-    def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING) -> term.Term:
-        """A name that is no primitive, as a term."""
+    def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:
+        """A name that is no primitive, as a term; `call` is where it is applied."""
         match self.lookup(name, span):
             case Value(core, scheme, group=None):
-                t, inst = self.instance(scheme, span, known)
+                t, inst = self.instance(scheme, call or span, known)
                 return term.Var(span, t, core, inst)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
