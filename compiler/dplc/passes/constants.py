@@ -3,9 +3,9 @@
     fn f(x, acc) { ...; y = f(a, null); ... }         fn f(x) { ... null ...; y = f(a); ... }
     r = f(b, null)                               =>   r = f(b)
 
-The reverse sweep of a recursive function is given the cotangents that other uses of its arguments have already gathered;
-where there are no others, it need not ask at every call.  All parameters start as unknown; what calls give is joined,
-a parameter that a function hands on counting as what it is itself, until nothing changes.
+The reverse sweep of a recursive function is given the cotangents that other uses of its arguments have already
+gathered; where there are no others, it need not ask at every call.  All parameters start as unknown; what calls give is
+joined, a parameter that a function hands on counting as what it is itself, until nothing changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def constant_parameters(program: f.Program) -> f.Program:
     fixed |= {name for rule in program.rules.values() for name in (rule.fn, rule.pullback)}
     same: dict[str, dict[str, f.Atom]] = {}
     for name, fn in program.fns.items():
-        constants = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
+        constants: dict[str, f.Atom] = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
         if constants and name not in fixed:
             same[name] = constants
     supply = supply_for(program)

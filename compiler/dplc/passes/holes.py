@@ -43,9 +43,11 @@ def hole(block: f.Block, name: str) -> Hole | None:
             pass
         case _:
             return None
-    fields: tuple[f.Atom, ...] = (content,)
-    if binds and binds[-1].vars == (content,) and isinstance(binds[-1].rhs, f.TupMake):
-        fields = binds.pop().rhs.items
+    match binds:
+        case [*before, f.Bind((made,), f.TupMake(fields))] if made == content:
+            binds = before
+        case _:
+            fields = (content,)
     for at in range(len(binds) - 1, -1, -1):
         made, rhs = binds[at].vars, binds[at].rhs
         if isinstance(rhs, f.Call) and rhs.fn == name:

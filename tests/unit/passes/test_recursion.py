@@ -1,0 +1,52 @@
+"""Recursion over data: calls that fill a hole, and parameters that never vary."""
+
+from __future__ import annotations
+
+from dpl.source import Source
+
+from dplc.flat import term as f
+from dplc.passes.holes import with_holes
+from dplc.pipeline import Context, compile_to
+
+LISTS = """
+let rec make n = if n = 0 then [] else float n :: make (n - 1)
+let rec keep p xs = match xs with [] -> [] | x :: rest -> if p x then x :: keep p rest else keep p rest
+let rec append xs ys = match xs with [] -> ys | x :: rest -> x :: append rest ys
+let rec total xs = match xs with [] -> 0.0 | x :: rest -> x * x + total rest
+"""
+
+
+def flat(text: str, stage: str) -> f.Program:
+    return compile_to(stage, Source("test.dp", text), Context())[1]
+
+
+def named(program: f.Program, names: set[str]) -> set[str]:
+    return {program.fns[name].label or name.split(".")[0] for name in names}
+
+
+def test_calls_that_are_last_but_for_a_cell() -> None:
+    text = LISTS + "do print (total (append (keep (fun x -> x > 2.0) (make 9)) (make 3)))"
+    program = flat(text, "memory")
+    assert named(program, with_holes(program)) == {"make", "keep", "append"}
+
+
+def test_cotangents_that_nobody_adds_to_are_no_parameters() -> None:
+    program = flat(LISTS + "do print (grad total [1.0; 2.0])", "tidy")
+    (reverse,) = [fn for name, fn in program.fns.items() if name.endswith(".bwd")]
+    assert len(reverse.params) == 1  # what the forward sweep kept; the result's cotangent is 1.0 throughout
+
+
+def test_a_parameter_that_varies_stays() -> None:
+    text = """
+    let rec power n x = if n = 0 then 1.0 else x * power (n - 1) x
+    do print (power 3 2.0, power 4 2.0, power 4 3.0)
+    """
+    program = flat(text, "tidy")
+    assert [len(fn.params) for name, fn in program.fns.items() if name.startswith("power")] == [2]
+
+
+def test_a_list_of_any_length_takes_no_stack(dpl, tmp_path) -> None:
+    file = tmp_path / "long.dp"
+    file.write_text(LISTS + "do print (List.length (append (keep (fun x -> x > 1e5) (make 300000)) (make 5)))\n")
+    run = dpl("run", file, DPL_STACK="8")
+    assert (run.stdout, run.stderr) == ("200005\n", "")
