@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpl.source import Source
-
 from dplc.flat import term as f
 from dplc.passes.holes import with_holes
 from dplc.pipeline import Context, compile_to
