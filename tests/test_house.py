@@ -8,9 +8,8 @@ from conftest import ROOT
 
 
 def clean(*command: str, **environment: str) -> None:
-    run = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
-    )
+    env = {**os.environ, **environment}
+    run = subprocess.run([sys.executable, *command], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
 
 

@@ -96,7 +96,11 @@ def stages() -> Iterator[Stage]:
     from dplc.machine.codegen import Compiled, assemble, emit_text
 
     yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
-    yield Stage("object", lambda made, _: Compiled(assemble(made[0]), made[1].to_json()), lambda made: f"{len(made.code)} bytes")
+    yield Stage(
+        "object",
+        lambda made, _: Compiled(assemble(made[0]), made[1].to_json()),
+        lambda made: f"{len(made.code)} bytes",
+    )
 
 
 def show_trees(modules: list[Module]) -> str:
@@ -141,7 +145,10 @@ def verify_flat(program) -> None:
     verify(program)
 
 
-NAMES = ("load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "tidy", "accumulate", "fuse", "memory", "llvm", "object")
+NAMES = (
+    "load", "check", "mono", "sets", "lower", "loops", "simplify",
+    "derive", "tidy", "accumulate", "fuse", "memory", "llvm", "object",
+)  # fmt: skip
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:

@@ -26,7 +26,8 @@ ACCEPTED = [
     ("TYPE-34", "let rec it x = it x", "'a -> 'b"),
     ("TYPE-36", 'let it = let f = fun x -> x in let g = f in (g 1, g "s")', "int * string"),
     ("TYPE-48", "type t = Leaf | Node of f and f = Nil | Cons of t * f\n"
-     "let rec it x = match x with Leaf -> 1 | Node f -> sf f and sf x = match x with Nil -> 0 | Cons (t, f) -> it t + sf f",
+     "let rec it x = match x with Leaf -> 1 | Node f -> sf f\n"
+     "and sf x = match x with Nil -> 0 | Cons (t, f) -> it t + sf f",
      "t -> 'a"),
     ("TYPE-50", "let it = fun (x : int) -> x", "int -> int"),
 ]  # fmt: skip

@@ -37,7 +37,7 @@ OPS: dict[str, Spec] = {
     "iota": impure("n -> 0 .. n - 1 as i64"),
     "array": impure("x0 ... (at least one) -> array of them; array operands must have one shape", own=()),
     "sum": Spec("a -> sum over dimension 0, of numbers (rank 1: a scalar)"),
-    "sum_to": Spec("a, attr rank -> sum over leading dimensions until that rank is left (0: a scalar); null gives null"),
+    "sum_to": Spec("a, attr rank -> sum over leading dimensions until that rank is left (0: scalar); null gives null"),
     "dot": impure("a, b of rank 1 -> scalar"),
     "matmul": impure("a, b of rank 2, attrs ta, tb (transposed first) -> rank 2"),
     "matmul_acc": impure("c (null or rank 2), a, b, attrs ta, tb -> c + a @ b", own=(0,)),
@@ -45,9 +45,9 @@ OPS: dict[str, Spec] = {
     # accumulating cotangents: zero-aware
     "is_null": Spec("x of type Arr or Data -> bool"),
     "acc_add": Spec("a, b floats or arrays of floats, either null -> a + b", own=(0, 1)),
-    "acc_zeros": Spec("a, d0 ... -> a, or zeros (elements 0, null, tuples of them) of these dimensions if it is null", own=(0,)),
-    "acc_index": Spec("a (null or array of floats), v (scalar or array of floats, null too), d0 ... d(k-1), i ... -> a with v added there;"
-                      " attr rank = k says how many d", own=(0,)),
+    "acc_zeros": Spec("a, d0 ... -> a; if it is null, zeros (0, null, tuples of them) of these dimensions", own=(0,)),
+    "acc_index": Spec("a (null or array of floats), v (scalar or array of floats, null too), d0 ... d(k-1), i ... ->"
+                      " a with v added there; attr rank = k says how many d", own=(0,)),
     "acc_slice": Spec("a (null), v (null), d0 ... d(k-1), lo; attr rank -> a with v added from row lo", own=(0,)),
     # strings
     "str_append": Spec("a, b -> string", own=(0,)),
@@ -80,7 +80,8 @@ OPS: dict[str, Spec] = {
     # memory, put in by passes/memory.py
     "dup": impure("x: one owner more; gives nothing"),
     "drop": impure("x: one owner less; gives nothing", own=(0,)),
-    "take": impure("a cell, attrs data, tag: its payload's parts now belong to the arm; one owner less; gives nothing", own=(0,)),
+    "take": impure("a cell, attrs data, tag: its payload's parts are now the arm's; one owner less; gives nothing",
+                   own=(0,)),
 }  # fmt: skip
 
 ELEMENTWISE = frozenset(name for name, row in TABLE.items() if row.elementwise) | {"cast", "bitcast"}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from dpl.node import replace
 
@@ -43,13 +44,14 @@ def _function(fn: f.Fn) -> f.Block:
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:
     """Operations wait until the addition that wants them, which then takes their place."""
     binds = _into_branches(binds, uses)
-    sums = {name for bind in binds if _is_sum(bind) for name in names(bind.rhs.args)}
+    sums = {name for bind in binds if (op := _sum(bind)) for name in names(op.args)}
     waiting: dict[str, f.Op] = {}
     for bind in binds:
-        if len(bind.vars) == 1 and bind.vars[0].name in sums and uses[bind.vars[0].name] == 1 and _can_wait(bind.rhs):
-            waiting[bind.vars[0].name] = bind.rhs
-        elif _is_sum(bind):
-            yield from _add(bind, waiting)
+        name = bind.vars[0].name if len(bind.vars) == 1 else ""
+        if name in sums and uses[name] == 1 and (op := _starter(bind.rhs)):
+            waiting[name] = op
+        elif op := _sum(bind):
+            yield from _add(bind, op, waiting)
         else:
             yield replace(bind, rhs=with_blocks(bind.rhs, inner))
 
@@ -59,24 +61,26 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
 
 def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bind, ...]:
     """Additions to what a branch gives are made in it."""
-    written: list[f.Bind | None] = []
+    written: list[f.Bind] = []
     where: dict[str, int] = {}  # which binding defines a variable
     for bind in binds:
-        merged = _is_sum(bind) and _merge(bind, written, where, uses)
-        if not merged:
+        op = _sum(bind)
+        if op is None or not _merge(bind, op, written, where, uses):
             where.update((var.name, len(written)) for var in bind.vars)
             written.append(bind)
-    return tuple(bind for bind in written if bind)
+    return tuple(written)
 
 
-def _merge(bind: f.Bind, written: list[f.Bind | None], where: dict[str, int], uses: Counter[str]) -> bool:
+def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int], uses: Counter[str]) -> bool:
     """Whether an addition went into the branches that one of its operands comes from."""
-    for x, y in (bind.rhs.args, bind.rhs.args[::-1]):
-        at = where.get(y.name, -1) if isinstance(y, f.Var) and uses[y.name] == 1 else -1
-        if at < 0 or not isinstance(written[at].rhs, (f.If, f.Switch)):
+    for x, y in (op.args, op.args[::-1]):
+        if not isinstance(y, f.Var) or uses[y.name] != 1:
             continue
-        other = where.get(x.name, -1) if isinstance(x, f.Var) else -1
-        if other > at or (other == at and uses[x.name] != 1):
+        at = where.get(y.name, -1)
+        if at < 0 or not isinstance(written[at].rhs, f.If | f.Switch):
+            continue
+        other, mentioned = (where.get(x.name, -1), uses[x.name]) if isinstance(x, f.Var) else (-1, 0)
+        if other > at or (other == at and mentioned != 1):
             continue
         written[at] = _add_inside(written[at], x, y, bind, uses)
         where[bind.vars[0].name] = at
@@ -124,22 +128,29 @@ def _is_null(atom: f.Atom) -> bool:
 # ---- in place
 
 
-def _is_sum(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "acc_add" and isinstance(bind.vars[0].ty, f.Arr)
+def _sum(bind: f.Bind) -> f.Op | None:
+    """The addition of arrays that a binding is."""
+    match bind:
+        case f.Bind((f.Var(_, f.Arr()),), f.Op("acc_add") as op):
+            return op
+        case _:
+            return None
 
 
-def _can_wait(rhs: f.Rhs) -> bool:
+def _starter(rhs: f.Rhs) -> f.Op | None:
+    """An operation that could add to an accumulator instead."""
     match rhs:
         case f.Op("matmul"):
-            return True
-        case f.Op(op, (f.Const(None), *_)):
-            return op in STARTED
-    return False
+            return rhs
+        case f.Op(op, (f.Const(None), *_)) if op in STARTED:
+            return rhs
+        case _:
+            return None
 
 
-def _add(bind: f.Bind, waiting: dict[str, f.Op]) -> Iterator[f.Bind]:
+def _add(bind: f.Bind, op: f.Op, waiting: dict[str, f.Op]) -> Iterator[f.Bind]:
     """An addition, into the other operand if one of them waits."""
-    a, b = bind.rhs.args
+    a, b = op.args
     if not _waits(b, waiting):
         a, b = b, a
     if not _waits(b, waiting):
@@ -154,5 +165,5 @@ def _add(bind: f.Bind, waiting: dict[str, f.Op]) -> Iterator[f.Bind]:
         yield f.Bind(bind.vars, replace(term, args=(a, *term.args[1:])))
 
 
-def _waits(atom: f.Atom, waiting: dict[str, f.Op]) -> bool:
+def _waits(atom: f.Atom, waiting: dict[str, f.Op]) -> TypeGuard[f.Var]:
     return isinstance(atom, f.Var) and atom.name in waiting

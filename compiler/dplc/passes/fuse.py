@@ -4,9 +4,9 @@
     u = exp t                 =>             keeping u', summing u'
     s = sum u
 
-Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays open
-until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then it is
-written, just before that.  Arrays that only the group itself reads are never made.
+Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays
+open until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then
+it is written, just before that.  Arrays that only the group itself reads are never made.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dplc.flat.ops import ELEMENTWISE
 from dplc.flat.traverse import mentions, names, rhs_mentions
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import with_blocks
+from dplc.narrow import the
 
 LARGEST = 48  # operations in a group: more would only run out of registers
 SUMS = ("sum", "sum_to", "dot")
@@ -36,7 +37,7 @@ class Group:
     """Operations over arrays of one shape.  `sums` are those of its arrays: (variable, summand, rank left)."""
 
     rank: int
-    members: list[tuple[int, f.Bind]] = field(default_factory=list)  # with their positions
+    members: list[tuple[int, f.Var, f.Op]] = field(default_factory=list)  # by their positions
     sums: list[tuple[f.Var, f.Var, int]] = field(default_factory=list)
 
 
@@ -49,7 +50,7 @@ class _Fuser:
 
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
         self.count += 1
-        return f.Var(f"{hint}.elem{self.count}", f.Num(elem_of(ty).name))
+        return f.Var(f"{hint}.elem{self.count}", the(f.Num, elem_of(ty)))
 
     def block(self, block: f.Block) -> f.Block:
         scope = _Scope(self)
@@ -89,7 +90,7 @@ class _Scope:
         if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
             return False
         group = self.group(rank_of(bind.vars[0].ty), op.args)
-        group.members.append((position, bind))
+        group.members.append((position, bind.vars[0], op))
         self.open[bind.vars[0].name] = group
         return True
 
@@ -99,12 +100,13 @@ class _Scope:
             return False
         rank = rank_of(op.args[0].ty)
         group = self.group(rank, op.args)
-        summand = op.args[0]
         if op.op == "dot":
             summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
-            group.members.append((position, f.Bind((summand,), f.Op("mul", op.args, (), op.span))))
+            group.members.append((position, summand, f.Op("mul", op.args, (), op.span)))
             self.fuser.uses[summand.name] = 1
             self.open[summand.name] = group
+        else:
+            summand = the(f.Var, op.args[0])
         left = op.attr("rank") if op.op == "sum_to" else rank - 1
         group.sums.append((bind.vars[0], summand, left))
         self.open[bind.vars[0].name] = group
@@ -112,7 +114,9 @@ class _Scope:
 
     def element(self, atom: f.Atom, rank: int) -> Group | None:
         """The open group that computes an operand, at the same place."""
-        group = self.open.get(atom.name) if isinstance(atom, f.Var) else None
+        if not isinstance(atom, f.Var):
+            return None
+        group = self.open.get(atom.name)
         if group is None or group.rank != rank or any(total.name == atom.name for total, _, _ in group.sums):
             return None
         return group
@@ -138,9 +142,8 @@ class _Scope:
 
     def map(self, group: Group) -> f.Bind:
         """A group as one Map: its arrays that others read, then its sums."""
-        binds = [bind for _, bind in group.members]
-        elements = {bind.vars[0].name: self.fuser.fresh(bind.vars[0].name, bind.vars[0].ty) for bind in binds}
-        inside = Counter(name for bind in binds for name in names(bind.rhs.args))
+        elements = {var.name: self.fuser.fresh(var.name, var.ty) for _, var, _ in group.members}
+        inside = Counter(name for _, _, op in group.members for name in names(op.args))
         inside.update(summand.name for _, summand, _ in group.sums)
         params: dict[f.Var, f.Var] = {}  # by the array
 
@@ -151,14 +154,13 @@ class _Scope:
                 return elements[atom.name]
             return params.setdefault(atom, self.fuser.fresh(atom.name, atom.ty))
 
-        body = []
-        for bind in binds:
-            op = replace(bind.rhs, args=tuple(element(atom) for atom in bind.rhs.args))
-            body.append(f.Bind((elements[bind.vars[0].name],), op))
-        kept = [b.vars[0] for b in binds if self.fuser.uses[b.vars[0].name] > inside[b.vars[0].name]]
-        results = [elements[var.name] for var in kept] + [element(summand) for _, summand, _ in group.sums]
-        ranks = (group.rank,) * len(kept) + tuple(left for _, _, left in group.sums)
-        rhs = f.Map(
-            tuple(params.values()), tuple(params), f.Block(tuple(body), tuple(results)), ranks, binds[0].rhs.span
+        body = tuple(
+            f.Bind((elements[var.name],), replace(op, args=tuple(map(element, op.args))))
+            for _, var, op in group.members
         )
+        kept = [var for _, var, _ in group.members if self.fuser.uses[var.name] > inside[var.name]]
+        results = (*(elements[var.name] for var in kept), *(element(summand) for _, summand, _ in group.sums))
+        ranks = (group.rank,) * len(kept) + tuple(left for _, _, left in group.sums)
+        _, _, first = group.members[0]
+        rhs = f.Map(tuple(params.values()), tuple(params), f.Block(body, results), ranks, first.span)
         return f.Bind((*kept, *(total for total, _, _ in group.sums)), rhs)

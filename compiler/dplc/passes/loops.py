@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpl.diagnostics import Bug
+
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops import OPS
@@ -58,6 +60,8 @@ def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
         case f.If() | f.Switch() as choice:
             for inner in blocks(choice):
                 yield from tail_calls(inner, name)
+        case _:
+            pass
 
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
@@ -100,7 +104,8 @@ def all_tails(block: f.Block, name: str) -> bool | None:
         case f.If() | f.Switch() as choice:
             answers = {all_tails(inner, name) for inner in blocks(choice)}
             return answers.pop() if len(answers) == 1 else None
-    return False
+        case _:
+            return False
 
 
 def next_state(block: f.Block, name: str) -> f.Block:
@@ -121,7 +126,8 @@ def with_ends(choice: f.Rhs, end) -> f.Rhs:
         case f.Switch(scrutinee, cases, default):
             new = tuple(f.Case(case.tag, case.payload, end(case.body)) for case in cases)
             return f.Switch(scrutinee, new, None if default is None else end(default))
-    raise TypeError(choice)
+        case _:
+            raise Bug(f"no branch: {choice}")
 
 
 def is_pure(rhs: f.Rhs) -> bool:
@@ -130,7 +136,8 @@ def is_pure(rhs: f.Rhs) -> bool:
             return (op not in OPS and op not in ("div", "mod", "quot", "rem")) or (op in OPS and OPS[op].pure)
         case f.TupGet() | f.TupMake():
             return True
-    return False
+        case _:
+            return False
 
 
 def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
@@ -151,7 +158,9 @@ def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
     return f.Block((*nothing, f.Bind((go_on, *last, *results), loop)), results)
 
 
-def flag_ends(block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply) -> f.Block:
+def flag_ends(
+    block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply
+) -> f.Block:
     """Every way through gives (whether to go on, arguments, results)."""
     match tail(block):
         case f.Call(fn, args) if fn == name:
@@ -160,7 +169,8 @@ def flag_ends(block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[
             vars_ = tuple(f.Var(supply.fresh("s"), ty) for ty in (f.BOOL, *(v.ty for v in (*state, *sofar))))
             rhs = with_ends(choice, lambda inner: flag_ends(inner, name, state, sofar, supply))
             return f.Block((*block.binds[:-1], f.Bind(vars_, rhs)), vars_)
-    return f.Block(block.binds, (FALSE, *state, *block.results))
+        case _:
+            return f.Block(block.binds, (FALSE, *state, *block.results))
 
 
 def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
@@ -180,4 +190,5 @@ def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
             made = f.Var(supply.fresh("t"), ty)
             binds.append(f.Bind((made,), f.TupMake(tuple(blank(item, binds, supply) for item in items))))
             return made
-    raise ValueError(ty)
+        case f.Ref() | f.Res():
+            raise ValueError(ty)

@@ -244,7 +244,8 @@ class Copier:
                 return external(span, self.ty(ty, scope), symbol)
             case c.Shift(span) | c.Reset(span):
                 raise NeedsInterpreter("`shift` and `reset`", span)
-        raise Bug(f"not a term: {e}")
+            case c.Hole():
+                raise Bug(f"not a term: {e}")
 
     def arm(self, arm: c.Arm, scope: Scope) -> c.Arm:
         guard = None if arm.guard is None else self.term(arm.guard, scope)
@@ -275,9 +276,10 @@ class Copier:
         follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
-            by_use = isinstance(e, c.Let) and isinstance(e.rhs, c.Lam)
-            if any(p.sort == "type" for p in e.params) or by_use and takes_functions(self.ty(e.rhs.ty, scope)):
-                local = Local(e.params, e.span, by_use)
+            function = e.rhs if isinstance(e, c.Let) and isinstance(e.rhs, c.Lam) else None
+            takes_types = any(p.sort == "type" for p in e.params)
+            if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
+                local = Local(e.params, e.span, function is not None)
                 for name in bound(e):
                     scope.locals[name] = local
                 chain.append((e, local))

@@ -51,14 +51,16 @@ class _Threader:
 
     def merged(self, bind: f.Bind, written: list[f.Bind], where: dict[str, int]) -> bool:
         """Whether a branch by `is_null v` went into the branch that `v` comes from."""
-        asked = self.asked(bind.rhs)
+        second, asked = bind.rhs, self.asked(bind.rhs)
         at = where.get(asked.name, -1) if asked else -1
-        if asked is None or at < 0 or not isinstance(written[at].rhs, f.If):
+        if asked is None or at < 0:
             return False
-        first, second = written[at], bind.rhs
-        place = first.vars.index(asked)
-        then, else_ = (arm.results[place] for arm in (first.rhs.then, first.rhs.else_))
-        before = self.asked(first.rhs)  # which is null in the first arm, and not in the second
+        vars_, first = written[at].vars, written[at].rhs
+        if not isinstance(first, f.If) or not isinstance(second, f.If):
+            return False
+        place = vars_.index(asked)
+        then, else_ = first.then.results[place], first.else_.results[place]
+        before = self.asked(first)  # which is null in the first arm, and not in the second
         nulls = is_null(then) or then == before, is_null(else_)
         solids = solid(then, self.defs), solid(else_, self.defs) or else_ == before
         if nulls[0] == nulls[1] or solids[0] == solids[1]:
@@ -66,10 +68,10 @@ class _Threader:
         if any(where.get(name, -1) > at for arm in (second.then, second.else_) for name in _free(arm)):
             return False  # it needs what is computed in between
         arms = [
-            self.extended(arm, first.vars, second.then if null else second.else_)
-            for arm, null in zip((first.rhs.then, first.rhs.else_), nulls, strict=True)
+            self.extended(arm, vars_, second.then if null else second.else_)
+            for arm, null in zip((first.then, first.else_), nulls, strict=True)
         ]
-        written[at] = f.Bind((*first.vars, *bind.vars), f.If(first.rhs.cond, *arms))
+        written[at] = f.Bind((*vars_, *bind.vars), f.If(first.cond, *arms))
         where.update((var.name, at) for var in bind.vars)
         self.changed = True
         return True
@@ -81,7 +83,8 @@ class _Threader:
         match self.defs.get(rhs.cond.name):
             case f.Op("is_null", (f.Var() as asked, *_)):
                 return asked
-        return None
+            case _:
+                return None
 
     def extended(self, arm: f.Block, variables: tuple[f.Var, ...], more: f.Block) -> f.Block:
         """An arm with what comes next, which knew the arm's results as `variables`."""

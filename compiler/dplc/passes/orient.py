@@ -19,7 +19,8 @@ from dplc.flat.walk import with_blocks
 
 
 def orient(program: f.Program) -> f.Program:
-    return replace(program, fns={name: replace(fn, body=_Orienter(fn).block(fn.body)) for name, fn in program.fns.items()})
+    fns = {name: replace(fn, body=_Orienter(fn).block(fn.body)) for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
 
 
 class _Orienter:
@@ -49,8 +50,9 @@ class _Orienter:
 
     def turned(self, op: f.Op) -> f.Op:
         if op.op == "transpose":
-            product = self.source(op.args[0], "matmul")
-            if product is None or self.uses[op.args[0].name] != 1:
+            turned = op.args[0]
+            product = self.source(turned, "matmul")
+            if product is None or not isinstance(turned, f.Var) or self.uses[turned.name] != 1:
                 return op
             a, b = product.args
             self.use(op.args, (a, b))

@@ -172,6 +172,8 @@ class _Simplifier:
                     argument = given.get(asked.name)
                     if isinstance(argument, f.Const) and argument.value is None:
                         return tuple([given[r.name] if isinstance(r, f.Var) else r for r in then.results])
+            case _:
+                pass
         return None
 
     def put(self, vars_: tuple[f.Var, ...], rhs: f.Rhs, out: list[f.Bind]) -> None:

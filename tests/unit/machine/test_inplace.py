@@ -1,8 +1,7 @@
 """Loops that change an array at every step: in place, and never somebody else's."""
 
-from unit.machine.native import Main, agree
-
 from dplc.flat import term as f
+from unit.machine.native import Main, agree
 
 VECTOR = f.Arr(f.F64, 1)
 

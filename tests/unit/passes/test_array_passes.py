@@ -1,7 +1,5 @@
 """The passes that make loops of array code: same answers, fewer operations."""
 
-from unit.machine.native import Main
-
 from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.verify import verify
@@ -10,6 +8,7 @@ from dplc.passes.accumulate import accumulate
 from dplc.passes.fuse import fuse
 from dplc.passes.nulls import thread_nulls
 from dplc.passes.orient import orient
+from unit.machine.native import Main
 
 VECTOR, MATRIX = f.Arr(f.F64, 1), f.Arr(f.F64, 2)
 
