@@ -93,7 +93,7 @@ def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
 
 def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
     """`visit` the addresses of `count` elements of `size` bytes."""
-    e.w.count_to(count, lambda i, _: [visit(e.w.at(data, e.w.scale(i, size))), []][1])
+    e.w.repeat(count, lambda i: visit(e.w.at(data, e.w.scale(i, size))))
 
 
 def dup_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
@@ -136,13 +136,12 @@ def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
     """to[i] += source[i], elementwise; the two are the same or apart."""
     w, leaf, plus = e.w, SCALARS[elem.name], "fadd" if f.is_float(elem) else "add"
 
-    def step(i: str, _: Values) -> Values:
+    def step(i: str) -> None:
         place = w.let(f"getelementptr inbounds {leaf}, ptr {to}, i64 {i}")
         addend = w.load(leaf, w.let(f"getelementptr inbounds {leaf}, ptr {source}, i64 {i}"), ACCESS)
         w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, place, ACCESS)}, {addend}"), place, ACCESS)
-        return []
 
-    w.count_to(count, step, mark=e.unit.parallel())
+    w.repeat(count, step, e.unit.parallel())
 
 
 def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:

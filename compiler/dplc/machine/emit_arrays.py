@@ -132,11 +132,10 @@ def fill(e: FunctionEmitter, op: f.Op) -> Values:
         inner = e.w.product(row.dims)
         step = e.w.scale(inner, row.size)
 
-        def put_row(i: str, _: Values) -> Values:
+        def put_row(i: str) -> None:
             arrays.copy_elements(e, row.elem, e.w.at(fresh.data, e.w.mul(i, step)), row.data, inner)
-            return []
 
-        e.w.count_to(count, put_row)
+        e.w.repeat(count, put_row)
     else:
         fresh = arrays.new_outer(e, x.ty, count, (), site)
 
@@ -152,7 +151,7 @@ def fill(e: FunctionEmitter, op: f.Op) -> Values:
 def iota(e: FunctionEmitter, op: f.Op) -> Values:
     count = e.one(op.args[0])
     fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
-    e.w.count_to(count, lambda i, _: [e.put(f.I64, [i], e.w.at(fresh.data, e.w.mul(i, "8"))), []][1])
+    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.at(fresh.data, e.w.scale(i, 8))))
     return fresh.values
 
 
@@ -215,11 +214,10 @@ def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
     total = arrays.zero_array(e, a.elem, a.dims[cut:])
     step = w.scale(inner, a.size)
 
-    def add_row(i: str, _: Values) -> Values:
+    def add_row(i: str) -> None:
         arrays.add_into(e, a.number, total.data, w.at(a.data, w.mul(i, step)), inner)
-        return []
 
-    w.count_to(outer, add_row)
+    w.repeat(outer, add_row)
     return total.values
 
 

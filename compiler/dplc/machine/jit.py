@@ -146,5 +146,3 @@ def stack_mib() -> int:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(64, min(STACK_MIB, memory >> 22))
 
-
-__all__ = ["execute"]

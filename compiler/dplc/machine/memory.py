@@ -154,14 +154,13 @@ class Droppers:
         count = w.let(f"udiv i64 {room}, {shape.size}")
         data = w.let("call ptr @rt.data(ptr %p)")
 
-        def step(i: str, _: Values) -> Values:
+        def step(i: str) -> None:
             address = w.at(data, w.scale(i, shape.size))
             for k, part in parts(elem):
                 owner = w.load("ptr", w.at(address, shape.offsets[k]))
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")
-            return []
 
-        w.count_to(count, step)
+        w.repeat(count, step)
         w.do("call void @rt.free(ptr %p)")
         w.do("ret void")
 

@@ -84,10 +84,6 @@ class Writer:
         self.start(join)
         return self.phis(types, edges)
 
-    def when(self, cond: str, then: Callable[[], object]) -> None:
-        """if cond then then ()"""
-        self.choose(cond, (), lambda: [then(), []][1], lambda: [])
-
     def unless_cold(self, cond: str, otherwise: Callable[[], None]) -> None:
         """Goes on where `cond` holds; `otherwise` never returns."""
         good, bad = self.block("ok"), self.block("bad")
@@ -140,6 +136,15 @@ class Writer:
             return self.let(f"icmp slt i64 {state[0]}, {n}")
 
         return self.loop(("i64", *types), ["0", *inits], below, step, mark)[1:]
+
+    def repeat(self, n: str, body: Callable[[str], object], mark: str = "") -> None:
+        """for i < n, without a state."""
+
+        def step(i: str, _: Values) -> Values:
+            body(i)
+            return []
+
+        self.count_to(n, step, mark=mark)
 
     # ---- arithmetic on lengths
 
