@@ -33,6 +33,12 @@ CONSTANT = frozenset({"stop_grad", "ref_new", "ref_get", "ref_set", "fail", "exi
 # Rows whose derivative never multiplies: zero stays zero there, whatever the operands.
 MASKS = frozenset({"max", "min", "clip", "select", "relu"})  # they choose: what is not chosen gets nothing
 SAFE = MASKS | {"add", "sub", "neg"}
+# Rows that are not linear in what they are differentiated by.
+CURVED = frozenset(
+    row.name
+    for row in TABLE.values()
+    if row.linear and any(row.linear) and row.name not in ("add", "sub", "neg", "mul", "div", "select", "to_like")
+)
 
 
 def scalar_row(op: str) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dplc.ad import rules
 from dplc.ad.builder import Builder
 from dplc.ad.presence import Part, Presence
 from dplc.ad.tangent import zero
@@ -43,6 +44,20 @@ def only_last(d: Derivatives, fn: f.Fn, active: Sequence[int]) -> None:
         raise NeedsInterpreter("a derivative flows to what a function with a rule of its own captures", fn.span)
 
 
+def only_linear(d: Derivatives, name: str, of: f.Fn) -> None:
+    """A jvp rule whose body multiplies what depends on the tangent is left to the interpreter, which knows whether it
+    is linear all the same, and says so if not."""
+    fn = d.body(name, of.span)
+    varied = d.graph(name).varied(d.last_leaves(fn))
+    for bind in every(fn.body):
+        if isinstance(bind.rhs, f.Op):
+            op = bind.rhs
+            on = [any(node in varied for node in d.nodes((op.args[i],))) for i in rules.flows(op)]
+            products = op.op in ("mul", "dot", "matmul")
+            if sum(on) > 1 if products else on[1:] == [True] if op.op == "div" else any(on) and op.op in rules.CURVED:
+                raise NeedsInterpreter("a rule of `with_jvp` may not be linear in its tangent", op.span)
+
+
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 
@@ -56,6 +71,7 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     given = {i - start: Part(b.fresh("d", leaves[i - start]), presence) for i, presence in active}
     tangent = [given.get(k) for k in range(len(leaves))]
     if rule.kind == "jvp":
+        only_linear(d, rule.fn, fn)
         dx = d.convert.from_tan(b, [None if part is None else part.atom for part in tangent], x)
         y, dy = b.call(rule.fn, (*fn.params, dx), (*fn.results, *fn.results), fn.span)
         outs = d.convert.to_tan(b, dy)
@@ -90,6 +106,7 @@ def reverse(
         (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
         parts = d.convert.to_tan(back, dx)
     else:
+        only_linear(d, rule.fn, fn)
         (y,) = there.call(fn.name, fn.params, fn.results, fn.span)
         value = there.make(fn.params)
         param = back.fresh("res", value.ty)
