@@ -101,6 +101,7 @@ class Writer:
     records: dict[str, list[tuple[str, Ty]]] = field(default_factory=dict)
     names: int = 0
     control: bool = False  # with shift and reset: then the interpreter runs it all
+    risky: bool = False  # with errors when it runs
     special: bool = False  # numbers at kinks and edges
 
     # ---- dice ----
@@ -141,29 +142,23 @@ class Writer:
     def any_type(self, depth: int = 2) -> Ty:
         if self.often(20):
             return function(self.data_type(1), self.data_type(1))
+        if self.often(10):
+            item = function(self.one(FLOAT, self.data_type(1)), self.one(FLOAT, self.data_type(1)))
+            return self.one(list_of(item), array(item, self.dice.randint(1, 3)), tuple_of(item, FLOAT), Ty("option", (item,)))
         return self.data_type(depth)
 
-    def has_float(self, ty: Ty, seen: frozenset[str] = frozenset()) -> bool:
-        if ty == FLOAT:
+    def reaches(self, ty: Ty, name: str, seen: frozenset[Ty] = frozenset()) -> bool:
+        """Whether a type of that name is part of it: `float`, or `->`."""
+        if ty.name == name:
             return True
-        if ty.name in seen:
-            return False
         parts = [t for _, t in self.datas.get(ty.name, ()) if t] + [t for _, t in self.records.get(ty.name, ())]
-        return any(self.has_float(t, seen | {ty.name}) for t in (*ty.args, *parts))
-
-    def has_function(self, ty: Ty, seen: frozenset[str] = frozenset()) -> bool:
-        if ty.name == "->":
-            return True
-        if ty.name in seen:
-            return False
-        parts = [t for _, t in self.datas.get(ty.name, ()) if t] + [t for _, t in self.records.get(ty.name, ())]
-        return any(self.has_function(t, seen | {ty.name}) for t in (*ty.args, *parts))
+        return ty not in seen and any(self.reaches(t, name, seen | {ty}) for t in (*ty.args, *parts))
 
     def point_type(self) -> Ty:
         """What can be differentiated by: data with a float in every value of it."""
         while True:
             ty = self.data_type(2)
-            if self.has_float(ty) and not self.has_function(ty):
+            if self.reaches(ty, "float") and not self.reaches(ty, "->"):
                 return ty
 
     def declarations(self) -> str:
@@ -185,6 +180,61 @@ class Writer:
             lines.append(f"type {name} = {' | '.join(c if t is None else f'{c} of {t}' for c, t in cases)}")
             self.datas[name] = cases
         return "\n".join(lines)
+
+    def folds(self) -> tuple[str, Scope]:
+        """For each data type a function that goes through it all, and one that rebuilds it; and the scope with them."""
+        lines, scope = [], Scope()
+        for name, cases in self.datas.items():
+            total, again, g = self.fresh("total"), self.fresh("again"), self.fresh("g")
+            me = Ty(name)
+            scope = scope.add((total, function(me, FLOAT)), (again, function(me, me)))
+            lines.append(f"let rec {total} t = match t with " + " | ".join(self.totals(total, me, c, t) for c, t in cases))
+            arms = " | ".join(self.rebuilt(f"{again} {g}", me, c, t) for c, t in cases)
+            lines.append(f"let rec {again} {g} t = match t with {arms}")
+            lines.append(f"let {again} t = {again} (fun v -> {self.one('sin v', 'v * 0.5', 'v + 0.1', 'v * v')}) t")
+        return "\n".join(lines), scope
+
+    def totals(self, total: str, me: Ty, constructor: str, inside: Ty | None) -> str:
+        if inside is None:
+            return f"{constructor} -> 1.0"
+        return f"{constructor} v -> damp ({self.sum_of(total, me, inside, 'v')} + 0.3)"
+
+    def sum_of(self, total: str, me: Ty, ty: Ty, v: str) -> str:
+        """The float made of all parts of `v`."""
+        if ty == me:
+            return f"{total} {v}"
+        x = self.fresh("x")
+        match ty.name:
+            case "float":
+                return v
+            case "*":
+                names = [self.fresh("x") for _ in ty.args]
+                terms = [self.sum_of(total, me, t, n) for n, t in zip(names, ty.args)]
+                return f"(let ({', '.join(names)}) = {v} in {self.one(' + ', ' * ').join(terms)})"
+            case "[]":
+                return f"sum (map (fun {x} -> {self.sum_of(total, me, ty.args[0], x)}) {v})"
+            case "list":
+                return f"sum_by (fun {x} -> {self.sum_of(total, me, ty.args[0], x)}) {v}"
+        return "0.7"
+
+    def rebuilt(self, again: str, me: Ty, constructor: str, inside: Ty | None) -> str:
+        return f"{constructor} -> {constructor}" if inside is None else f"{constructor} v -> {constructor} {self.copy_of(again, me, inside, 'v')}"
+
+    def copy_of(self, again: str, me: Ty, ty: Ty, v: str) -> str:
+        if ty == me:
+            return f"({again} {v})"
+        x = self.fresh("x")
+        match ty.name:
+            case "float":
+                return f"({again.split()[1]} {v})"
+            case "*":
+                names = [self.fresh("x") for _ in ty.args]
+                return f"(let ({', '.join(names)}) = {v} in ({', '.join(self.copy_of(again, me, t, n) for n, t in zip(names, ty.args))}))"
+            case "[]":
+                return f"(map (fun {x} -> {self.copy_of(again, me, ty.args[0], x)}) {v})"
+            case "list":
+                return f"(List.map (fun {x} -> {self.copy_of(again, me, ty.args[0], x)}) {v})"
+        return v
 
     # ---- literals ----
 
@@ -229,7 +279,10 @@ class Writer:
         if depth <= 0:
             if ty == FLOAT and scope.favourite and self.often(40):
                 return scope.favourite
-            if not known and ty.name in ("*", "[]", "option", "list", *self.records):
+            if scope.favourite and ty in (INT, BOOL) and self.often(60):
+                x = scope.favourite
+                return f"({x} < {self.number()})" if ty == BOOL else f"(int (4.0 * sin {x}))"
+            if not known and ty.name in ("->", "*", "[]", "option", "list", *self.records):
                 return self.shallow(ty, scope)
             return self.one(*known) if known and self.often(95) else self.literal(ty, 1)
         if known and self.often(20):
@@ -244,6 +297,9 @@ class Writer:
         """A small expression, which uses variables if it can."""
         e = lambda t: self.expression(t, scope, 0)
         match ty.name:
+            case "->":
+                p = self.fresh("p")
+                return f"(fun {self.parameter(p, ty.args[0])} -> {self.expression(ty.args[1], scope.add((p, ty.args[0])), 0)})"
             case "*":
                 return f"({', '.join(map(e, ty.args))})"
             case "[]":
@@ -257,6 +313,8 @@ class Writer:
     def general(self, ty: Ty, scope: Scope, depth: int) -> str:
         """What works at every type."""
         e = lambda t=ty, s=scope: self.expression(t, s, depth)
+        if self.often(4):
+            return self.effect(ty, scope, depth)
         match self.dice.randrange(19):
             case 0 | 1:
                 return f"if {e(BOOL)} then {e()} else {e()}"
@@ -304,10 +362,24 @@ class Writer:
                     return f"{f} {e(t.args[0])}"
                 return self.made(ty, scope, depth)
 
+    def effect(self, ty: Ty, scope: Scope, depth: int) -> str:
+        """What can be seen to happen, in the order in which it happens, then an expression."""
+        e = lambda t: self.expression(t, scope, depth)
+        unused = self.any_type(1)
+        first = self.one(
+            f'print ("~", {e(unused)})',
+            f'print ("~", {e(STRING)})',
+            f"let {self.fresh('_u')} = {e(unused)} in ()",
+            *([f"assert {e(BOOL)}", f"if {e(BOOL)} then error {e(STRING)}"] if self.risky else []),
+        )
+        return f"({first}); {e(ty)}"
+
     def parameter(self, name: str, ty: Ty) -> str:
         return f"({name} : {ty})"
 
     def index(self, n: int, scope: Scope, depth: int) -> str:
+        if self.risky and self.often(10):
+            return self.expression(INT, scope, depth)
         return str(self.dice.randrange(n)) if self.often(50) else f"{self.expression(INT, scope, depth)} % {n}"
 
     def recursion(self, ty: Ty, scope: Scope, depth: int) -> str:
@@ -398,7 +470,7 @@ class Writer:
                     f"{e(INT)} {self.one('<', '=', '<>', '>=')} {e(INT)}",
                     f"{e(BOOL)} {self.one('&&', '||')} {e(BOOL)}",
                     f"not {e(BOOL)}",
-                    f"{e(t)} {self.one('=', '<', '<>')} {e(t)}" if not self.has_function(t) else "true",
+                    f"{e(t)} {self.one('=', '<', '<>')} {e(t)}" if not self.reaches(t, "->") else "true",
                 )
             case "string":
                 t = self.any_type(1)
@@ -429,7 +501,7 @@ class Writer:
         t = self.any_type(1)
         return self.one(
             f"{e(INT)} {self.one('+', '-', '*')} {e(INT)}",
-            f"{e(INT)} {self.one('/', '%')} {self.dice.randint(2, 5)}",
+            f"{e(INT)} {self.one('/', '%')} {e(INT) if self.risky else self.dice.randint(2, 5)}",
             f"max {e(INT)} {e(INT)}",
             f"int (3.0 * tanh {e(FLOAT)})",
             f"length {e(array(t, self.dice.randint(1, 3)))}",
@@ -443,8 +515,10 @@ class Writer:
         e = lambda t=FLOAT, s=scope: self.expression(t, s, depth)
         n = self.dice.randint(1, 4)
         v = array(FLOAT, n)
-        match self.dice.randrange(27):
-            case 22 | 23 | 24 if any(self.has_float(t) and t != FLOAT for _, t in scope.vars):
+        match self.dice.randrange(30):
+            case 27 | 28 | 29 if self.datas:
+                return self.taken_apart(FLOAT, scope, depth) if self.often(50) else self.totalled(scope, depth)
+            case 22 | 23 | 24 if any(self.reaches(t, "float") and t != FLOAT for _, t in scope.vars):
                 return self.taken_apart(FLOAT, scope, depth)
             case 25:
                 return self.own_rule(scope, depth)
@@ -513,6 +587,13 @@ class Writer:
                 g = self.fresh("g")
                 use = self.expression(FLOAT, scope.add((g, t)), depth)
                 return f"let {g} = grad (fun ({x} : {t}) -> {body(t)}) {self.expression(t, scope, depth)} in {use}"
+
+    def totalled(self, scope: Scope, depth: int) -> str:
+        folds = [(f, t.args[0]) for f, t in scope.vars if t.name == "->" and t.args[0].name in self.datas and t.args[1] == FLOAT]
+        if not folds:
+            return self.expression(FLOAT, scope, depth)
+        f, t = self.one(*folds)
+        return f"{f} {self.expression(t, scope, depth)}"
 
     def own_rule(self, scope: Scope, depth: int) -> str:
         """A function of a float with its derivative by hand, which is right."""
@@ -633,9 +714,10 @@ class Writer:
     # ---- programs ----
 
     def program(self, depth: int = 4) -> str:
-        self.special, self.control = self.often(20), self.often(5)
+        self.special, self.control, self.risky = self.often(20), self.often(5), self.often(15)
         parts = [HELPERS, self.declarations()]
-        scope = Scope()
+        folds, scope = self.folds()
+        parts.append(folds)
         for _ in range(self.dice.randint(0, 3)):
             name, p, t, result = self.fresh("h"), self.fresh("p"), self.any_type(), self.any_type()
             inner = scope.pure().add((p, t))
