@@ -1,12 +1,14 @@
 """Invariants said aloud.
 
     the(Arr, ty).elem      the element of what must be an array here; anything else is a Bug
+    a_type(content)        an argument of a type that must be a type, and no size
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
+from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 T = TypeVar("T")
@@ -16,3 +18,9 @@ def the(kind: type[T], x: object) -> T:
     if not isinstance(x, kind):
         raise Bug(f"not a {kind.__name__}: {x}")
     return x
+
+
+def a_type(argument: t.Ty | t.Size) -> t.Ty:
+    if isinstance(argument, t.Size):
+        raise Bug(f"a size where a type is wanted: {argument}")
+    return argument

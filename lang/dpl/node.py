@@ -29,12 +29,12 @@ def node(cls: Class) -> Class:
     for name, method in (("__eq__", _eq), ("__hash__", _hash), ("__repr__", _repr)):
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method
-    return type(cls)(cls.__name__, cls.__bases__, body)  # type: ignore[return-value]
+    return type(cls)(cls.__name__, cls.__bases__, body)  # pyright: ignore[reportReturnType]  (of the same interface)
 
 
 def replace(value: Value, **changes: Any) -> Value:
     """The same with some fields changed; of a node or a dataclass."""
-    names: tuple[str, ...] = type(value).__match_args__  # type: ignore[attr-defined]
+    names: tuple[str, ...] = type(value).__match_args__  # pyright: ignore[reportAttributeAccessIssue]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
 
 

@@ -66,14 +66,17 @@ class Grapher:
 
     def draw(self, fn: f.Fn) -> Graph:
         for param in fn.params:
-            self.graph.params += self.nodes(param)  # type: ignore[arg-type]  (a variable's nodes are there)
+            self.graph.params += self.leaves(param)
         self.graph.results = [node for result in fn.body.results for node in self.nodes(result)]
         self.block(fn.body)
         return self.graph
 
-    def nodes(self, atom: f.Atom) -> list[Node | None]:
-        count = len(self.tangents.leaves(atom.ty))
-        return [(atom.name, i) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+    def leaves(self, var: f.Var) -> list[Node]:
+        return [(var.name, i) for i in range(len(self.tangents.leaves(var.ty)))]
+
+    def nodes(self, atom: f.Atom) -> Sequence[Node | None]:
+        """The leaves of an atom; a constant's are none."""
+        return self.leaves(atom) if isinstance(atom, f.Var) else [None] * len(self.tangents.leaves(atom.ty))
 
     def edge(self, source: Node | None, target: Node | None) -> None:
         if source is not None and target is not None:

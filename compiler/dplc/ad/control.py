@@ -299,13 +299,13 @@ class Loop:
         assuming the least."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
-        carried = [k for k, node in enumerate(nodes) if node is not None and scope.active(node)]
+        carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
         exits = result_parts(self.reverse, scope, self.bind.vars[:width])
         sources = [node for init in rhs.inits for node in self.reverse.nodes(init)]
         targets = [node for r in rhs.body.results[:width] for node in self.reverse.nodes(r)]
 
         inner = LoopScope(scope, frozenset(self.tape.names))
-        states = [scope.b.fresh("c", scope.type(nodes[k])) for k in carried]  # type: ignore[arg-type]
+        states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE if doubtful else either([exits[k]]) for k in carried]
         for k, state, presence in zip(carried, states, begin, strict=True):
             inner.add(targets[k], Part(state, presence))
@@ -318,7 +318,7 @@ class Loop:
         before.binds.append(f.Bind((index,), f.Op("sub", (last, back))))
         self.collected(scope, inner, index)
         self.tape.backward(inner)
-        nexts = [inner.get(nodes[k]) for k in carried]  # type: ignore[arg-type]
+        nexts = [inner.get(node) for node in carried.values()]
         if not doubtful and any(either([n]) > presence for n, presence in zip(nexts, begin, strict=True)):
             return self.run(scope, doubtful=True)
 

@@ -142,4 +142,4 @@ def cast(value, to: str) -> f.Const | None:
         return None
     evaluate = TABLE[to].eval
     assert evaluate is not None
-    return f.Const(wrap(evaluate(value), f.Num(to)), f.Num(to))  # type: ignore[arg-type]
+    return f.Const(wrap(evaluate(value), f.Num(to)), f.Num(to))

@@ -16,6 +16,7 @@ from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.graph import components
+from dplc.narrow import a_type
 from dplc.passes import NeedsInterpreter
 from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, is_set, rebuild, root, sets_in
 
@@ -164,7 +165,7 @@ class Layout:
             case t.Con("string"):
                 return f.STR
             case t.Con("ref", (content,)):
-                return f.Ref(self.flat(content))  # type: ignore[arg-type]
+                return f.Ref(self.flat(a_type(content)))
             case t.Con(name):
                 return self.data(ty) if name in self.datas.datas else f.Num(name)
             case t.Tup(items):

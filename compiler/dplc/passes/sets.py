@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -25,6 +25,7 @@ from dpl.node import node
 from dpl.source import Span
 
 from dplc.graph import components
+from dplc.narrow import a_type
 from dplc.passes.mono import ANY, type_arguments_of
 
 
@@ -55,7 +56,7 @@ Member = Lambda | Pullback
 
 
 @dataclass(slots=True, eq=False)
-class Set:
+class Set(t.Hole):
     """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been
     united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a
     function that mentions it."""
@@ -66,7 +67,7 @@ class Set:
 
 
 @dataclass(slots=True, eq=False)
-class Ground:
+class Ground(t.Hole):
     """`boxed`: represented as a Data, as there are several members, or captures contain the set again."""
 
     id: int
@@ -75,15 +76,14 @@ class Ground:
 
 
 @node
-class Slot:
+class Slot(t.Hole):
     """In a declaration: the data type's set argument of this number."""
 
     index: int
 
 
 def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
-    effect: Any = functions  # after mono there are no effects; the place is used for the set
-    return t.Fn(arg, effect, result)
+    return t.Fn(arg, functions, result)
 
 
 def root(functions: Any) -> Set:
@@ -92,7 +92,7 @@ def root(functions: Any) -> Set:
     return functions
 
 
-def is_set(part: object) -> bool:
+def is_set(part: object) -> TypeGuard[Set | Ground | Slot]:
     return isinstance(part, Set | Ground | Slot)
 
 
@@ -189,7 +189,7 @@ class Datas:
         self.groups: dict[str, tuple[str, ...]] = {}  # name -> its strongly connected component
         self.arities: dict[str, int] = {"ref": 0}
         self.decorated: dict[str, tuple[t.Ty | None, ...]] = {}
-        self.having: dict[t.Ty, bool] = {}
+        self.having: dict[t.Ty | t.Size, bool] = {}
         self.payloads: dict[tuple[t.Ty, int], t.Ty | None] = {}
 
     def group(self, name: str) -> tuple[str, ...]:
@@ -253,9 +253,9 @@ class Datas:
                 case t.Con(name, args):
                     types = tuple(walk(a) for a in type_arguments_of(self.datas, name, args))
                     if name in group:
-                        return t.Con(name, (*types, *own))  # type: ignore[arg-type]
+                        return t.Con(name, (*types, *own))
                     here = [next(slots) for _ in range(self.arity(name))]
-                    return t.Con(name, (*types, *here))  # type: ignore[arg-type]
+                    return t.Con(name, (*types, *here))
                 case t.Var():
                     return ty
                 case _:
@@ -285,7 +285,7 @@ class Datas:
                     pass
         return total
 
-    def has_sets(self, ty: t.Ty) -> bool:
+    def has_sets(self, ty: t.Ty | t.Size) -> bool:
         """Does a monotype mention an arrow?"""
         found = self.having.get(ty)
         if found is None:
@@ -293,7 +293,7 @@ class Datas:
                 case t.Fn():
                     found = True
                 case t.Con(name, args):
-                    found = self.arity(name) > 0 or any(self.has_sets(a) for a in args)  # type: ignore[arg-type]
+                    found = self.arity(name) > 0 or any(self.has_sets(a) for a in args)
                 case t.Tup(items):
                     found = any(self.has_sets(i) for i in items)
                 case t.Arr(elem):
@@ -312,7 +312,8 @@ class Datas:
                 return arrow(self.fresh(arg, shared), Set(shared=shared), self.fresh(result, shared))
             case t.Con(name, args):
                 sets = [Set(shared=shared) for _ in range(self.arity(name))]
-                return t.Con(name, (*[self.fresh(a, shared) for a in args], *sets))  # type: ignore[arg-type]
+                types = [self.fresh(a_type(a), shared) for a in args]
+                return t.Con(name, (*types, *sets))
             case _:
                 return rebuild(ty, lambda part: self.fresh(part, shared), lambda s: s)
 
@@ -337,12 +338,12 @@ class Datas:
         declared = self.datas[ty.name]
         names = [p.name for p in declared.params if p.sort == "type"]
         sets = ty.args[len(names) :]
-        types = dict(zip(names, ty.args, strict=False))
+        types = dict(zip(names, map(a_type, ty.args), strict=False))
 
         def put(part: t.Ty) -> t.Ty:
             match part:
                 case t.Var(name):
-                    return types[name]  # type: ignore[return-value]
+                    return types[name]
                 case t.Arr(elem):
                     return t.Arr(put(elem), ANY)
                 case _:

@@ -16,7 +16,7 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, UNIT_ATOM, Value, integer, leaves, pieces, type_of
-from dplc.narrow import the
+from dplc.narrow import a_type, the
 from dplc.passes.dissect import Argument, by_constructor, is_scalar
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def show_one(body: Body, ty: t.Ty, x: Value, style: Style, inside: Style) -> f.A
             show_list(body, ty, body.b.atom(x), inside)
         case t.Con("ref", (content,)):
             inner = body.b.explode(body.b.op("ref_get", (x,)))
-            show_application(body, "ref", (the(t.Ty, content), inner), style)  # type: ignore[arg-type]
+            show_application(body, "ref", (a_type(content), inner), style)
         case t.Con():
             by_constructor(body, ty, x, lambda tag, argument: show_case(body, ty, tag, argument, style, inside))
         case _:

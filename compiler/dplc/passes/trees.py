@@ -101,8 +101,8 @@ class Mapping:
         result, ty = self.fn, self.ty
         for x in numbers:
             wide = x if own == f.F64 else b.op("cast", (x,), to="f64")
-            result = self.body.apply(result, the(t.Fn, ty), wide, self.span)
-            ty = ty.result  # type: ignore[union-attr]
+            arrow = the(t.Fn, ty)
+            result, ty = self.body.apply(result, arrow, wide, self.span), arrow.result
         return result if own == f.F64 else b.op("cast", (result,), to=own.name)
 
     def array(self, ty: t.Arr, arrays: Sequence[f.Atom]) -> f.Atom:

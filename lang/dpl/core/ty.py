@@ -53,7 +53,8 @@ class Fn:
 
 
 class Hole:
-    """What inference has yet to find out: a type or an effect.  There are none in finished core."""
+    """What an inference puts in the place of types and effects: unknowns here (`types/meta.py`), sets of functions in
+    the compiler (`passes/sets.py`).  There are none in finished core."""
 
     __slots__ = ()
 

@@ -6,7 +6,6 @@ Sizes are not compared: what inference could not prove about them is checked whe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Bug
@@ -36,7 +35,7 @@ class Checker:
     def wrong(self, what: str, t: term.Term) -> Bug:
         return Bug(f"core of {self.where}: {what} at {t.span}")
 
-    def same(self, a: Any, b: Any, t: term.Term) -> None:
+    def same(self, a: ty.Ty | None, b: ty.Ty | None, t: term.Term) -> None:
         if not equal(a, b):
             raise self.wrong(f"{a} is not {b}", t)
 
@@ -130,7 +129,7 @@ class Checker:
                 content = self.case(record.ty, 0, t)[1]
                 fields = (
                     content.items
-                    if isinstance(content, ty.Tup) and len(self.data(record.ty, t).fields) != 1
+                    if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1
                     else (content,)
                 )
                 self.same(fields[index], u, t)
@@ -168,42 +167,45 @@ class Checker:
         for part in parts:
             self.term(part, env)
 
-    def data(self, u: ty.Ty, t: term.Term) -> term.Data:
+    def data(self, u: ty.Ty, t: term.Term) -> tuple[term.Data, ty.Con]:
         if isinstance(u, ty.Con):
             data = term.LIST if u.name == "list" else self.program.datas.get(u.name)
             if data is not None:
-                return data
+                return data, u
         raise self.wrong(f"{u} is no data type", t)
 
-    def case(self, u: Any, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
-        data = self.data(u, t)
+    def case(self, u: ty.Ty, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
+        data, con = self.data(u, t)
         name, content = data.cases[tag]
-        return name, None if content is None else ty.substitute(
-            content, {p.name: a for p, a in zip(data.params, u.args)}
-        )
+        env = {p.name: a for p, a in zip(data.params, con.args)}
+        return name, None if content is None else ty.substitute(content, env)
 
-    def pattern(self, p: term.Pattern, u: Any, t: term.Term) -> dict[str, ty.Ty]:
+    def pattern(self, p: term.Pattern, u: ty.Ty, t: term.Term) -> dict[str, ty.Ty]:
         """The variables of a pattern for values of type `u`."""
         self.same(p.ty, u, t)
-        match p:
-            case term.PVar(_, name):
+        match p, u:
+            case (term.PWild() | term.PLit() | term.PCon(arg=None)), _:
+                return {}
+            case term.PVar(_, name), _:
                 return {name: u}
-            case term.PTuple(_, items):
-                return {n: v for i, part in zip(items, u.items) for n, v in self.pattern(i, part, t).items()}
-            case term.PArray(_, items):
-                return {n: v for i in items for n, v in self.pattern(i, u.elem, t).items()}
-            case term.PCon(_, _, tag, arg) if arg is not None:
-                return self.pattern(arg, self.case(u, tag, t)[1], t)
-            case term.PAs(_, inner, name):
+            case term.PTuple(_, items), ty.Tup(parts) if len(items) == len(parts):
+                return {n: v for i, part in zip(items, parts) for n, v in self.pattern(i, part, t).items()}
+            case term.PArray(_, items), ty.Arr(elem):
+                return {n: v for i in items for n, v in self.pattern(i, elem, t).items()}
+            case term.PCon(_, name, tag, arg), _:
+                content = self.case(u, tag, t)[1]
+                if arg is None or content is None:
+                    raise self.wrong(f"constructor {name} of {u}", t)
+                return self.pattern(arg, content, t)
+            case term.PAs(_, inner, name), _:
                 return {**self.pattern(inner, u, t), name: u}
-            case term.POr(_, left, right):
+            case term.POr(_, left, right), _:
                 found = self.pattern(left, u, t)
                 if found.keys() != self.pattern(right, u, t).keys():
                     raise self.wrong("an or-pattern with different variables", t)
                 return found
             case _:
-                pass
-        return {}
+                raise self.wrong(f"the pattern {p} for {u}", t)
 
 
 def mentions_little(env: dict) -> bool:

@@ -215,9 +215,7 @@ class Lexer:
     def string(self, start: int, _: str) -> None:
         parts: list[str] = []
         while True:
-            found = _STRING_PART.match(self.text, self.at)
-            parts.append(found.group())  # type: ignore[union-attr]
-            self.at = found.end()  # type: ignore[union-attr]
+            parts.append(self.plain(_STRING_PART))
             match self.text[self.at : self.at + 1]:
                 case '"':
                     self.at += 1
@@ -228,6 +226,13 @@ class Lexer:
                 case _:
                     self.unclosed_string(start)
                     return
+
+    def plain(self, part: re.Pattern[str]) -> str:
+        """The characters here that stand for themselves, if any."""
+        found = part.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+        return found.group()
 
     def interp(self, start: int, _: str) -> None:
         self.interp_text(start, None)
@@ -241,9 +246,7 @@ class Lexer:
         first = form is None
         parts: list[str] = []
         while True:
-            found = _INTERP_PART.match(self.text, self.at)
-            parts.append(found.group())  # type: ignore[union-attr]
-            self.at = found.end()  # type: ignore[union-attr]
+            parts.append(self.plain(_INTERP_PART))
             char = self.text[self.at : self.at + 1]
             if char == "\\":
                 parts.append(self.escape())

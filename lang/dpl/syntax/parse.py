@@ -134,7 +134,8 @@ class Parser:
         if rule.inlined:
             value = _gather(rule.take, rule.splice, parts)
         elif action is None:
-            value = parts[rule.take[0]]  # type: ignore[index]
+            only = rule.take[0]
+            value = None if only is None else parts[only]
         else:
             arguments = _gather(rule.take, rule.splice, parts)
             value = action(Span(self.builder.source, first, last), *arguments)

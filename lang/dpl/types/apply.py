@@ -144,7 +144,7 @@ def arguments(
     cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False
 ) -> tuple[list[term.Term], list[ty.Fn]]:
     """The arguments, checked against a function's type; lambdas last, when most is known about their parameters."""
-    terms: list[term.Term | None] = [None] * len(args)
+    terms: dict[int, term.Term] = {}
     arrows: list[ty.Fn] = []
     start = 0
     while start < len(args):
@@ -165,7 +165,7 @@ def arguments(
             else:
                 terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head))
         start = len(arrows)
-    return terms, arrows  # type: ignore[return-value]
+    return [terms[i] for i in range(len(args))], arrows
 
 
 def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) -> ty.Fn:
