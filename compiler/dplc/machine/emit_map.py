@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
 
 STRICT = 32  # sums of fewer elements are taken in order
+LANES = 8  # others in this many partial sums
 
 
 def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
@@ -136,23 +137,34 @@ def _run(
     """Writes the outputs; the values of the scalar sums."""
     results = fused.body.results
     types = [SCALARS[scalar_type(results[i].ty)] for i in sums]
-    zero = [e.value(f.Const(0, results[i].ty))[0] for i in sums]
+    zeros = [e.value(f.Const(0, results[i].ty))[0] for i in sums]
 
-    def loops(flags: str) -> Values:
+    def loops(lanes: int) -> Values:
         def element(places: Callable[[Array], str], totals: Values) -> Values:
-            return _element(e, fused, inputs, outputs, places, totals, flags)
+            return _element(e, fused, inputs, outputs, places, totals)
 
-        return _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, types, zero)
+        totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros)
+        while len(totals) > len(types):  # the upper half of the lanes on the lower one
+            half = len(totals) // 2
+            pairs = zip(types * (half // len(types)), totals[:half], totals[half:], strict=True)
+            totals = [e.w.let(f"{_plus(ty)} {ty} {low}, {high}") for ty, low, high in pairs]
+        return totals
 
     if not any(f.is_float(results[i].ty) for i in sums):
-        return loops("")
+        return loops(1)
     few = e.w.let(f"icmp ult i64 {e.w.product(plan.dims)}, {STRICT}")
-    return e.w.choose(few, types, lambda: loops(""), lambda: loops("reassoc "))
+    return e.w.choose(few, types, lambda: loops(1), lambda: loops(LANES))
 
 
-def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, types: list[str], inits: Values) -> Values:
-    """Runs `element(place of each array's element, totals)` for all elements."""
-    w, lengths = e.w, plan.lengths(e)
+def _plus(leaf: str) -> str:
+    return "add" if leaf[0] == "i" else "fadd"
+
+
+def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values) -> Values:
+    """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as
+    many totals, and element i adds to that of lane i modulo their number: an order that allows for vectors, and is the
+    same on every machine; the elements left over at the end of a row add to the first lane."""
+    w, lengths, sums = e.w, plan.lengths(e), len(types)
     innermost = len(lengths) - 1
 
     def run(depth: int, numbers: dict[int, str], totals: Values) -> Values:
@@ -166,7 +178,7 @@ def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, types:
                 here = {rank: w.add(start, i) for rank, start in starts.items()}
                 return run(depth + 1, here, totals)
 
-            return w.count_to(length, rows, types, totals)
+            return w.count_to(length, rows, types * lanes, totals)
         bases = {id(a): w.at(a.data, w.scale(starts[len(a.dims)], a.size)) for a in operands}
 
         def step(i: str, totals: Values) -> Values:
@@ -176,9 +188,23 @@ def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, types:
 
             return element(place, totals)
 
-        return w.count_to(length, step, types, totals, e.unit.parallel())
+        if lanes == 1:
+            return w.count_to(length, step, types, totals, e.unit.parallel())
 
-    return run(0, {}, inits)
+        def chunk(number: str, totals: Values) -> Values:
+            start, after = w.mul(number, str(lanes)), []
+            for lane in range(lanes):
+                after += step(w.add(start, str(lane)), totals[lane * sums : (lane + 1) * sums])
+            return after
+
+        chunks = w.let(f"udiv i64 {length}, {lanes}")
+        totals = w.count_to(chunks, chunk, types * lanes, totals, e.unit.parallel())
+        done = w.mul(chunks, str(lanes))
+        left = w.let(f"sub i64 {length}, {done}")
+        first = w.count_to(left, lambda i, t: step(w.add(done, i), t), types, totals[:sums])
+        return [*first, *totals[sums:]]
+
+    return run(0, {}, inits * lanes)
 
 
 def _element(
@@ -188,7 +214,6 @@ def _element(
     outputs: list[Array | None],
     place: Callable[[Array], str],
     totals: Values,
-    flags: str,
 ) -> Values:
     """One step: loads, operations, stores; the new totals."""
     w = e.w
@@ -202,7 +227,7 @@ def _element(
     top = max(len(a.dims) for a in inputs.values())
     for atom, rank, out in zip(fused.body.results, fused.ranks, outputs, strict=True):
         leaf, value = SCALARS[scalar_type(atom.ty)], e.one(atom)
-        plus = f"fadd {flags}{leaf}" if f.is_float(atom.ty) else f"add {leaf}"
+        plus = f"{_plus(leaf)} {leaf}"
         if out is None:
             after.append(w.let(f"{plus} {next(sums)}, {value}"))
         elif rank == top:
