@@ -60,7 +60,7 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
         case "acc_zeros", (a, *_):
             return a if solid(a, defs) else None
         case "acc_index" | "acc_slice", (a, b, *_):
-            return a if is_null(b) or (is_zero(b) and is_null(a)) else None
+            return a if is_null(b) else None
         case "sum_to", (a, *_):
             return a if rank_of(a.ty) == op.attr("rank") or is_null(a) else None
         case _:
