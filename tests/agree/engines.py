@@ -11,6 +11,7 @@ import os
 import signal
 import tempfile
 import traceback
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from dpl.diagnostics import DplError
@@ -47,14 +48,15 @@ def warm_up() -> None:
 
 def both(text: str) -> dict[str, Outcome]:
     """The outcome by engine; what ended the child early is a failure of the engine that was running."""
-    files = {engine: (tempfile.TemporaryFile(), tempfile.TemporaryFile()) for engine in ENGINES}
-    child = os.fork()
-    if child == 0:
-        signal.alarm(SECONDS)
-        on_large_stack(lambda: attempt(text, files))
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    outcomes = {engine: Outcome(*(content(file) for file in pair)) for engine, pair in files.items()}
+    with ExitStack() as stack:
+        files = {engine: [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)] for engine in ENGINES}
+        child = os.fork()
+        if child == 0:
+            signal.alarm(SECONDS)
+            on_large_stack(lambda: attempt(text, files))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        outcomes = {engine: Outcome(*(content(file) for file in pair)) for engine, pair in files.items()}
     if os.WIFSIGNALED(status):
         last = [engine for engine in ENGINES if outcomes[engine].failure][-1]
         outcomes[last] = Outcome(outcomes[last].output, f"killed by {signal.Signals(os.WTERMSIG(status)).name}")

@@ -160,7 +160,9 @@ def _plus(leaf: str) -> str:
     return "add" if leaf[0] == "i" else "fadd"
 
 
-def _nest(e: FunctionEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values) -> Values:
+def _nest(
+    e: FunctionEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
+) -> Values:
     """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as
     many totals, and element i adds to that of lane i modulo their number: an order that allows for vectors, and is the
     same on every machine; the elements left over at the end of a row add to the first lane."""

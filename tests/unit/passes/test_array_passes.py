@@ -15,7 +15,10 @@ VECTOR, MATRIX = f.Arr(f.F64, 1), f.Arr(f.F64, 2)
 
 def matrix(m: Main, rows: int, columns: int) -> f.Var:
     def row(i):
-        return m.build(m.int(columns), lambda j: m.op("cast", (m.op("add", (i, m.op("mul", (j, j)))),), to="f64"), VECTOR)
+        def element(j: f.Var) -> f.Atom:
+            return m.op("cast", (m.op("add", (i, m.op("mul", (j, j)))),), to="f64")
+
+        return m.build(m.int(columns), element, VECTOR)
 
     return m.build(m.int(rows), row, MATRIX)
 
