@@ -5,7 +5,7 @@ A pass that cares for a few shapes mentions these and leaves the rest to `rebuil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dplc.flat import term as f
 
@@ -121,6 +121,23 @@ def bound(fn: f.Fn) -> Iterator[f.Var]:
     for bind in every(fn.body):
         yield from bind.vars
         yield from binders(bind.rhs)
+
+
+def names(given: Iterable[f.Atom]) -> Iterator[str]:
+    return (atom.name for atom in given if isinstance(atom, f.Var))
+
+
+def mentions(block: f.Block) -> Iterator[str]:
+    """The variables that a block mentions, as often as it does."""
+    for bind in block.binds:
+        yield from rhs_mentions(bind.rhs)
+    yield from names(block.results)
+
+
+def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
+    yield from names(atoms(rhs))
+    for block in blocks(rhs):
+        yield from mentions(block)
 
 
 def mentioned(block: f.Block) -> dict[str, f.Var]:

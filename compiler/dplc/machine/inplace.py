@@ -15,7 +15,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE
-from dplc.flat.traverse import mentions, names
+from dplc.flat.walk import mentions, names
 from dplc.machine import arrays
 from dplc.machine.emitter import Emitter
 from dplc.machine.writer import Values

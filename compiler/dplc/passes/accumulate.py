@@ -22,8 +22,7 @@ from typing import TypeGuard
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.traverse import mentions, names
-from dplc.flat.walk import with_blocks
+from dplc.flat.walk import mentions, names, with_blocks
 
 STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
 

@@ -18,9 +18,8 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE
-from dplc.flat.traverse import mentions, names, rhs_mentions
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import with_blocks
+from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import the
 
 LARGEST = 48  # operations in a group: more would only run out of registers

@@ -16,8 +16,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.traverse import names, rhs_mentions
-from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_blocks
 from dplc.passes.drop import drop_unused
 from dplc.passes.fold import is_null, solid
 

@@ -14,8 +14,7 @@ from collections import Counter
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.traverse import mentions
-from dplc.flat.walk import with_blocks
+from dplc.flat.walk import mentions, with_blocks
 
 
 def orient(program: f.Program) -> f.Program:
