@@ -2,9 +2,9 @@
 
     python benchmarks/run.py [TEXT-FILE] [ITERATIONS] [--repeat N]
 
-Each program runs as a process of its own, start-up included, one thread; they take turns, so that a busy machine is
-unfair to all.  Prints medians and the ratio to the fastest.  C is left out where there is no compiler.  Without a file,
-the text is the ASCII part of the project's own library, as in the example.
+Each program runs as a process of its own, one thread; they take turns, so that a busy machine is unfair to all.  Prints
+medians: of the whole run, and of the training alone (the whole less a run of no iterations), with ratios to the
+fastest.  C is left out where there is no compiler.  Without a file, the text is the ASCII part of the project's library.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ENVIRONMENT = os.environ | {
 }
 
 
-def commands(folder: Path, text: str, iterations: int) -> dict[str, list[str]]:
-    """What to run, by name."""
-    arguments = [text, str(iterations)]
+def commands(folder: Path, text: str) -> dict[str, list[str]]:
+    """What to run, by name; the number of iterations is to follow."""
+    arguments = [text]
     program = str(ROOT / "examples" / "char_rnn.dp")
     found = {
         "DPL": [sys.executable, "-m", "dplc.cli", "run", program, *arguments],
@@ -66,15 +66,19 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        contestants = commands(Path(folder), options.text or own_text(Path(folder)), options.iterations)
-        times: dict[str, list[float]] = {name: [] for name in contestants}
-        for _ in range(options.repeat):
+        contestants = commands(Path(folder), options.text or own_text(Path(folder)))
+        times: dict[tuple[str, int], list[float]] = {}
+        for _ in range(options.repeat + 1):  # the first round fills caches
             for name, command in contestants.items():
-                times[name].append(seconds(command))
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
-    best = min(medians.values())
-    for name, median in sorted(medians.items(), key=lambda item: item[1]):
-        print(f"{name:6} {median:8.3f} s {median / best:8.1f} x")
+                for count in (0, options.iterations):
+                    times.setdefault((name, count), []).append(seconds([*command, str(count)]))
+    median = {key: statistics.median(taken[1:]) for key, taken in times.items()}
+    whole = {name: median[name, options.iterations] for name in contestants}
+    training = {name: whole[name] - median[name, 0] for name in contestants}
+    print(f"{'':6} {'whole run':>19} {'training':>19}")
+    for name in sorted(contestants, key=lambda name: whole[name]):
+        columns = (f"{t[name]:8.3f} s {t[name] / min(t.values()):6.1f} x" for t in (whole, training))
+        print(f"{name:6} {'  '.join(columns)}")
 
 
 if __name__ == "__main__":
