@@ -4,7 +4,7 @@
 
 Each program runs as a process of its own, one thread; they take turns, so that a busy machine is unfair to all.  Prints
 medians: of the whole run, and of the training alone (the whole less a run of no iterations), with ratios to the
-fastest.  C is left out where there is no compiler.  Without a file, the text is the ASCII part of the project's library.
+fastest.  C is left out where there is no compiler.  Without a file, the text is the ASCII part of the library.
 """
 
 from __future__ import annotations
