@@ -8,7 +8,10 @@
     loops       flat -> flat             tail recursion becomes loops
     simplify    flat -> flat             inline, fold, share, drop
     derive      flat -> flat without Ad  forward and reverse mode, to any nesting
+    constants   flat -> flat             parameters that are the same constant in every call go
     tidy        flat -> flat             simplify what that left
+    nulls       flat -> flat             whether a cotangent is null is asked once
+    orient      flat -> flat             transposed operands of products are read as they are
     accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
     fuse        flat -> flat             elementwise operations become single loops
     memory      flat -> flat             reference counts, reuse in place
@@ -84,13 +87,16 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.orient import orient
     from dplc.passes.simplify import simplify
 
-    yield Stage("lower", lambda solved, _: lower(solved), show_flat, verify_flat)
-    yield Stage("loops", lambda program, _: loops(program), show_flat, verify_flat)
-    yield Stage("simplify", lambda program, _: simplify(program), show_flat, verify_flat)
-    yield Stage("derive", lambda program, _: expand(program), show_flat, verify_flat)
-    yield Stage("tidy", lambda program, _: simplify(constant_parameters(program)), show_flat, verify_flat)
-    yield Stage("accumulate", lambda program, _: accumulate(orient(thread_nulls(program))), show_flat, verify_flat)
-    yield Stage("fuse", lambda program, _: fuse(program), show_flat, verify_flat)
+    yield flat("lower", lower)
+    yield flat("loops", loops)
+    yield flat("simplify", simplify)
+    yield flat("derive", expand)
+    yield flat("constants", constant_parameters)
+    yield flat("tidy", simplify)
+    yield flat("nulls", thread_nulls)
+    yield flat("orient", orient)
+    yield flat("accumulate", accumulate)
+    yield flat("fuse", fuse)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
     from dplc.machine.codegen import Compiled, assemble, emit_text
@@ -101,6 +107,11 @@ def stages() -> Iterator[Stage]:
         lambda made, _: Compiled(assemble(made[0]), made[1].to_json()),
         lambda made: f"{len(made.code)} bytes",
     )
+
+
+def flat(name: str, transform: Callable[[Any], Any]) -> Stage:
+    """A stage that gives flat."""
+    return Stage(name, lambda program, _: transform(program), show_flat, verify_flat)
 
 
 def show_trees(modules: list[Module]) -> str:
@@ -146,8 +157,8 @@ def verify_flat(program) -> None:
 
 
 NAMES = (
-    "load", "check", "mono", "sets", "lower", "loops", "simplify",
-    "derive", "tidy", "accumulate", "fuse", "memory", "llvm", "object",
+    "load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "constants",
+    "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
 )  # fmt: skip
 
 
