@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from dpl.diagnostics import Bug, DplError
 from dplc.tools.process import guarded, on_large_stack
 
