@@ -12,12 +12,42 @@ from dpl.node import node
 from dpl.source import Span
 
 
+MARK, UNMARK = "\x0e", "\x0f"  # around the part of a text that matters
+
+
+def marked(text: str) -> str:
+    """Text to be highlighted within another."""
+    return f"{MARK}{text}{UNMARK}"
+
+
+def unmarked(text: str) -> str:
+    """A text without its highlights."""
+    return text.replace(MARK, "").replace(UNMARK, "")
+
+
 @node
 class Label:
     """A span to underline and what to say there."""
 
     span: Span
     text: str = ""
+
+
+@node
+class Call:
+    """One step of a path: what was called, where that is written, and more about it (`x : float[3, 10], y : int`)."""
+
+    name: str
+    span: Span | None = None
+    about: str = ""
+
+
+@node
+class Edit:
+    """A change that mends the program: an editor may replace `span` by `text`."""
+
+    span: Span
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +57,9 @@ class Diagnostic:
     `code` is a class and a number (`E0301`; E01 syntax, E02 types, E03 sizes, E04 differentiation, E05 effects, modules
     and files, W likewise; R05 data, R06 numerics, R07 bounds and asserts, R08 memory), `title` says what is wrong in
     one line, `span` is where to change things (None: nowhere in a text), `note` is said at its caret, `labels` say
-    where the conflicting facts came from, `helps` are ways out, `path` the calls that led here, outermost first.
+    where the conflicting facts came from, `helps` are ways out, `path` the calls that led here, outermost first, `facts`
+    are named texts to compare (`expected`, `found`: two types whose differing parts are `marked`), and `edits` what
+    would mend it for certain.
     """
 
     code: str
@@ -36,7 +68,9 @@ class Diagnostic:
     note: str = ""
     labels: tuple[Label, ...] = ()
     helps: tuple[str, ...] = ()
-    path: tuple[str, ...] = ()
+    path: tuple[Call, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     @property
     def severity(self) -> str:

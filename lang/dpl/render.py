@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from dpl.diagnostics import Diagnostic
+from dpl.diagnostics import Call, Diagnostic
 from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
 
@@ -245,19 +245,23 @@ def _char_width(char: str) -> int:
 # ---- the call path ------------------------------------------------------------------------------------------------
 
 
-def _path(path: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """The calls as a staircase; what follows two blanks in an entry (its place) is aligned."""
+def _path(path: tuple[Call, ...]) -> list[tuple[str, list[str]]]:
+    """The calls as a staircase, with places and arguments in columns of their own; of a long one, both ends."""
     if not path:
         return []
-    entries: list[tuple[str, str]] = []
     half = _LONGEST_PATH // 2
     left_out = len(path) - 2 * half
-    for number, entry in enumerate(path):
+    rows: list[tuple[str, str, str]] = []
+    for number, call in enumerate(path):
         if left_out > 1 and half <= number < len(path) - half:
             if number == half:
-                entries.append((f"... {left_out} more", ""))
+                rows.append((f"... {left_out} more", "", ""))
             continue
-        name, _, place = entry.partition("  ")
-        entries.append(("  " * min(len(entries), _LONGEST_PATH) + name, place.strip()))
-    column = max(_width(name) for name, _ in entries)
-    return [("path", [name + " " * (column - _width(name) + 2) + place for name, place in entries])]
+        place = f"{call.span.source.name}:{call.span.line}" if call.span and _is_somewhere(call.span) else ""
+        rows.append(("  " * min(len(rows), _LONGEST_PATH) + call.name, place, call.about))
+    names, places = (max(_width(row[k]) for row in rows) for k in (0, 1))
+    texts = [
+        f"{name}{' ' * (names - _width(name))}  {place}{' ' * (places - _width(place))}  {about}".rstrip()
+        for name, place, about in rows
+    ]
+    return [("path", texts)]

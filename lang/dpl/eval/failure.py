@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node, replace
 from dpl.source import Source, Span
-
-SHOWN = 8  # calls of a long path, at each end
-
 
 @node
 class Site:
@@ -62,10 +59,6 @@ def for_user(error: DplError, own: Collection[Source]) -> DplError:
     return DplError(replace(first, path=path(sites)), *rest)
 
 
-def path(sites: list[Site]) -> tuple[str, ...]:
-    """One line per call."""
-    width = max((len(site.name) for site in sites), default=0)
-    lines = [f"{site.name:<{width}}  {site.span.source.name}:{site.span.line}" for site in sites[:SHOWN]]
-    if len(sites) > 2 * SHOWN:
-        lines.append(f"... {len(sites) - 2 * SHOWN} calls more")
-    return (*lines, *(f"{s.name:<{width}}  {s.span.source.name}:{s.span.line}" for s in sites[SHOWN:][-SHOWN:]))
+def path(sites: list[Site]) -> tuple[Call, ...]:
+    """One step per call."""
+    return tuple(Call(site.name, site.span) for site in sites)

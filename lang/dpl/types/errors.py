@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpl.core import ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.types.constraints import Constraint
@@ -225,12 +225,12 @@ def wanted_pure(cx, span: Span, what: str) -> DplError:
     )
 
 
-def captured(cx, what: str) -> tuple[str, ...]:
+def captured(cx, what: str) -> tuple[Call, ...]:
     """The calls from `what` to the `shift` that captures."""
     steps = []
     while what in cx.captures and len(steps) < 20:
         called, span = cx.captures[what]
-        steps.append(f"{what}  calls  {called}  {span}" if called else f"{what}  shift  {span}")
+        steps.append(Call(what, span, f"calls {called}" if called else "shift"))
         what = called
     return tuple(steps)
 
