@@ -131,6 +131,12 @@ def _in_effect(effect: Effect, env: Mapping[str, Any]) -> Effect:
 
 
 def _in_size(size: Size, env: Mapping[str, Any]) -> Size:
+    match size:
+        case Size(0, (((name,), 1),)):  # the very size, whose origin inference knows
+            found = env.get(name)
+            return found if isinstance(found, Size) else size
+        case _:
+            pass
     total: Terms = {(): size.const}
     for names, coefficient in size.terms:
         product: Terms = {(): coefficient}

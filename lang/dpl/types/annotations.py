@@ -58,12 +58,15 @@ def _variable(cx: Context, name: str, flexible: Flexible) -> Type:
 
 def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
     match s:
-        case tree.SizeNum(_, value):
-            return ty.Size(value)
-        case tree.SizeUnknown():
+        case tree.SizeNum(span, value):
+            return cx.solver.sizes.written(ty.Size(value), span)
+        case tree.SizeUnknown(span):
+            cx.solver.at(span)
             return cx.solver.unknown_size()
-        case tree.SizeVar(_, name) | tree.TyName(_, name, ()):
-            return size_variable(cx, name, flexible)
+        case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
+            cx.solver.at(span)
+            found = size_variable(cx, name, flexible)
+            return cx.solver.sizes.written(ty.Size(found.const, found.terms), span)
         case tree.SizeOp(_, op, left, right):
             return combine(op, size(cx, left, flexible), size(cx, right, flexible))
     raise cx.fail("E0304", "a size is wanted here, not a type", s.span)

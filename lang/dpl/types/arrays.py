@@ -25,7 +25,8 @@ def array_literal(cx: Context, e: tree.ArrayLit, expected) -> term.Term:
     wanted = prune(expected) if expected is not None else None
     elem = wanted.elem if type(wanted) is ty.Arr else cx.solver.fresh()
     items = elements(cx, e.items, elem, "array")
-    return term.ArrayLit(e.span, ty.Arr(elem, ty.Size(len(items))), tuple(items))
+    size = cx.solver.sizes.written(ty.Size(len(items)), e.span)
+    return term.ArrayLit(e.span, ty.Arr(elem, size), tuple(items))
 
 
 # ---- comprehensions

@@ -243,7 +243,7 @@ class Matmul(Constraint):
         try:
             s.unify_size(sizes_a[-1], sizes_b[0])
         except Clash as clash:
-            raise Clash("inner", (a, b), (clash.left, clash.right)) from clash
+            raise Clash("inner", (a, b), (clash.left, clash.right), *clash.places) from clash
         s.unify(result, array(sizes_a[:-1] + sizes_b[1:], inner_a))
         return True
 

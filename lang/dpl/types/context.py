@@ -275,6 +275,7 @@ class Context:
         return checks.confirm(self, t, expected)
 
     def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
+        self.solver.at(span)
         try:
             self.solver.unify(actual, expected)
         except Clash as clash:
@@ -282,6 +283,7 @@ class Context:
         self.drain()
 
     def require(self, t: Type, cls: str, span: Span) -> None:
+        self.solver.at(span)
         try:
             self.solver.require(t, cls)
         except Clash as clash:
@@ -301,6 +303,7 @@ class Context:
         self.drain()
 
     def attempt(self, constraint: Constraint, step: Callable | None = None) -> None:
+        self.solver.at(constraint.span)
         try:
             done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
         except Clash as clash:
@@ -325,6 +328,7 @@ class Context:
     def instance(
         self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
     ) -> tuple[Type, tuple]:
+        self.solver.at(span)
         return instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
 
     def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:

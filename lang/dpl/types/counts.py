@@ -14,8 +14,8 @@ OPERATORS = {"+": "add", "-": "sub", "*": "mul"}
 
 def size_of(cx: Context, e) -> ty.Size | None:
     match e:
-        case tree.Lit(_, int() as value, "" | "i64") if not isinstance(value, bool) and value >= 0:
-            return ty.Size(value)
+        case tree.Lit(span, int() as value, "" | "i64") if not isinstance(value, bool) and value >= 0:
+            return cx.solver.sizes.written(ty.Size(value), span)
         case tree.Var(_, name):
             match cx.find(name):
                 case SizeName(size):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpl.core import ty
 from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node
-from dpl.source import Span
+from dpl.source import NOWHERE, Span
+from dpl.types.compare import side_by_side
 from dpl.types.constraints import Constraint
 from dpl.types.kinds import PHRASES
 from dpl.types.meta import Meta, dimensions, is_scalar, prune, prune_effect
@@ -44,6 +47,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     shown, wanted = p.type(actual), p.type(expected)
     labels = why.labels(phrase(expected) or wanted) if why else ()
     place = f"{why.what} is" if why and why.what else "this is"
+    facts = compared(p, actual, expected)
     match clash.kind:
         case "size":
             left, right = p.size(clash.left), p.size(clash.right)
@@ -51,8 +55,9 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 "E0301",
                 f"the sizes {left} and {right} differ",
                 span,
-                note=f"{shown}, where {wanted} is wanted",
-                labels=labels,
+                note="" if facts else f"{place} {shown}, where {wanted} is wanted",
+                labels=both(labels, size_labels(p, clash, clash.left, clash.right)),
+                facts=facts,
                 helps=size_helps(clash.left, clash.right, wanted),
             )
         case "occurs":
@@ -73,17 +78,17 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"expected {wanted}, found {shown}",
                 span,
                 note=f"{place} {shown}",
-                labels=labels,
+                labels=both(labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
                 helps=conversions(actual, expected),
             )
-        case "class":
+        case "class" if actual is expected or type(prune(actual)) is Meta or type(prune(expected)) is Meta:
             part = p.type(clash.left)
             return cx.fail(
                 class_code(clash.right),
                 f"{part} is not {PHRASES[clash.right]}",
                 span,
                 note=f"{shown} here",
-                labels=labels,
+                labels=both(labels, class_labels(clash)),
             )
         case "rigid":
             return rigid(cx, clash, shown, wanted, span, labels)
@@ -101,20 +106,54 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"expected {wanted}, found {shown}",
                 span,
                 note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
-                labels=labels,
+                labels=both(labels, made(actual, shown, span), made(expected, wanted, span)),
             )
-    detail = ""
-    left, right = p.type(clash.left), p.type(clash.right)
-    if (left, right) not in ((shown, wanted), (wanted, shown)):
-        detail = f"{left} against {right}"
     return cx.fail(
         "E0201",
         f"expected {wanted}, found {shown}",
         span,
-        note=detail or place + " " + shown,
-        labels=labels,
+        note=f"{place} {shown}",
+        labels=both(labels, made(actual, shown, span), made(expected, wanted, span)),
+        facts=facts,
         helps=conversions(actual, expected),
     )
+
+
+def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:
+    """Both types with what differs marked, where that is but a small part of much."""
+    texts = side_by_side(p, expected, actual)
+    return tuple(zip(("expected", "found"), texts)) if texts and max(map(len, texts)) > 30 else ()
+
+
+def both(labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple[Label, ...]:
+    """Labels, and others at other places."""
+    found = list(labels)
+    for label in (label for some in more for label in some):
+        if all(label.span != known.span for known in found):
+            found.append(label)
+    return tuple(found)
+
+
+def size_labels(p: Printer, clash: Clash, *clashing: ty.Size) -> Iterable[Label]:
+    """Where two sizes that clash come from."""
+    for size, place in zip(clashing, clash.places):
+        if place is not None and place is not NOWHERE:
+            yield Label(
+                place, f"size {p.size(size)} comes from here" if p.size(size) != "?" else "a size not known yet"
+            )
+
+
+def class_labels(clash: Clash) -> Iterable[Label]:
+    """Where it was said that an unknown type has the class that it does not have."""
+    for place in clash.places:
+        if place is not None and place is not NOWHERE:
+            yield Label(place, f"{PHRASES[clash.right]} is needed because of this")
+
+
+def made(t, shown: str, span: Span) -> Iterable[Label]:
+    """Where it was found out what an unknown type is."""
+    if type(t) is Meta and t.place is not NOWHERE and t.place != span:
+        yield Label(t.place, f"because of this it is {phrase(t) or shown}")
 
 
 def answers(cx, one, other, span: Span, why: Why) -> DplError:
@@ -258,7 +297,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 "E0301",
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
-                labels=labels,
+                labels=both(labels, size_labels(p, clash, clash.left, clash.right)),
                 helps=size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
@@ -294,7 +333,7 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
             f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ",
             span,
             note="this product needs  [.., k] @ [k, ..]",
-            labels=labels,
+            labels=both(labels, size_labels(p, clash, *clash.right)),
             helps=size_helps(clash.right[0], clash.right[1], b),
         )
     if kind == "dot":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.core import ty
+from dpl.source import NOWHERE
 
 PURE = ty.PURE
 
@@ -16,9 +17,10 @@ PURE = ty.PURE
 class Meta(ty.Hole):
     """An unknown type.  `rigid` names a variable of an annotation: it equals only itself, but gathers `classes`.
 
-    `watchers` are the constraints to look at again when more is known about it."""
+    `watchers` are the constraints to look at again when more is known about it, `place` is where something was last
+    learnt."""
 
-    __slots__ = ("classes", "level", "link", "rigid", "watchers")
+    __slots__ = ("classes", "level", "link", "place", "rigid", "watchers")
 
     def __init__(self, level: int, classes: frozenset[str] = frozenset(), rigid: str = "") -> None:
         self.level = level
@@ -26,6 +28,7 @@ class Meta(ty.Hole):
         self.classes = classes
         self.watchers: list = []
         self.rigid = rigid
+        self.place = NOWHERE
 
 
 class EffectMeta(ty.Hole):

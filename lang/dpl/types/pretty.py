@@ -6,6 +6,7 @@ Fn(Arr(f64, n), pure, f64)   ->   float[n] -> float
 from __future__ import annotations
 
 from dpl.core import ty
+from dpl.diagnostics import marked
 from dpl.types.constraints import Constraint, Elem
 from dpl.types.meta import Meta, prune, prune_effect
 from dpl.types.scheme import Scheme
@@ -14,6 +15,15 @@ NAMES = {"i64": "int", "f64": "float"}
 CLASS_ORDER = ("num", "real", "integer", "scalar", "data", "content", "diff", "active")
 IMPLIED = ("data", "content", "diff", "active")  # by being a number
 FUN, PRODUCT, ATOM = range(3)
+
+
+class Highlighted(ty.Hole):
+    """A part of a type to be marked in its text."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part) -> None:
+        self.part = part
 
 
 class Printer:
@@ -40,6 +50,8 @@ class Printer:
     def type(self, t, level: int = FUN) -> str:
         t = prune(t)
         match t:
+            case Highlighted():
+                return marked(self.type(t.part, level))
             case Meta() if "scalar" in t.classes and not t.rigid:  # a literal: what it is if nothing else is said
                 return "float" if "real" in t.classes else "int"
             case Meta():
@@ -65,12 +77,17 @@ class Printer:
 
     def applied(self, name: str, args) -> str:
         shown = NAMES.get(name, self.data_name(name))
-        texts = [self.size(a) if type(a) is ty.Size else self.type(a, ATOM) for a in args]
+        texts = [self.argument(a) for a in args]
         if len(texts) > 1:
             return f"({', '.join(texts)}) {shown}"
         if texts and " " in texts[0] and type(args[0]) is ty.Size:
             return f"({texts[0]}) {shown}"
         return f"{texts[0]} {shown}" if texts else shown
+
+    def argument(self, a) -> str:
+        if type(a) is Highlighted:
+            return marked(self.argument(a.part))
+        return self.size(a) if type(a) is ty.Size else self.type(a, ATOM)
 
     def data_name(self, name: str) -> str:
         module, _, member = name.partition("#")[0].rpartition(".")
@@ -80,7 +97,9 @@ class Printer:
         eff = prune_effect(eff)
         return f"-{{ctl {self.type(eff.answer)}}}->" if type(eff) is ty.Ctl else "->"
 
-    def size(self, size: ty.Size) -> str:
+    def size(self, size: ty.Size | Highlighted) -> str:
+        if type(size) is Highlighted:
+            return marked(self.size(size.part))
         size = self.sizes.norm(size) if self.sizes else size
         parts = []
         for names, factor in size.terms:

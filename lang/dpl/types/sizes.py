@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from dpl.core.ty import Size, as_terms, from_terms, multiply, substitute
+from dpl.source import NOWHERE, Span
 
 ONE = Size(1)
 
@@ -45,13 +46,37 @@ class Verdict(Enum):
 
 
 class Sizes:
-    """The equations solved so far: `links` of unknown sizes, `levels` of names for generalisation."""
+    """The equations solved so far: `links` of unknown sizes, `levels` of names for generalisation.
+
+    Where a size comes from is remembered for messages: of a size that is written, by its identity (`origins`); of an
+    unknown, the `place` that settled it or made it (`places`)."""
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix  # keeps the names of different modules apart
         self.links: dict[str, Size] = {}
         self.levels: dict[str, int] = {}
         self.count = 0
+        self.place = NOWHERE  # what is being looked at
+        self.places: dict[str, Span] = {}
+        self.origins: dict[int, tuple[Size, Span]] = {}
+
+    def written(self, size: Size, span: Span) -> Size:
+        """A size that this place says; what is to be found out comes from where it is found."""
+        if not any(n[0] == "!" for n in names(size)):
+            self.origins[id(size)] = (size, span)
+        return size
+
+    def origin(self, size: Size) -> Span | None:
+        """The place that says what a size is, as far as that is known."""
+        place = None
+        while id(size) not in self.origins:
+            match size:
+                case Size(0, (((unknown,), 1),)) if unknown in self.places:
+                    place = self.places[unknown]
+                    size = self.links.get(unknown, Size())
+                case _:
+                    return place
+        return self.origins[id(size)][1]
 
     def fresh(self, level: int) -> Size:
         return self._new("!", level)
@@ -63,11 +88,19 @@ class Sizes:
         self.count += 1
         text = f"{mark}{self.prefix}{self.count}"
         self.levels[text] = level
+        if mark == "?":
+            self.places[text] = self.place
         return name(text)
 
     def norm(self, size: Size) -> Size:
-        """With everything that is known put in."""
+        """With everything that is known put in; what is just another name for a size is that very size."""
         while size.terms:
+            match size:
+                case Size(0, (((unknown,), 1),)) if unknown in self.links:
+                    size = self.links[unknown]
+                    continue
+                case _:
+                    pass
             known = {n: self.links[n] for n in names(size) if n in self.links}
             if not known:
                 break
@@ -87,13 +120,26 @@ class Sizes:
             and not any(n[0] == "?" for n in names(difference))
         ):
             return Verdict.DIFFERENT  # n = n + n, but for 0
-        verdict = self._solve(difference)
+        verdict = self._named(a, b) or self._named(b, a) or self._solve(difference)
         if verdict is not None:
             return verdict
         free = {n[0] for n in names(difference)}
         if "?" in free:
             return Verdict.ASSUMED
         return Verdict.UNDECIDED if "!" in free else Verdict.DIFFERENT
+
+    def _named(self, a: Size, b: Size) -> Verdict | None:
+        """`a` is but an unknown: it is `b`, the very size, whose origin is remembered."""
+        match a, b:
+            case Size(0, (((unknown,), 1),)), Size(const, terms) if unknown[0] == "!" and unknown not in names(b):
+                if any(n[0] == "!" for n in names(b)):  # which is to be linked is a question of levels
+                    return None
+                if not terms and const < 0:
+                    return Verdict.DIFFERENT
+                self.link(unknown, b)
+                return Verdict.EQUAL
+            case _:
+                return None
 
     def _solve(self, difference: Size) -> Verdict | None:
         """Find an unknown that the equation `difference = 0` determines, the innermost first."""
@@ -121,6 +167,7 @@ class Sizes:
 
     def link(self, unknown: str, solution: Size) -> None:
         self.links[unknown] = solution
+        self.places[unknown] = self.place
         self.lower(solution, self.levels[unknown])
 
     def lower(self, size: Size, level: int) -> None:

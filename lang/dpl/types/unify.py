@@ -11,6 +11,7 @@ from typing import Any
 
 from dpl.core import ty
 from dpl.core.term import Data
+from dpl.source import NOWHERE, Span
 from dpl.types.effects import Effects
 from dpl.types.kinds import Kinds
 from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
@@ -18,11 +19,13 @@ from dpl.types.sizes import Sizes, Verdict
 
 
 class Clash(Exception):
-    """Two things that do not go together; `kind` is type, size, rank, occurs, class, rigid, effect or answer."""
+    """Two things that do not go together; `kind` is type, size, rank, occurs, class, rigid, effect or answer.
+    `places` are those known to have said so before."""
 
-    def __init__(self, kind: str, left, right) -> None:
+    def __init__(self, kind: str, left, right, *places: Span | None) -> None:
         super().__init__(kind)
         self.kind, self.left, self.right = kind, left, right
+        self.places = places
 
 
 class Solver:
@@ -36,6 +39,11 @@ class Solver:
         self.queue: list = []
         self.assumed: list[tuple[ty.Size, ty.Size]] = []
         self.undecided: list[tuple[ty.Size, ty.Size]] = []
+        self.at(NOWHERE)
+
+    def at(self, place: Span) -> None:
+        """What is learnt from here on is learnt at this place."""
+        self.place = self.sizes.place = place
 
     # ---- new unknowns
 
@@ -95,7 +103,7 @@ class Solver:
     def unify_size(self, p: ty.Size, q: ty.Size) -> None:
         match self.sizes.unify(p, q):
             case Verdict.DIFFERENT:
-                raise Clash("size", self.sizes.norm(p), self.sizes.norm(q))
+                raise Clash("size", self.sizes.norm(p), self.sizes.norm(q), self.sizes.origin(p), self.sizes.origin(q))
             case Verdict.ASSUMED:
                 self.assumed.append((p, q))
             case Verdict.UNDECIDED:
@@ -128,9 +136,11 @@ class Solver:
         try:
             for cls in meta.classes:
                 self.require(t, cls)
-        except Clash:
+        except Clash as clash:
             meta.link = None  # so that the message can say what it is
+            clash.places = (meta.place,)
             raise
+        meta.place = self.place
         if meta.watchers:
             self.queue += meta.watchers
             if type(t) is Meta:
@@ -142,6 +152,7 @@ class Solver:
         if type(t) is Meta:
             if cls not in t.classes:
                 t.classes |= {cls}
+                t.place = self.place
                 self.queue += t.watchers
             return
         parts = self.kinds.parts(cls, t)
