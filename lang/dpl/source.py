@@ -59,6 +59,9 @@ class Span:
     start: int
     end: int
 
+    def contains(self, other: Span) -> bool:
+        return self.source is other.source and self.start <= other.start and other.end <= self.end
+
     def to(self, other: Span) -> Span:
         """From the start of this span to the end of another."""
         return Span(self.source, self.start, max(self.end, other.end))

@@ -50,13 +50,13 @@ GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
 class Arg:
     """An argument, not looked at yet or already a term; and the span of the application so far."""
 
-    value: tree.Expr | term.Var
+    value: tree.Expr | term.Term
     span: Span
 
     def check(self, cx: Context, expected: Type, why: Why) -> term.Term:
         return (
             cx.coerce(self.value, expected, why)
-            if isinstance(self.value, term.Var)
+            if isinstance(self.value, term.Node)
             else cx.check(self.value, expected, why)
         )
 
@@ -111,6 +111,8 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             entry = cx.lookup(name, span)
             if isinstance(entry, Primitive):
                 return primitive(cx, entry, args, span)
+            if cx.replay is not None and isinstance(entry, Value):
+                args = cx.replay.follow(cx, entry, name, args, expected)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
             return call(cx, cx.use(name, span, known, args[-1].span if args else None), args, name, entry)
         case _:

@@ -158,6 +158,7 @@ def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
             cx.loud.add(core)
         if name != "_":
             cx.bind(name, Value(core, scheme, b.span, size=size))
+        cx.remember_local(core, b)
         learn(cx, term.Var(b.span, value.ty, core), value.ty)
         return b.span, core, scheme.params, value, None
     pattern = bind_pattern(cx, b.pattern, value.ty)
@@ -242,6 +243,8 @@ def recursive(cx: Context, bindings: tuple, span: Span):
         cx.loud.update(cores)
     for name, core, scheme, b in zip(names, cores, schemes, bindings):
         cx.bind(name, Value(core, scheme, b.span))
+    for core, b in zip(cores, bindings):
+        cx.remember_local(core, b)
     return [(span, cores, schemes[0].params, values, None)]
 
 

@@ -227,7 +227,7 @@ class Matmul(Constraint):
         if type(inner) is Meta and "scalar" not in inner.classes:
             return None
         if len(sizes) not in (1, 2):
-            raise Clash("product", *self.types[:2])
+            raise Clash("product", self.types[0], self.types[1])
         return len(sizes)
 
     def solve(self, s, emit) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, DplError, Warnings
@@ -33,6 +33,9 @@ from dpl.types.env import (
 from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.scheme import NOTHING, Scheme, instantiate, mono, replace
 from dpl.types.unify import Clash, Solver
+
+if TYPE_CHECKING:
+    from dpl.types.replay import Replay
 
 RULES: dict[type, Callable] = {}
 
@@ -67,6 +70,18 @@ class Frame:
     sizes: dict[str, ty.Size] = field(default_factory=dict)
 
 
+@node
+class Definition:
+    """A function as it is written, and where: enough to check it again (`replay.py`).  It sees the `locals` and the
+    annotations' `frames` around it, and what its module declared before `horizon`."""
+
+    binding: tree.Binding
+    home: Context
+    horizon: int
+    locals: Mapping[str, list[Entry]] = NOTHING
+    frames: tuple[Frame, ...] = ()
+
+
 class Context:
     def __init__(
         self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports
@@ -82,6 +97,11 @@ class Context:
         self.owned: list[Exports] = []
         self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> what they call for it
         self.defining = ""
+        self.definitions: dict[str, Definition] = {}  # functions by their names in core
+        self.history: dict[str, list[tuple[int, Entry]]] = {}  # what each name of this module stood for, and since when
+        self.clock = 0  # how many values were declared
+        self.horizon: int | None = None
+        self.replay: Replay | None = None
         self.shadowed: dict[str, list[term.Data]] = {}  # constructors and fields of this module, by name
         self.new_layer()
         self.begin()
@@ -135,6 +155,27 @@ class Context:
         self.unwind(mark)
         self.evidence = evidence
 
+    def declare(self, name: str, entry: Entry) -> None:
+        """A value of this module."""
+        self.own.values[name] = entry
+        self.history.setdefault(name, []).append((self.clock, entry))
+        self.clock += 1
+
+    def remember(self, core: str, binding: tree.Binding, horizon: int) -> None:
+        """A function of this module."""
+        self.definitions[core] = Definition(binding, self, horizon)
+
+    def remember_local(self, core: str, binding: tree.Binding) -> None:
+        """A function inside another, if its calls are being followed."""
+        if self.replay is not None:
+            known = {name: list(stack) for name, stack in self.locals.items() if stack}
+            horizon = self.clock if self.horizon is None else self.horizon
+            self.definitions[core] = Definition(binding, self, horizon, known, tuple(self.frames))
+
+    def definition(self, value: Value) -> Definition | None:
+        """The definition of a function, if it is the user's own."""
+        return self.definitions.get(value.name)
+
     def unwind(self, mark: int) -> None:
         while len(self.trail) > mark:
             self.locals[self.trail.pop()].pop()
@@ -151,17 +192,27 @@ class Context:
             return local[-1]
         return self._resolve("values", name)
 
-    def _resolve(self, kind: str, name: str):
+    def _resolve(self, kind: str, name: str) -> Any:
         qualifier, dot, member = name.rpartition(".")
         if dot and qualifier and qualifier[0].isalpha():
             exports = self.modules.get(qualifier)
             found = getattr(exports, kind).get(member) if exports else None
             return getattr(self.layers[0], kind).get(member) if found is None and qualifier == "Prelude" else found
+        if self.horizon is not None and kind == "values":
+            return self._resolve_then(name)
         for exports in reversed(self.layers):
             found = getattr(exports, kind).get(name)
             if found is not None:
                 return found
         return None
+
+    def _resolve_then(self, name: str) -> Entry | None:
+        """What a name stood for before the horizon."""
+        for since, entry in reversed(self.history.get(name, ())):
+            if self.horizon is not None and since < self.horizon:
+                return entry
+        others = (exports for exports in reversed(self.layers) if not any(exports is own for own in self.owned))
+        return next((exports.values[name] for exports in others if name in exports.values), None)
 
     def type_name(self, name: str, span: Span) -> TypeName:
         found = self._resolve("types", name) or TYPES.get(name)

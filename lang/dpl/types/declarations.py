@@ -29,6 +29,7 @@ from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.pretty import show_scheme
 from dpl.types.quiet import is_quiet
+from dpl.types.replay import explained
 from dpl.types.scheme import Scheme, free, mono, rebuild
 from dpl.types.typedefs import declare_types
 from dpl.types.zonk import Zonk
@@ -47,28 +48,35 @@ class Module:
         self.used: dict[str, int] = {}
 
     def declare(self, decl: tree.Decl) -> None:
-        self.cx.begin()
         self.span = decl.span
+        before = len(self.unfinished)
         try:
-            match decl:
-                case tree.DeclLet():
-                    self.let(decl)
-                case tree.DeclType():
-                    self.types(decl)
-                case tree.DeclOpen():
-                    self.open(decl)
-                case tree.DeclExtern():
-                    self.extern(decl)
-                case tree.DeclDo():
-                    body = self.cx.check(decl.body, ty.UNIT, Why("a `do`"))
-                    self.add(lambda zonk: term.Do(zonk(body)))
-                case tree.DeclExpect():
-                    self.expect(decl)
-                case _:
-                    pass
+            self.check(decl)
         except DplError as error:
+            if isinstance(decl, tree.DeclLet | tree.DeclDo | tree.DeclExpect):
+                error = explained(self.cx, error, lambda: self.check(decl))
             self.problems += error.diagnostics
+            del self.unfinished[before:]
             self.fail(decl)
+
+    def check(self, decl: tree.Decl) -> None:
+        self.cx.begin()
+        match decl:
+            case tree.DeclLet():
+                self.let(decl)
+            case tree.DeclType():
+                self.types(decl)
+            case tree.DeclOpen():
+                self.open(decl)
+            case tree.DeclExtern():
+                self.extern(decl)
+            case tree.DeclDo():
+                body = self.cx.check(decl.body, ty.UNIT, Why("a `do`"))
+                self.add(lambda zonk: term.Do(zonk(body)))
+            case tree.DeclExpect():
+                self.expect(decl)
+            case _:
+                pass
 
     def add(self, item: Callable[[Zonk], Item]) -> None:
         """A definition that is inferred: decide its open relations; its core is made when the module is."""
@@ -116,7 +124,7 @@ class Module:
         return full if self.used[full] == 1 else f"{full}#{self.used[full]}"
 
     def export(self, name: str, core: str, scheme: Scheme, span, size=None, doc: str = "") -> None:
-        self.cx.own.values[name] = Value(core, scheme, span, size=size, is_global=True, doc=doc)
+        self.cx.declare(name, Value(core, scheme, span, size=size, is_global=True, doc=doc))
 
     # ---- values
 
@@ -163,6 +171,7 @@ class Module:
             self.cx.loud.add(core)
         if name != "_":
             size = size_of(self.cx, b.body) if not b.params and not scheme.params else None
+            self.cx.remember(core, b, self.cx.clock)
             self.export(name, core, scheme, b.span, size, decl.doc)
             if not scheme.params:
                 self.cx.evidence = self.cx.global_evidence
@@ -204,6 +213,8 @@ class Module:
                 )
             )
             self.export(name, core, scheme, b.span, doc=decl.doc)
+        for core, b in zip(cores, decl.bindings):
+            cx.remember(core, b, cx.clock)
 
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
         """What others than DPL call says its type."""

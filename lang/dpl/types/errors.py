@@ -15,6 +15,8 @@ from dpl.types.meta import Meta, dimensions, is_scalar, prune, prune_effect
 from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
+NUMERIC = ("num", "real", "integer", "scalar")
+ANNOTATED = ("as annotated", "as claimed")
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
 
 
@@ -53,14 +55,15 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             left, right = p.size(clash.left), p.size(clash.right)
             return cx.fail(
                 "E0301",
-                f"the sizes {left} and {right} differ",
+                f"the sizes {left} and {right} differ"
+                + ("" if facts else f": {place} {shown}, where {wanted} is wanted"),
                 span,
-                note="" if facts else f"{place} {shown}, where {wanted} is wanted",
-                labels=both(labels, size_labels(p, clash, clash.left, clash.right)),
+                note=place if facts else shown,
+                labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
                 helps=size_helps(clash.left, clash.right, wanted),
             )
-        case "occurs":
+        case "occurs" if "'" in shown + wanted:
             return cx.fail(
                 "E0206",
                 f"an infinite type: {shown} would have to equal {wanted}",
@@ -78,17 +81,17 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"expected {wanted}, found {shown}",
                 span,
                 note=f"{place} {shown}",
-                labels=both(labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
+                labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
                 helps=conversions(actual, expected),
             )
-        case "class" if actual is expected or type(prune(actual)) is Meta or type(prune(expected)) is Meta:
+        case "class" if actual is expected or clash.right not in NUMERIC:
             part = p.type(clash.left)
             return cx.fail(
                 class_code(clash.right),
                 f"{part} is not {PHRASES[clash.right]}",
                 span,
                 note=f"{shown} here",
-                labels=both(labels, class_labels(clash)),
+                labels=both(span, labels, class_labels(clash)),
             )
         case "rigid":
             return rigid(cx, clash, shown, wanted, span, labels)
@@ -106,14 +109,14 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"expected {wanted}, found {shown}",
                 span,
                 note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
-                labels=both(labels, made(actual, shown, span), made(expected, wanted, span)),
+                labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
             )
     return cx.fail(
         "E0201",
         f"expected {wanted}, found {shown}",
         span,
         note=f"{place} {shown}",
-        labels=both(labels, made(actual, shown, span), made(expected, wanted, span)),
+        labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
         helps=conversions(actual, expected),
     )
@@ -125,11 +128,12 @@ def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:
     return tuple(zip(("expected", "found"), texts)) if texts and max(map(len, texts)) > 30 else ()
 
 
-def both(labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple[Label, ...]:
-    """Labels, and others at other places."""
+def both(span: Span, labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple[Label, ...]:
+    """Labels, and others at other places than these and `span`; an annotation is not marked if a part of it is."""
     found = list(labels)
     for label in (label for some in more for label in some):
-        if all(label.span != known.span for known in found):
+        if label.span != span and all(label.span != known.span for known in found):
+            found = [known for known in found if known.text not in ANNOTATED or not known.span.contains(label.span)]
             found.append(label)
     return tuple(found)
 
@@ -297,7 +301,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 "E0301",
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
-                labels=both(labels, size_labels(p, clash, clash.left, clash.right)),
+                labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 helps=size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
@@ -333,7 +337,7 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
             f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ",
             span,
             note="this product needs  [.., k] @ [k, ..]",
-            labels=both(labels, size_labels(p, clash, *clash.right)),
+            labels=both(span, labels, size_labels(p, clash, *clash.right)),
             helps=size_helps(clash.right[0], clash.right[1], b),
         )
     if kind == "dot":

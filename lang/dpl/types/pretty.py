@@ -98,7 +98,7 @@ class Printer:
         return f"-{{ctl {self.type(eff.answer)}}}->" if type(eff) is ty.Ctl else "->"
 
     def size(self, size: ty.Size | Highlighted) -> str:
-        if type(size) is Highlighted:
+        if isinstance(size, Highlighted):
             return marked(self.size(size.part))
         size = self.sizes.norm(size) if self.sizes else size
         parts = []

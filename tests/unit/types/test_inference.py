@@ -102,7 +102,7 @@ def test_annotated_variables() -> None:
 
 def test_value_restriction() -> None:
     assert types("let r = ref []\ndo r := 1 :: !r", "r") == ["int list ref"]
-    rejected("let r = ref []\ndo r := 1 :: !r\ndo r := true :: !r", "E0204")
+    rejected("let r = ref []\ndo r := 1 :: !r\ndo r := true :: !r", "E0201")
     rejected(
         "let make () = let r = ref [] in fun x -> r := x :: !r; !r\nlet f = make ()\ndo print (f 1)\ndo print (f true)",
         "E0201",

@@ -1,0 +1,188 @@
+"""Errors in calls, explained along the calls: what is called is checked again, at the types of the call.
+
+let apply l x = l.w @ x
+let cost (l1, l2) x = sum (apply l2 (apply l1 x))
+do print (cost model x)   ->   the product in `apply` does not fit, by way of cost and apply, with types at each
+
+Principal types say that a call does not fit, but not why.  Once they have said so, and only then, the declaration is
+checked once more while its calls are followed into the definitions of the user's own functions, as Myia's inference
+does from the start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiation in ML, 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dpl.core import term, ty
+from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
+from dpl.node import replace
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types import errors
+from dpl.types.annotations import Flexible, resolve
+from dpl.types.apply import Arg
+from dpl.types.bindings import lambdas
+from dpl.types.context import Ambient, Context, Definition, Frame
+from dpl.types.env import Primitive, Value
+from dpl.types.errors import Why
+from dpl.types.meta import Type, prune
+
+FOLLOWED = 400  # calls, at most
+SWAPPED = ("module", "modules", "layers", "owned", "history", "horizon", "locals", "trail", "evidence", "frames",
+           "ambient", "claims", "tied", "pending", "defining")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Replay:
+    """The calls being followed, and those that were found to fit."""
+
+    open: list[str] = field(default_factory=list)
+    fitting: set[tuple[str, str]] = field(default_factory=set)
+    budget: int = FOLLOWED
+
+    def follow(self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None) -> list[Arg]:
+        """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
+        definition = cx.definition(entry)
+        args = [inferred(cx, arg) for arg in args]
+        if definition is None or self.open.count(entry.name) > 1 or self.budget <= 0:
+            return args
+        known = [arg.value.ty if isinstance(arg.value, term.Node) else cx.solver.fresh() for arg in args]
+        spans = [arg.value.span for arg in args]
+        if not args:
+            known = parameters(expected)
+        p = errors.printer(cx)
+        key = entry.name, " ".join(p.type(t) for t in known)
+        if known and key not in self.fitting:
+            self.budget -= 1
+            self.check_again(cx, definition, entry.name, name, known, spans)
+            self.fitting.add(key)
+        return args
+
+    def check_again(
+        self, cx: Context, definition: Definition, core: str, name: str, known: list[Type], spans: list[Span]
+    ) -> None:
+        binding = definition.binding
+        params, body = binding.params, binding.body
+        if not params:
+            if not isinstance(body, tree.Fun):
+                return
+            params, body = body.params, body.body
+        known = [*known, *(cx.solver.fresh() for _ in params)][: len(params)]
+        wanted: Type = cx.solver.fresh()
+        for t in reversed(known):
+            wanted = ty.Fn(t, cx.solver.effect(), wanted)
+        with within(cx, definition):
+            for number, (param, t, span) in enumerate(zip(params, known, spans)):
+                if isinstance(param, tree.PatAnnot):
+                    why = Why(f"argument {number + 1} of `{name}`", param.type.span, "as annotated")
+                    cx.unify(t, resolve(cx, param.type, Flexible.ALL), span, why)
+            self.open.append(core)
+            try:
+                lambdas(cx, params, body, binding.annot, binding.span, name, wanted, Flexible.ALL)
+            except DplError as error:
+                first = error.diagnostics[0]
+                call = Call(name, spans[-1] if spans else None, described(cx, params, known))
+                raise DplError(replace(first, path=(call, *first.path))) from None
+            self.open.pop()
+
+
+@contextmanager
+def within(cx: Context, definition: Definition) -> Iterator[None]:
+    """Names mean what they meant where the definition stands."""
+    kept = {name: getattr(cx, name) for name in SWAPPED}
+    home = definition.home
+    for name in ("module", "modules", "layers", "owned", "history"):
+        setattr(cx, name, getattr(home, name))
+    cx.horizon = definition.horizon
+    cx.locals = {name: list(stack) for name, stack in definition.locals.items()}
+    cx.evidence = dict(home.global_evidence)
+    cx.frames = [*definition.frames, Frame(cx.solver.level)]
+    cx.ambient = Ambient(cx.solver.effect(), "fun")
+    cx.trail, cx.claims, cx.tied, cx.pending, cx.defining = [], [], {}, [], ""
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(cx, name, value)
+
+
+def inferred(cx: Context, arg: Arg) -> Arg:
+    """An argument with its type found out, if that is better done now than when its parameter's is known."""
+    if isinstance(arg.value, term.Node) or waits(cx, arg.value):
+        return arg
+    return Arg(cx.infer(arg.value), arg.span)
+
+
+def waits(cx: Context, e: tree.Expr) -> bool:
+    """Whether an argument is better looked at when its parameter's type is known: functions are."""
+    match e:
+        case tree.Fun() | tree.ListLit(items=()):
+            return True
+        case tree.Var(_, name):
+            entry = cx.find(name)
+            return isinstance(entry, Primitive) or (
+                isinstance(entry, Value) and type(prune(entry.scheme.ty)) is ty.Fn and bool(entry.scheme.params)
+            )
+        case _:
+            return False
+
+
+def parameters(t: Type | None) -> list[Type]:
+    """What a function is given where one of type `t` is wanted."""
+    found = []
+    while t is not None and type(t := prune(t)) is ty.Fn:
+        found.append(t.arg)
+        t = t.result
+    return found
+
+
+def described(cx: Context, params: tuple, types: list[Type]) -> str:
+    """`x : float[3], (a, b) : float * int`"""
+    p = errors.printer(cx)
+    return ", ".join(f"{pattern(param)} : {p.type(t)}" for param, t in zip(params, types))
+
+
+def pattern(p: tree.Pattern) -> str:
+    match p:
+        case tree.PatVar(_, name):
+            return name
+        case tree.PatAnnot(_, inner, _):
+            return pattern(inner)
+        case tree.PatTuple(_, items):
+            return f"({', '.join(pattern(i) for i in items)})"
+        case tree.PatAs(_, _, name):
+            return name
+        case _:
+            return "_"
+
+
+# ---- the message ----------------------------------------------------------------------------------------------------
+
+
+def explained(cx: Context, error: DplError, again: Callable[[], None]) -> DplError:
+    """The error that following the calls finds, if it finds one; `again` checks the declaration once more."""
+    first, *rest = error.diagnostics
+    if first.code[:3] not in ("E02", "E03", "E04"):
+        return error
+    warnings, cx.warnings = cx.warnings, Warnings()
+    cx.replay = Replay()
+    try:
+        again()
+    except DplError as found:
+        return DplError(combined(first, found.diagnostics[0]), *rest)
+    finally:
+        cx.replay, cx.warnings = None, warnings
+    return error
+
+
+def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
+    """Of sizes, the place where they meet matters most; of other types, the call to be changed."""
+    if deeper.code[:3] not in ("E02", "E03", "E04"):
+        return error
+    if not deeper.path or deeper.code[:3] != "E02" or deeper.span is None:
+        return deeper
+    label = Label(deeper.span, deeper.note or deeper.title)
+    path = deeper.path if len(deeper.path) > 1 else ()
+    return replace(error, labels=errors.both(error.span or deeper.span, error.labels, (label,)), path=path)
