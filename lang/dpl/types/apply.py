@@ -160,7 +160,8 @@ def arguments(
             batch.append(len(arrows))
             arrows.append(t)
             t = t.result
-        for i in sorted(batch, key=lambda i: isinstance(args[i].value, tree.Fun)):
+        late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, what is no function is a term
+        for i in sorted(batch, key=lambda i: isinstance(args[i].value, late)):
             what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
