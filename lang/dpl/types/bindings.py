@@ -270,9 +270,9 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                 names.append(name)
                 cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
             values = []
-            for b, name, t in zip(bindings, names, types):
+            for b, name, core, t in zip(bindings, names, cores, types):
                 value = right_side(cx, b, name, t, frame)
-                cx.unify(value.ty, t, b.pattern.span, Why(f"`{name}`, as it is used before,"))
+                cx.unify(value.ty, t, b.pattern.span, Why(span=knot.uses.get(core), recursive=name))
                 values.append(value)
         schemes = close(cx, types, mark, defaults=True)
     knot.params = schemes[0].params

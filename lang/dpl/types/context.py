@@ -81,6 +81,12 @@ class Definition:
     locals: Mapping[str, list[Entry]] = NOTHING
     frames: tuple[Frame, ...] = ()
 
+    @property
+    def function(self) -> tuple[tuple, tree.Expr]:
+        """Its parameters and its body."""
+        b = self.binding
+        return (b.body.params, b.body.body) if not b.params and isinstance(b.body, tree.Fun) else (b.params, b.body)
+
 
 class Context:
     def __init__(
@@ -391,6 +397,7 @@ class Context:
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
                 t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
+                group.uses.setdefault(core, call or span)
                 inst: Any = (group,)  # its parameters, when they are known
                 return term.Var(span, t, core, inst)
             case SizeName(found):

@@ -18,10 +18,11 @@ from dpl.types.scheme import Scheme
 @dataclass(slots=True)
 class Group:
     """Definitions that are recursive together; inside, they are used at their own `params`, but for the `sizes` that
-    their annotations name: a function may call itself with other sizes."""
+    their annotations name: a function may call itself with other sizes.  `uses` are the first of each."""
 
     sizes: dict[str, ty.Size]
     params: tuple[ty.Var, ...] = ()
+    uses: dict[str, Span] = field(default_factory=dict)
 
 
 @node

@@ -22,13 +22,14 @@ ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modif
 
 @node
 class Why:
-    """Why a type is expected: `what` wants it (`the condition of if`), the place that says so, and whether it is the
-    answer type of a `reset`."""
+    """Why a type is expected: `what` wants it (`the condition of if`), the place that says so, whether it is the
+    answer type of a `reset`, and of which function, if it is how that is used in its own definition."""
 
     what: str = ""
     span: Span | None = None
     note: str = ""
     answer: bool = False
+    recursive: str = ""
 
     def labels(self, wanted: str = "") -> tuple[Label, ...]:
         """Where the expectation comes from, and what it is."""
@@ -47,6 +48,14 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
     shown, wanted = p.type(actual), p.type(expected)
+    if why is not None and why.recursive:
+        return cx.fail(
+            "E0206" if clash.kind == "occurs" else "E0201",
+            f"`{why.recursive}` is {shown}, but its recursive definition uses it as {wanted}",
+            span,
+            labels=(Label(why.span, "used here"),) if why.span else (),
+            helps=("inside its own definition a function has one type, and as many arguments as it takes",),
+        )
     labels = why.labels(phrase(expected) or wanted) if why else ()
     place = f"{why.what} is" if why and why.what else "this is"
     facts = compared(p, actual, expected)
@@ -69,10 +78,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(
-                    "a type that contains itself needs a declaration: type t = Roll of ...",
-                    "a recursive function has one type inside its own definition",
-                ),
+                helps=("a type that contains itself needs a declaration:  type t = Roll of ...",),
             )
         case "class" if phrase(actual) or phrase(expected):
             shown, wanted = phrase(actual) or shown, phrase(expected) or wanted

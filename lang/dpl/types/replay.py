@@ -22,7 +22,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
 from dpl.types.annotations import Flexible, resolve
-from dpl.types.apply import Arg
+from dpl.types.apply import Arg, spine
 from dpl.types.bindings import lambdas
 from dpl.types.context import Ambient, Context, Definition, Frame
 from dpl.types.env import Primitive, Value
@@ -50,8 +50,7 @@ class Replay:
             return args
         known = [arg.value.ty if isinstance(arg.value, term.Node) else cx.solver.fresh() for arg in args]
         spans = [arg.value.span for arg in args]
-        if not args:
-            known = parameters(expected)
+        known += parameters(expected)
         p = errors.printer(cx)
         key = entry.name, " ".join(p.type(t) for t in known)
         if known and key not in self.fitting:
@@ -64,11 +63,9 @@ class Replay:
         self, cx: Context, definition: Definition, core: str, name: str, known: list[Type], spans: list[Span]
     ) -> None:
         binding = definition.binding
-        params, body = binding.params, binding.body
+        params, body = definition.function
         if not params:
-            if not isinstance(body, tree.Fun):
-                return
-            params, body = body.params, body.body
+            return
         known = [*known, *(cx.solver.fresh() for _ in params)][: len(params)]
         wanted: Type = cx.solver.fresh()
         for t in reversed(known):
@@ -117,16 +114,18 @@ def inferred(cx: Context, arg: Arg) -> Arg:
 
 def waits(cx: Context, e: tree.Expr) -> bool:
     """Whether an argument is better looked at when its parameter's type is known: functions are."""
-    match e:
-        case tree.Fun() | tree.ListLit(items=()):
-            return True
-        case tree.Var(_, name):
-            entry = cx.find(name)
-            return isinstance(entry, Primitive) or (
-                isinstance(entry, Value) and type(prune(entry.scheme.ty)) is ty.Fn and bool(entry.scheme.params)
-            )
-        case _:
-            return False
+    if isinstance(e, tree.Fun) or (isinstance(e, tree.ListLit) and not e.items):
+        return True
+    head, given = spine(e)
+    entry = cx.find(head.name) if isinstance(head, tree.Var) else None
+    if isinstance(entry, Primitive):
+        return len(given) < entry.row.arity
+    if not isinstance(entry, Value) or not entry.scheme.params:
+        return False
+    definition = cx.definition(entry)
+    if definition is None:
+        return not given and type(prune(entry.scheme.ty)) is ty.Fn
+    return len(given) < len(definition.function[0])
 
 
 def parameters(t: Type | None) -> list[Type]:
