@@ -78,7 +78,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=("a type that contains itself needs a declaration:  type t = Roll of ...",),
+                helps=(
+                    "a type that contains itself needs a declaration:  type t = Roll of ...",
+                    "a recursive function has one type inside its own definition",
+                ),
             )
         case "class" if phrase(actual) or phrase(expected):
             shown, wanted = phrase(actual) or shown, phrase(expected) or wanted
