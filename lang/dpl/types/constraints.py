@@ -234,18 +234,31 @@ class Matmul(Constraint):
         a, b, result = self.types
         rank_a, rank_b = self._rank(s, a), self._rank(s, b)
         if rank_a is None or rank_b is None:
+            self._chain(s, a, b)
             return False
         if rank_a == rank_b == 1:
             raise Clash("dot", a, b)
         (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
         s.require(inner_a, "num")
         s.unify(inner_a, inner_b)
-        try:
-            s.unify_size(sizes_a[-1], sizes_b[0])
-        except Clash as clash:
-            raise Clash("inner", (a, b), (clash.left, clash.right), *clash.places) from clash
+        self._inner(s, sizes_a[-1], sizes_b[0])
         s.unify(result, array(sizes_a[:-1] + sizes_b[1:], inner_a))
         return True
+
+    def _inner(self, s, last: ty.Size, first: ty.Size) -> None:
+        try:
+            s.unify_size(last, first)
+        except Clash as clash:
+            raise Clash("inner", self.types[:2], (clash.left, clash.right), *clash.places) from clash
+
+    def _chain(self, s, a, b) -> None:
+        """`x @ v @ w`, the rank of x unknown: the columns of v are the rows of w all the same."""
+        a, rows = prune(a), dimensions(b)[0]
+        for w in a.watchers if type(a) is Meta else ():
+            if type(w) is Matmul and not w.done and prune(w.types[2]) is a:
+                columns = dimensions(w.types[1])[0]
+                if len(columns) == 2 and rows:
+                    self._inner(s, columns[1], rows[0])
 
 
 def is_product(t: Meta) -> bool:

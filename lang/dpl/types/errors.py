@@ -341,6 +341,9 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
     a, b = p.type(types[0]), p.type(types[1])
     if kind == "inner":
         inner = [p.size(s) for s in clash.right]
+        if type(prune(types[0])) is Meta:  # itself a product, of a rank not known yet
+            a = f"a product of {inner[0]} columns"
+            labels = (Label(labels[0].span, a), *labels[1:]) if labels else ()
         return cx.fail(
             "E0303",
             f"cannot multiply {a} by {b}: the inner sizes {inner[0]} and {inner[1]} differ",

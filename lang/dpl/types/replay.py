@@ -180,7 +180,7 @@ def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
     """Of sizes, the place where they meet matters most; of other types, the call to be changed."""
     if deeper.code[:3] not in ("E02", "E03", "E04"):
         return error
-    if not deeper.path or deeper.code[:3] != "E02" or deeper.span is None:
+    if not deeper.path or deeper.code[:3] != "E02" or deeper.span is None or not error.note:
         return deeper
     label = Label(deeper.span, deeper.note or deeper.title)
     path = deeper.path if len(deeper.path) > 1 else ()

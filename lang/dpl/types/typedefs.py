@@ -133,8 +133,8 @@ class Group:
 
     def size(self, s, params: set[str]) -> ty.Size:
         match s:
-            case tree.SizeNum(_, value):
-                return ty.Size(value)
+            case tree.SizeNum(span, value):
+                return self.cx.solver.sizes.written(ty.Size(value), span)
             case tree.SizeUnknown():
                 return self.cx.solver.unknown_size()
             case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
