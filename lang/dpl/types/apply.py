@@ -216,9 +216,24 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
         f"`{name}` needs a function that returns one number, but {shown} returns {result}",
         head.to(f.span),
         note=f"expected  {arg} -> float",
-        labels=(Label(f.body.span, f"the result is {result}"),) if isinstance(f, tree.Fun) else (),
+        labels=tuple(Label(place, f"the result is {result}") for place in results(cx, f)),
         helps=tuple(helps),
     )
+
+
+def results(cx: Context, f: tree.Expr) -> list[Span]:
+    """Where a function says what its result is."""
+    entry = cx.find(f.name) if isinstance(f, tree.Var) else None
+    definition = cx.definition(entry) if isinstance(entry, Value) else None
+    if isinstance(f, tree.Fun):
+        body = f.body
+    elif definition is not None:
+        body = definition.function[1]
+    else:
+        return []
+    while isinstance(body, tree.Let | tree.Seq):
+        body = body.body if isinstance(body, tree.Let) else body.second
+    return [body.span]
 
 
 # ---- constructors
