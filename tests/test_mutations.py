@@ -27,8 +27,8 @@ SECONDS = 10  # for one mutant, on a machine that does much else
 MOST_LINES, MOST_MESSAGES = 40, 25
 LEXEME = re.compile(r"\s+|--[^\n]*|\w+'*|\"(?:[^\"\\]|\\.)*\"|[-+*/=<>|:!@&;.]+|.", re.DOTALL)
 INTERNAL = re.compile(r"[!?][a-zA-Z]*\.?\d|Meta|\bNone of\b|<dpl|object at 0x")
-STRANGERS = """in let rec if then else match with fun -> = | ( ) [ ] { } , ; : :: 0 1.5 "s" x Some 'a λ @ + type do loop
-    shift reset grad ref ! := float $"{ # end _ ? :>""".split()
+MORE = """in let rec if then else match with fun -> = | ( ) [ ] { } , ; : :: 0 1.5 "s" x Some 'a λ @ + type do loop
+    shift reset grad ref ! := float $"{ # end _ ? :>"""
 
 
 @cache
@@ -82,12 +82,12 @@ def swapped(parts: list[str], i: int, chance: random.Random) -> None:
 
 @at_token
 def replaced(parts: list[str], i: int, chance: random.Random) -> None:
-    parts[i] = f" {chance.choice(STRANGERS)} "
+    parts[i] = f" {chance.choice(MORE.split())} "
 
 
 @at_token
 def inserted(parts: list[str], i: int, chance: random.Random) -> None:
-    parts[i] = f" {chance.choice(STRANGERS)} {parts[i]}"
+    parts[i] = f" {chance.choice(MORE.split())} {parts[i]}"
 
 
 @at_token
