@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from dpl.node import node
 from dpl.source import Span
 
-
 MARK, UNMARK = "\x0e", "\x0f"  # around the part of a text that matters
 
 
@@ -57,9 +56,9 @@ class Diagnostic:
     `code` is a class and a number (`E0301`; E01 syntax, E02 types, E03 sizes, E04 differentiation, E05 effects, modules
     and files, W likewise; R05 data, R06 numerics, R07 bounds and asserts, R08 memory), `title` says what is wrong in
     one line, `span` is where to change things (None: nowhere in a text), `note` is said at its caret, `labels` say
-    where the conflicting facts came from, `helps` are ways out, `path` the calls that led here, outermost first, `facts`
-    are named texts to compare (`expected`, `found`: two types whose differing parts are `marked`), and `edits` what
-    would mend it for certain.
+    where the conflicting facts came from, `helps` are ways out, `path` the calls that led here, outermost first,
+    `facts` are named texts to compare (`expected`, `found`: two types whose differing parts are `marked`), and `edits`
+    what would mend it for certain.
     """
 
     code: str

@@ -13,6 +13,7 @@ from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node, replace
 from dpl.source import Source, Span
 
+
 @node
 class Site:
     """A call: what was called, and where that is written."""

@@ -8,6 +8,8 @@ a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 from __future__ import annotations
 
 from dpl.core import term, ty
+from dpl.core.walk import subterms
+from dpl.diagnostics import Diagnostic
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
@@ -16,7 +18,7 @@ from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
 from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
-from dpl.types.meta import PURE, Type, prune
+from dpl.types.meta import PURE, Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 
 
@@ -201,7 +203,26 @@ def loop_while(cx: Context, e: tree.LoopWhile, expected) -> term.Term:
     state = cx.unique("state")
     cond = loop_body(cx, e, state, init, e.cond, ty.BOOL, "the condition of `while`")
     body = loop_body(cx, e, state, init, e.body, init.ty)
+    warn_of_exact(cx, cond)
     return term.While(e.span, init.ty, state, init, cond, body)
+
+
+def warn_of_exact(cx: Context, cond: term.Term) -> None:
+    """A loop that ends when floats are equal may never end."""
+    stack = [cond]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)
+        if isinstance(t, term.Prim) and t.op in ("eq", "ne") and is_float(t.args[0].ty):
+            title = "floats are compared exactly in the condition of a loop"
+            note = "rounding may keep this from ever being so"
+            helps = ("compare with  <  or within a tolerance:  abs (a - b) > 1e-9",)
+            cx.warnings.add(Diagnostic("W0205", title, t.span, note, helps=helps))
+
+
+def is_float(t: Type) -> bool:
+    t = prune(t)
+    return "real" in t.classes if isinstance(t, Meta) else isinstance(t, ty.Con) and t.name in ty.FLOATS
 
 
 def loop_body(

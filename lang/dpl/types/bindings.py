@@ -7,6 +7,7 @@ let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s
 from __future__ import annotations
 
 from dpl.core import term, ty
+from dpl.diagnostics import Diagnostic
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
@@ -16,8 +17,8 @@ from dpl.types.context import Context, Frame, rule
 from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
-from dpl.types.errors import Why
-from dpl.types.meta import Type, prune
+from dpl.types.errors import Why, phrase, printer
+from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
 from dpl.types.scheme import Scheme, free, generalise, mono
@@ -122,8 +123,7 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
         while True:
             match e:
                 case tree.Seq(span, first, second):
-                    value = cx.check(first, ty.UNIT, Why("what comes before `;`"))
-                    steps.append((span, "_", (), value, None))
+                    steps.append((span, "_", (), dropped(cx, first), None))
                     e = second
                 case tree.Let(span, rec, bindings, rest):
                     steps += recursive(cx, bindings, span) if rec else simultaneous(cx, bindings, span)
@@ -142,6 +142,21 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
     return body
 
 
+def dropped(cx: Context, e: tree.Expr) -> term.Term:
+    """What comes before `;`, whose value nobody wants: it should be unit."""
+    value = cx.infer(e, ty.UNIT)
+    t = prune(value.ty)
+    if type(t) is Meta and not t.classes:
+        cx.unify(t, ty.UNIT, e.span)
+    elif t != ty.UNIT:
+        shown = phrase(t) or printer(cx).type(t)
+        is_function = type(t) is ty.Fn
+        helps = ("is an argument missing?",) if is_function else ()
+        title = f"this value is dropped: {'a function, ' if is_function else ''}{shown}"
+        cx.warnings.add(Diagnostic("W0204", title, e.span, helps=(*helps, "if that is meant, say so:  ignore (...)")))
+    return value
+
+
 def simultaneous(cx: Context, bindings: tuple, span: Span):
     """`let p = e and q = f in`: every right-hand side is outside the scope of the names."""
     checked = [(b, *local_binding(cx, b)) for b in bindings]
@@ -158,10 +173,11 @@ def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
             cx.loud.add(core)
         if name != "_":
             cx.bind(name, Value(core, scheme, b.span, size=size))
+            cx.watch(name, core, b.pattern.span)
         cx.remember_local(core, b)
         learn(cx, term.Var(b.span, value.ty, core), value.ty)
         return b.span, core, scheme.params, value, None
-    pattern = bind_pattern(cx, b.pattern, value.ty)
+    pattern = bind_pattern(cx, b.pattern, value.ty, watched=True)
     return b.span, "", (), value, (b.pattern.span, pattern)
 
 
@@ -243,7 +259,8 @@ def recursive(cx: Context, bindings: tuple, span: Span):
         cx.loud.update(cores)
     for name, core, scheme, b in zip(names, cores, schemes, bindings):
         cx.bind(name, Value(core, scheme, b.span))
-    for core, b in zip(cores, bindings):
+    for name, core, b in zip(names, cores, bindings):
+        cx.watch(name, core, b.pattern.span)
         cx.remember_local(core, b)
     return [(span, cores, schemes[0].params, values, None)]
 

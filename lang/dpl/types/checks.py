@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
+from dpl.core.walk import subterms
 from dpl.source import Span
 from dpl.types import sizes
 from dpl.types.deferred import Deferred
@@ -58,10 +59,20 @@ def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
                 if number != (op == "div"):
                     actual = term.Prim(actual.span, ty.I64, op, (actual, int_lit(actual.span, number)))
             cx.evidence[name] = actual
+            if name[0] not in "!?":  # an array that says what a size is has its use
+                mention(cx, actual)
         case (((name,), 1),) if not size.const and isinstance(cx.evidence[name], term.Var):
             cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: nobody has compared them yet
         case _:
             pass
+
+
+def mention(cx: Context, t: term.Term) -> None:
+    """The variables in a term are of use."""
+    if isinstance(t, term.Var):
+        cx.unused.pop(t.name, None)
+    for part in subterms(t):
+        mention(cx, part)
 
 
 def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple) -> None:

@@ -108,7 +108,8 @@ class Context:
         self.clock = 0  # how many values were declared
         self.horizon: int | None = None
         self.replay: Replay | None = None
-        self.shadowed: dict[str, list[term.Data]] = {}  # constructors and fields of this module, by name
+        self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by their fields' names
+        self.constructors: dict[str, tuple[term.Data, Span]] = {}  # of this module, and where they are declared
         self.new_layer()
         self.begin()
 
@@ -125,6 +126,7 @@ class Context:
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
         self.taken: dict[str, int] = {}
+        self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
         self.counter = 0
 
@@ -195,8 +197,16 @@ class Context:
     def find(self, name: str) -> Entry | None:
         local = self.locals.get(name)
         if local:
-            return local[-1]
+            found = local[-1]
+            if isinstance(found, Value):
+                self.unused.pop(found.name, None)
+            return found
         return self._resolve("values", name)
+
+    def watch(self, name: str, core: str, span: Span) -> None:
+        """A local name that should be mentioned."""
+        if not name.startswith("_"):
+            self.unused[core] = name, span
 
     def _resolve(self, kind: str, name: str) -> Any:
         qualifier, dot, member = name.rpartition(".")
@@ -234,22 +244,24 @@ class Context:
             for tag, (case, _) in enumerate(data.cases):
                 if case == name.rpartition(".")[2] and not data.fields:
                     return Constructor(data, tag)
-        found = CONSTRUCTORS.get(name) or self._resolve("constructors", name)
+        found = self.known_constructor(name)
         if found is None:
             raise self.unbound("constructor", name, span)
-        self.warn_of_shadowed(name, found.data, span)
         return found
+
+    def known_constructor(self, name: str) -> Constructor | None:
+        return CONSTRUCTORS.get(name) or self._resolve("constructors", name)
 
     def field_owner(self, name: str, span: Span) -> term.Data:
         found = self._resolve("fields", name)
         if found is None:
             raise self.unbound("field", name, span)
-        self.warn_of_shadowed(name, found, span)
+        self.warn_of_ambiguous(name, found, span)
         return found
 
-    def warn_of_shadowed(self, name: str, meant: term.Data, span: Span) -> None:
-        """A constructor or field that an earlier type of this module has too: the last wins."""
-        earlier = [data for data in self.shadowed.get(name, ()) if data.name != meant.name]
+    def warn_of_ambiguous(self, name: str, meant: term.Data, span: Span) -> None:
+        """A field that an earlier type of this module has too: the last wins."""
+        earlier = [data for data in self.fields.get(name, ()) if data.name != meant.name]
         if earlier:
             one, other = (errors.printer(self).data_name(d.name) for d in (earlier[-1], meant))
             self.warnings.add(

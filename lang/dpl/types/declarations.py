@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.core import term, ty
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Diagnostic, DplError
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
@@ -58,6 +58,13 @@ class Module:
             self.problems += error.diagnostics
             del self.unfinished[before:]
             self.fail(decl)
+        else:
+            self.warn_of_unused()
+
+    def warn_of_unused(self) -> None:
+        for name, span in self.cx.unused.values():
+            helps = (f"a name that may go unused begins with an underscore:  _{name}",)
+            self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps))
 
     def check(self, decl: tree.Decl) -> None:
         self.cx.begin()

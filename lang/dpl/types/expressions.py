@@ -201,7 +201,7 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
         cx.unify(scrutinee.ty, any_size, e.scrutinee.span)
     for arm in e.arms:
         with cx.scope():
-            pattern = bind_pattern(cx, arm.pattern, scrutinee.ty)
+            pattern = bind_pattern(cx, arm.pattern, scrutinee.ty, watched=True)
             guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
             first = arms[0].body.span if arms else None
             result, body = branch(cx, arm.body, result, expected, Why("this case", first, "the first case"))

@@ -19,11 +19,15 @@ from dpl.types.scheme import mono, replace
 Bound = dict[str, tuple[str, Type, Span]]
 
 
-def bind_pattern(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible = Flexible.ALL) -> term.Pattern:
-    """The pattern for values of type `t`, its variables put into scope."""
+def bind_pattern(
+    cx: Context, p: tree.Pattern, t: Type, flexible: Flexible = Flexible.ALL, watched: bool = False
+) -> term.Pattern:
+    """The pattern for values of type `t`, its variables put into scope; if `watched`, they should be used."""
     found: Bound = {}
     pattern = _pattern(cx, p, t, found, flexible)
     for name, (core, variable, span) in found.items():
+        if watched:
+            cx.watch(name, core, span)
         cx.bind(name, Value(core, mono(variable), span))
         learn(cx, term.Var(span, variable, core), variable)
     return pattern

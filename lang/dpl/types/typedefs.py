@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from dpl.core import term, ty
+from dpl.diagnostics import Diagnostic, Label
+from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.annotations import apply, combine
+from dpl.types.context import Context
 from dpl.types.env import Constructor, TypeName
+from dpl.types.errors import printer
 from dpl.types.meta import PURE, Type
 
 
 def declare_types(module, decl: tree.DeclType) -> None:
     """The types of one declaration, which may refer to each other."""
     Group(module, decl).declare()
+
+
+def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
+    """A constructor in scope loses its name to this one."""
+    hidden = cx.known_constructor(name)
+    if hidden is not None:
+        other, own = (printer(cx).data_name(d.name) for d in (hidden.data, data))
+        before = cx.constructors.get(name)
+        cx.warnings.add(
+            Diagnostic(
+                "W0206",
+                f"the constructor `{name}` of `{own}` hides that of `{other}`",
+                span,
+                labels=(Label(before[1], f"`{name}` of `{other}`"),) if before else (),
+                helps=(f"another name keeps both usable; where a `{other}` is known to be wanted, its own is found",),
+            )
+        )
 
 
 class Group:
@@ -83,13 +104,17 @@ class Group:
 
     def publish(self, d: tree.TypeDef, data: term.Data) -> None:
         self.cx.datas[data.name] = data
-        for name in data.fields or [name for name, _ in data.cases]:
-            self.cx.shadowed.setdefault(name, []).append(data)
-        if data.fields:
-            self.cx.own.fields.update(dict.fromkeys(data.fields, data))
-        else:
-            for tag, (name, _) in enumerate(data.cases):
-                self.cx.own.constructors[name] = Constructor(data, tag)
+        cx = self.cx
+        match d.body:
+            case tree.Variants(_, cases):
+                for tag, (name, _, span) in enumerate(cases):
+                    warn_of_hidden(cx, name, data, span)
+                    cx.own.constructors[name] = Constructor(data, tag)
+                    cx.constructors[name] = data, span
+            case _:
+                cx.own.fields.update(dict.fromkeys(data.fields, data))
+                for name in data.fields:
+                    cx.fields.setdefault(name, []).append(data)
 
     # ---- types as written, over the declaration's parameters
 

@@ -11,7 +11,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.source import Span
 from dpl.types.env import Group
-from dpl.types.exhaustive import check as check_exhaustive
+from dpl.types.matches import judge
 from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
 from dpl.types.pretty import NAMES
 from dpl.types.scheme import rebuild
@@ -179,23 +179,7 @@ class Zonk:
             term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body))
             for a in arms
         )
-        missing, unreachable = check_exhaustive(self.datas, scrutinee.ty, made)
-        if missing is not None:
-            what = "this pattern can fail" if len(made) == 1 else "this `match` leaves out a case"
-            where = made[0].span if len(made) == 1 else span
-            self.problems.append(
-                Diagnostic(
-                    "E0205",
-                    f"{what}: {missing}",
-                    where,
-                    note=f"`{missing}` is not covered",
-                    helps=(f"add a case:  | {missing} -> ...",),
-                )
-            )
-        for i in unreachable:
-            self.warnings.add(
-                Diagnostic("W0201", "this case is never reached", made[i].span, note="the cases above cover it")
-            )
+        self.problems += judge(self.datas, span, scrutinee.ty, made, self.warnings)
         return term.Match(span, t, scrutinee, made)
 
     def pattern(self, p):
