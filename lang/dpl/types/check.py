@@ -11,6 +11,7 @@ from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.syntax.load import Module
+from dpl.types import activity
 from dpl.types.declarations import Item
 from dpl.types.env import Exports
 from dpl.types.library import Library, library
@@ -49,4 +50,8 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
         problems += failures
     if problems:
         raise DplError(*problems)
-    return Checked(term.Program(items, std.definitions, datas), warnings.diagnostics, known)
+    program = term.Program(items, std.definitions, datas)
+    own = [module.source for module in modules]
+    found = [*warnings.diagnostics, *activity.warnings(program, set(own))]
+    found.sort(key=lambda d: (own.index(d.span.source), d.span.start) if d.span else (0, 0))
+    return Checked(program, found, known)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpl.core import term, ty
-from dpl.core.term import Arm, Data, Pattern, POr, PVar
+from dpl.core import ty
+from dpl.core.term import Arm, Data, Pattern, POr, PVar, PWild
 from dpl.diagnostics import Diagnostic, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
@@ -52,13 +52,17 @@ def never_reached(datas: Mapping[str, Data], scrutinee: ty.Ty, arms: Sequence[Ar
     """With the case that takes everything before, if there is one; its name may be a misspelt constructor."""
     title, where = "this case is never reached", arms[i].span
     for arm in arms[:i]:
-        if arm.guard is None and isinstance(arm.pattern, PVar | term.PWild):
-            named = isinstance(arm.pattern, PVar)
-            name = arm.pattern.name.partition(".")[0] if named else "_"
-            meant = [c for c in constructors(datas, scrutinee) if c.lower() == name.lower()]
-            text = f"`{name}` is a variable and matches everything" if named else "`_` matches everything"
-            helps = (f"did you mean the constructor  {meant[0]} ?",) if meant else ()
-            return Diagnostic("W0201", title, where, labels=(Label(arm.span, text),), helps=helps)
+        match arm:
+            case Arm(span, PVar(_, core), None):
+                name = core.partition(".")[0]
+                meant = [c for c in constructors(datas, scrutinee) if c.lower() == name.lower()]
+                labels = (Label(span, f"`{name}` is a variable and matches everything"),)
+                helps = (f"did you mean the constructor  {meant[0]} ?",) if meant else ()
+                return Diagnostic("W0201", title, where, labels=labels, helps=helps)
+            case Arm(span, PWild(), None):
+                return Diagnostic("W0201", title, where, labels=(Label(span, "`_` matches everything"),))
+            case _:
+                pass
     return Diagnostic("W0201", title, where, note="the cases above cover it")
 
 

@@ -1,0 +1,349 @@
+"""Gradients that are zero wherever they are taken: what a function's result owes to its argument.
+
+let loss x = floor x * 2.0 in grad loss 1.5   ->   `loss` depends on `x` only through `floor`
+
+An abstract interpretation of core.  Of every value it knows whether it may depend on the argument smoothly (`active`),
+and through which steps otherwise (`steps`: rounding, comparing, converting to an integer).  Functions are closures;
+calls are followed, recursion to a fixed point.  Where it cannot know (references, continuations, unknown functions) it
+says active: what it warns of is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dpl.core import term, ty
+from dpl.core.term import Def, Program, Term
+from dpl.core.walk import subterms
+from dpl.diagnostics import Diagnostic, Label
+from dpl.node import node
+from dpl.prims import TABLE
+from dpl.source import Source, Span
+from dpl.types.pretty import NAMES
+
+OPERATORS = {f"Prelude.{name}" for name in ("grad", "value_and_grad", "diff")} | {
+    f"Ad.{name}{prime}" for name in ("grad", "diff", "jacobian", "hessian", "gradv") for prime in ("", "'")
+}
+BUDGET = 10_000  # terms looked at for one derivative
+ROUNDS = 8  # of a fixed point
+
+
+@node
+class Dependence:
+    """Whether a value may depend smoothly on the argument, and the steps through which it does otherwise."""
+
+    active: bool = False
+    steps: frozenset[tuple[str, Span]] = frozenset()
+
+    def __or__(self, other: Dependence) -> Dependence:
+        if self is other or other is NONE:
+            return self
+        return other if self is NONE else Dependence(self.active or other.active, self.steps | other.steps)
+
+    def as_of(self, step: str, span: Span) -> Dependence:
+        """What happens elsewhere, inside of this call, is this call's doing."""
+        here = frozenset(s if s[1].source is span.source else (step, span) for s in self.steps)
+        return Dependence(self.active, here)
+
+    def through(self, step: str, span: Span) -> Dependence:
+        """What is left behind a step with derivative zero."""
+        return Dependence(False, self.steps | {(step, span)}) if self.active else Dependence(False, self.steps)
+
+
+NONE, ACTIVE = Dependence(), Dependence(True)
+
+
+@node
+class Closure:
+    param: str
+    body: Term
+    env: Mapping
+
+
+Abstract = Dependence | Closure
+
+
+class Unknown(Exception):
+    """Too much to look at, or too odd."""
+
+
+def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """For every derivative in the user's own text that is zero throughout."""
+    globals_ = {item.name: item for item in program.items if isinstance(item, Def)}
+    for item in program.items:
+        locals_: dict[str, Term] = {}
+        stack = [item.body]
+        while stack:
+            t = stack.pop()
+            stack += subterms(t)
+            match t:
+                case term.Let(name=name, rhs=term.Lam() as rhs):
+                    locals_[name] = rhs
+                case term.LetRec(bindings=bindings):
+                    locals_.update(bindings)
+                case term.App(span, _, term.Var(name=operator), f) if operator in OPERATORS:
+                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own)
+                case term.Prim(span, _, "jvp" | "vjp", (f, *_)):
+                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own)
+                case _:
+                    pass
+
+
+def judge(analysis: Analysis, f: Term, span: Span, own: set[Source]) -> Iterator[Diagnostic]:
+    name = ""
+    if isinstance(f, term.Var):
+        name = f.name.rpartition(".")[2].partition("#")[0] if f.name in analysis.globals else f.name.partition(".")[0]
+        defined = analysis.globals.get(f.name)
+        f = defined.body if defined is not None else analysis.locals.get(f.name, f)
+    if not isinstance(f, term.Lam) or not isinstance(f.ty, ty.Fn) or not has_float(f.ty.arg):
+        return
+    try:
+        result = analysis.result(f)
+    except Unknown:
+        return
+    if not f.param.startswith("_") and not result.active and all(step != "stop_grad" for step, _ in result.steps):
+        yield message(name, f.param, result, span, own)
+
+
+def message(name: str, core: str, result: Dependence, span: Span, own: set[Source]) -> Diagnostic:
+    param = core.partition(".")[0]
+    shown = f"`{param}`" if param not in ("param", "operand") else "its argument"
+    who = f"`{name}`" if name else "the function"
+    steps = sorted({step for step, _ in result.steps})
+    how = f" only through {' and '.join(f'`{step}`' for step in steps)}" if steps else ""
+    verb = "depends on" if steps else "does not depend on"
+    places = [(step, place) for step, place in result.steps if place.source in own]
+    places.sort(key=lambda found: (found[1].source.name, found[1].start))
+    labels = tuple(Label(place, f"`{step}` has derivative zero") for step, place in places[:3])
+    title = f"this derivative is always zero: {who} {verb} {shown}{how}"
+    help_ = "use something smooth in its place, or give it a rule with  with_vjp" if steps else "is a name misspelt?"
+    return Diagnostic("W0402", title, span, labels=labels, helps=(help_,))
+
+
+def has_float(t: ty.Ty) -> bool:
+    match t:
+        case ty.Con(name, ()):
+            return name not in (*ty.INTS, "bool", "string")
+        case ty.Tup(items):
+            return any(has_float(i) for i in items)
+        case ty.Arr(elem, _):
+            return has_float(elem)
+        case _:
+            return True
+
+
+# ---- the interpretation ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Analysis:
+    """`assumed` are the results of calls that are being looked at: nothing at first, then what the last round found."""
+
+    globals: Mapping[str, Def]
+    library: Mapping[str, Def]
+    locals: Mapping[str, Term]
+    assumed: dict = field(default_factory=dict)
+    found: dict = field(default_factory=dict)
+    mentioned: dict[int, frozenset[str]] = field(default_factory=dict)
+    seen: int = 0
+
+    def result(self, f: term.Lam) -> Dependence:
+        for _ in range(ROUNDS):
+            self.found = {}
+            answer = flat(self.call(self.eval(f, {}), ACTIVE))
+            if all(self.assumed.get(key, NONE) == value for key, value in self.found.items()):
+                return answer
+            self.assumed = self.found
+        raise Unknown
+
+    def call(self, f: Abstract, arg: Abstract) -> Abstract:
+        if isinstance(f, Dependence):
+            return f | flat(arg)
+        if not isinstance(arg, Dependence) or isinstance(f.body, term.Lam):
+            return self.eval(f.body, {**f.env, f.param: arg})
+        key = signature(f), arg
+        if key in self.found:
+            return self.found[key]
+        self.found[key] = self.assumed.get(key, NONE)
+        answer = self.eval(f.body, {**f.env, f.param: arg})
+        if isinstance(answer, Closure):
+            raise Unknown
+        self.found[key] = answer
+        return answer
+
+    def eval(self, t: Term, env: Mapping) -> Abstract:
+        self.seen += 1
+        if self.seen > BUDGET:
+            raise Unknown
+        answer = self.form(t, env)
+        if isinstance(answer, Dependence) and answer.active and not has_float(t.ty):
+            return answer.through(step_of(t), t.span)
+        return answer
+
+    def flat(self, t: Term, env: Mapping) -> Dependence:
+        return flat(self.eval(t, env))
+
+    def form(self, t: Term, env: Mapping) -> Abstract:
+        match t:
+            case term.Var(_, _, name):
+                return env[name] if name in env else self.outside(name)
+            case term.Lit():
+                return NONE
+            case term.Lam(_, _, param, body):
+                return Closure(param, body, {n: env[n] for n in self.names(t) if n in env})
+            case term.App(span, _, fn, arg):
+                answer = self.call(self.eval(fn, env), self.eval(arg, env))
+                head = self.library_function(fn)
+                return answer.as_of(head, span) if head and isinstance(answer, Dependence) else answer
+            case term.Let(_, _, name, _, rhs, body):
+                return self.eval(body, {**env, name: self.eval(rhs, env)})
+            case term.LetRec(_, _, _, bindings, body):
+                return self.eval(body, recursive(bindings, env))
+            case term.If(_, _, cond, then, other):
+                return merge(self.control(cond, env), self.eval(then, env), self.eval(other, env))
+            case term.Match(_, _, scrutinee, arms):
+                return self.match(self.flat(scrutinee, env), arms, env)
+            case term.For(_, _, state, init, index, count, body):
+                return self.loop(state, init, body, {**env, index: self.control(count, env)}, NONE)
+            case term.While(_, _, state, init, cond, body):
+                now = self.loop(state, init, body, env, NONE)
+                return now | self.control(cond, {**env, state: now})
+            case term.Build(_, _, index, count, body):
+                return self.control(count, env) | self.flat(body, {**env, index: NONE})
+            case term.Prim(_, _, op, args):
+                return self.primitive(t, op, [self.eval(a, env) for a in args])
+            case term.Shift() | term.Reset() | term.Extern():
+                raise Unknown
+            case term.Check(_, _, name, body, _):
+                return self.flat(body, env)
+            case _:
+                return union([self.flat(part, env) for part in subterms(t)])
+
+    def names(self, t: Term) -> frozenset[str]:
+        """The names that a term mentions."""
+        if id(t) not in self.mentioned:
+            own = {t.name} if isinstance(t, term.Var) else set()
+            self.mentioned[id(t)] = frozenset(own.union(*[self.names(part) for part in subterms(t)]))
+        return self.mentioned[id(t)]
+
+    def library_function(self, fn: Term) -> str:
+        """The name of the library's function that is applied, if it is one."""
+        while isinstance(fn, term.App):
+            fn = fn.fn
+        if isinstance(fn, term.Var) and fn.name not in self.globals and fn.name in self.library:
+            return fn.name.removeprefix("Prelude.")
+        return ""
+
+    def outside(self, name: str) -> Abstract:
+        """A global name, or a local one of the surroundings: it depends on the argument only by being applied to it."""
+        found = self.globals.get(name) or self.library.get(name)
+        body = found.body if found is not None else self.locals.get(name)
+        return self.eval(body, {}) if isinstance(body, term.Lam) else NONE
+
+    def control(self, t: Term, env: Mapping) -> Dependence:
+        """A condition or a count: what is chosen by it jumps."""
+        found = self.flat(t, env)
+        return Dependence(False, found.steps)
+
+    def match(self, value: Dependence, arms: tuple, env: Mapping) -> Abstract:
+        results: list[Abstract] = [Dependence(False, value.steps)]
+        for arm in arms:
+            inner = {**env, **dict(variables(arm.pattern, value))}
+            if arm.guard is not None:
+                results.append(self.control(arm.guard, inner))
+            results.append(self.eval(arm.body, inner))
+        return merge(*results)
+
+    def loop(self, state: str, init: Term, body: Term, env: Mapping, now: Dependence) -> Dependence:
+        now = self.flat(init, env)
+        for _ in range(ROUNDS):
+            after = now | self.flat(body, {**env, state: now})
+            if after == now:
+                return now
+            now = after
+        raise Unknown
+
+    def primitive(self, t: Term, op: str, args: list[Abstract]) -> Dependence:
+        if op in ("ref", "deref", "assign"):
+            raise Unknown
+        whole = union([flat(a) for a in args])
+        if any(isinstance(a, Closure) for a in args) and (whole.active or whole.steps):
+            return ACTIVE
+        if op in ("length", "dim"):
+            return NONE
+        if op == "stop_grad":
+            return whole.through(op, t.span)
+        linear = TABLE[op].linear
+        if linear is None:
+            return whole
+        parts = [flat(a) if rule else flat(a).through(step_of(t), t.span) for a, rule in zip(args, linear)]
+        return union(parts)
+
+
+def recursive(bindings: tuple, env: Mapping) -> dict:
+    inner = dict(env)
+    for name, value in bindings:
+        assert isinstance(value, term.Lam)
+        inner[name] = Closure(value.param, value.body, inner)
+    return inner
+
+
+def variables(p: term.Pattern, value: Dependence) -> Iterator[tuple[str, Dependence]]:
+    """The names in a pattern, each with what it depends on."""
+    match p:
+        case term.PVar(t, name):
+            yield name, value if has_float(t) else Dependence(False, value.steps)
+        case term.PAs(_, inner, name):
+            yield name, value
+            yield from variables(inner, value)
+        case term.PTuple(_, items) | term.PArray(_, items):
+            for item in items:
+                yield from variables(item, value)
+        case term.PCon(_, _, _, arg) if arg is not None:
+            yield from variables(arg, value)
+        case term.POr(_, left, _):
+            yield from variables(left, value)
+        case _:
+            pass
+
+
+def flat(value: Abstract, seen: tuple = ()) -> Dependence:
+    """What a value depends on; of a function, what it has captured."""
+    if isinstance(value, Dependence):
+        return value
+    if any(value.body is body for body in seen):
+        return NONE
+    return union([flat(v, (*seen, value.body)) for v in value.env.values()])
+
+
+def signature(f: Closure, seen: tuple = ()) -> tuple:
+    """What tells a function from others: its text, and what it has captured."""
+    if any(f.body is body for body in seen):
+        return ("itself",)
+    inner = (*seen, f.body)
+    captured = [(n, v if isinstance(v, Dependence) else signature(v, inner)) for n, v in f.env.items()]
+    return (id(f.body), *sorted(captured, key=lambda c: c[0]))
+
+
+def union(parts) -> Dependence:
+    whole = NONE
+    for part in parts:
+        whole |= part
+    return whole
+
+
+def merge(*values: Abstract) -> Abstract:
+    """One of several values; of functions, nothing is known but what they have captured."""
+    if any(isinstance(v, Closure) for v in values):
+        raise Unknown
+    return union([flat(v) for v in values])
+
+
+def step_of(t: Term) -> str:
+    """What a step to a type without floats is called."""
+    match t:
+        case term.Prim(_, _, op):
+            return TABLE[op].op or NAMES.get(op, op)
+        case _:
+            return "an integer"
