@@ -6,6 +6,8 @@ let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic
 from dpl.node import replace
@@ -22,6 +24,7 @@ from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
 from dpl.types.scheme import Scheme, free, generalise, mono
+from dpl.types.unify import children
 
 
 @rule(tree.Fun)
@@ -359,6 +362,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
     """Generalise what was inferred since `mark`.  With `defaults`, constraints on unknowns are decided first."""
     if defaults:
         decide_inner(cx, mark)
+        decide_results(cx, types, mark)
     else:
         keep_numbers(cx, types, mark)
     schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
@@ -378,6 +382,29 @@ def decide_inner(cx: Context, mark: int) -> None:
         if not c.done and c.eager and inner_only(cx, c):
             cx.decide(c)
         i += 1
+
+
+def decide_results(cx: Context, types: list[Type], mark: int) -> None:
+    """A whole number that a function only ever returns is an int: `fun b -> if b then 1 else 2` gives ints.  It may
+    still be any number if it is the element of an array, or has a point: these are made to be computed with."""
+    level = cx.solver.level
+    related = (t for c in cx.pending[mark:] if not c.done for t in c.types)
+    open_ = free(cx.solver, [*arguments_and_elements(types), *related], level).metas
+    literals = [prune(t) for t in cx.literals]
+    for meta in free(cx.solver, types, level).metas:
+        if meta in literals and meta not in open_ and not meta.rigid and "real" not in meta.classes:
+            cx.unify(meta, ty.I64, meta.place)
+
+
+def arguments_and_elements(types: Iterable) -> Iterator[Type]:
+    """What functions in these types are given, and what is in arrays."""
+    for t in types:
+        t = t if isinstance(t, ty.Size) else prune(t)
+        if isinstance(t, ty.Fn):
+            yield t.arg
+        if isinstance(t, ty.Arr):
+            yield t.elem
+        yield from arguments_and_elements(children(t))
 
 
 def inner_only(cx: Context, c) -> bool:

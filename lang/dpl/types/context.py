@@ -126,6 +126,7 @@ class Context:
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
         self.taken: dict[str, int] = {}
+        self.literals: list[Meta] = []  # the types of numbers without a suffix
         self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
         self.counter = 0

@@ -14,4 +14,6 @@ def literal_type(cx: Context, value: int | float | str | bool, suffix: str) -> T
         return ty.BOOL
     if isinstance(value, str):
         return ty.STRING
-    return cx.solver.fresh("num", "scalar") if isinstance(value, int) else cx.solver.fresh("real", "scalar")
+    t = cx.solver.fresh("num", "scalar") if isinstance(value, int) else cx.solver.fresh("real", "scalar")
+    cx.literals.append(t)
+    return t

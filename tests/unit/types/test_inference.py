@@ -22,7 +22,7 @@ from checking import check, rejected, type_of, types
         ("[]", "'a list"),
         ("[[]; [1;]]", "int list list"),
         ("fun x -> (x, [x; x])", "'a -> 'a * 'a list"),
-        ("fun b -> if b then 1 else 2", "bool -> 'a with 'a : num, 'a : scalar"),
+        ("fun b -> if b then 1 else 2", "bool -> int"),
         ("fun r -> !r", "'a ref -> 'a with 'a : content"),
         ("let f = (fun x -> x) (fun x -> x) in (f 1, f true)", "int * bool"),
         ("fun xs -> match xs with [] -> None | x :: _ -> Some x", "'a list -> 'a option"),
