@@ -1,7 +1,7 @@
 """Invariants said aloud.
 
-    the(Arr, ty).elem      the element of what must be an array here; anything else is a Bug
-    a_type(content)        an argument of a type that must be a type, and no size
+the(Arr, ty).elem      the element of what must be an array here; anything else is a Bug
+a_type(content)        an argument of a type that must be a type, and no size
 """
 
 from __future__ import annotations

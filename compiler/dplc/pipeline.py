@@ -1,22 +1,22 @@
 """THE SPINE: text -> a program that can run.  Each stage is one function from one file; this page is all of them.
 
-    load        text -> trees            the modules of the program, those imported first
-    check       trees -> core            types, sizes and effects inferred; the standard library from its cache
-    mono        core -> core             one copy for each type at which something is used
-    sets        core -> core + sets      which functions can each arrow be?
-    lower       core + sets -> flat      closures become data: first order from here on
-    loops       flat -> flat             tail recursion becomes loops
-    simplify    flat -> flat             inline, fold, share, drop
-    derive      flat -> flat without Ad  forward and reverse mode, to any nesting
-    constants   flat -> flat             parameters that are the same constant in every call go
-    tidy        flat -> flat             simplify what that left
-    nulls       flat -> flat             whether a cotangent is null is asked once
-    orient      flat -> flat             transposed operands of products are read as they are
-    accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
-    fuse        flat -> flat             elementwise operations become single loops
-    memory      flat -> flat             reference counts, reuse in place
-    llvm        flat -> LLVM's text
-    object      LLVM's text -> machine code, which `machine.jit` loads and runs
+load        text -> trees            the modules of the program, those imported first
+check       trees -> core            types, sizes and effects inferred; the standard library from its cache
+mono        core -> core             one copy for each type at which something is used
+sets        core -> core + sets      which functions can each arrow be?
+lower       core + sets -> flat      closures become data: first order from here on
+loops       flat -> flat             tail recursion becomes loops
+simplify    flat -> flat             inline, fold, share, drop
+derive      flat -> flat without Ad  forward and reverse mode, to any nesting
+constants   flat -> flat             parameters that are the same constant in every call go
+tidy        flat -> flat             simplify what that left
+nulls       flat -> flat             whether a cotangent is null is asked once
+orient      flat -> flat             transposed operands of products are read as they are
+accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
+fuse        flat -> flat             elementwise operations become single loops
+memory      flat -> flat             reference counts, reuse in place
+llvm        flat -> LLVM's text
+object      LLVM's text -> machine code, which `machine.jit` loads and runs
 """
 
 from __future__ import annotations

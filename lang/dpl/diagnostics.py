@@ -70,10 +70,11 @@ class Diagnostic:
     path: tuple[Call, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] = ()
+    denied: bool = False  # a warning that is to be an error
 
     @property
     def severity(self) -> str:
-        return "warning" if self.code.startswith("W") else "error"
+        return "warning" if self.code.startswith("W") and not self.denied else "error"
 
 
 class DplError(Exception):

@@ -10,21 +10,22 @@
       |
       = help: ...
 
-Plain characters only; columns are those of a terminal: a tab goes to the next multiple of 4, wide characters take two.
+Plain characters only, in the columns of a terminal (`columns.py`).  What is marked in a text is in bold; in the texts
+that are to be compared it is underlined where there is no colour.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from dpl.diagnostics import Call, Diagnostic
+from dpl.columns import pictures, width_of
+from dpl.diagnostics import MARK, UNMARK, Call, Diagnostic, unmarked
 from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
 
-_TAB = 4
+_LABELS, _HELPS = 4, 2  # more only distract
 _LONGEST_PATH = 12
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1m", "\033[0m"
 
@@ -32,13 +33,13 @@ _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[1;31m", "\033[1;33m", "\033[1;34m", 
 def short(diagnostic: Diagnostic) -> str:
     """One line: `file:line:col: error[E0301]: title`."""
     place = f"{diagnostic.span}: " if _is_somewhere(diagnostic.span) else ""
-    return f"{place}{diagnostic.severity}[{diagnostic.code}]: {diagnostic.title}"
+    return f"{place}{diagnostic.severity}[{diagnostic.code}]: {unmarked(diagnostic.title)}"
 
 
 def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str:
     """The whole picture, without a newline at its end."""
     paint = _Paint(color, _YELLOW if diagnostic.severity == "warning" else _RED)
-    head = paint.alarm(f"{diagnostic.severity}[{diagnostic.code}]") + paint.bold(f": {diagnostic.title}")
+    head = paint.alarm(f"{diagnostic.severity}[{diagnostic.code}]") + paint.bold(f": {unmarked(diagnostic.title)}")
     marks = list(_marks(diagnostic))
     margin = len(str(max((m.line for m in marks), default=0)))
     bar = paint.frame(" " * margin + " |")
@@ -47,7 +48,9 @@ def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str
         lines.append(f"{' ' * margin}{paint.frame('-->')} {diagnostic.span}")
         lines += _excerpts(diagnostic, marks, margin, width, paint)
     said_nowhere = [] if marks or not diagnostic.note else [("note", diagnostic.note.split("\n"))]
-    notes = [*said_nowhere, *(("help", h.split("\n")) for h in diagnostic.helps), *_path(diagnostic.path)]
+    helps = [("help", h.split("\n")) for h in diagnostic.helps[:_HELPS]]
+    path = _path(diagnostic.path, width - margin - len(" = path: "))
+    notes = [*_facts(diagnostic.facts, width - margin - 3, paint), *said_nowhere, *helps, *path]
     if marks and notes:
         lines.append(bar)
     for kind, texts in notes:
@@ -67,6 +70,10 @@ class _Paint:
 
     def alarm(self, text: str) -> str:
         return self(self.alarm_color, text)
+
+    def alarm_in(self, text: str) -> str:
+        """A text whose marked parts stand out."""
+        return text.replace(MARK, self.alarm_color).replace(UNMARK, _RESET)
 
     def bold(self, text: str) -> str:
         return self(_BOLD, text)
@@ -97,7 +104,7 @@ def _is_somewhere(span: Span | None) -> bool:
 def _marks(diagnostic: Diagnostic) -> Iterator[_Mark]:
     if diagnostic.span and _is_somewhere(diagnostic.span):
         yield from _mark(diagnostic.span, diagnostic.note, True)
-        for label in diagnostic.labels:
+        for label in diagnostic.labels[:_LABELS]:
             if _is_somewhere(label.span):
                 yield from _mark(label.span, label.text, False)
 
@@ -155,12 +162,7 @@ class _Line:
     the part around its marks is shown."""
 
     def __init__(self, text: str, marks: list[_Mark], room: int) -> None:
-        shown: list[str] = []
-        columns = [0]
-        for char in text.rstrip("\r"):
-            picture = _picture(char, columns[-1])
-            shown.append(picture)
-            columns.append(columns[-1] + _width(picture))
+        shown, columns = pictures(text.rstrip("\r"))
         self.columns = columns
         self.shown = "".join(shown)
         if columns[-1] > room:
@@ -208,7 +210,7 @@ class _Line:
             yield left + " " * (start - _visible(left)) + self._say(text, primary, paint)
 
     def _say(self, text: str, primary: bool, paint: _Paint) -> str:
-        return paint.alarm(text) if primary else paint.frame(text)
+        return paint.alarm(unmarked(text)) if primary else paint.frame(unmarked(text))
 
 
 def _strokes(columns: Iterable[int], paint: _Paint) -> str:
@@ -224,28 +226,49 @@ def _visible(text: str) -> int:
     return len(re.sub(r"\033\[[0-9;]*m", "", text))
 
 
-def _picture(char: str, column: int) -> str:
-    if char == "\t":
-        return " " * (_TAB - column % _TAB)
-    return char if char.isprintable() or unicodedata.category(char) in ("Zs", "Cf") else "\N{REPLACEMENT CHARACTER}"
+# ---- texts to compare ----------------------------------------------------------------------------------------------
 
 
-def _width(picture: str) -> int:
-    return sum(_char_width(c) for c in picture)
+def _facts(facts: tuple[tuple[str, str], ...], room: int, paint: _Paint) -> list[tuple[str, list[str]]]:
+    """One below the other, their names to the right."""
+    longest = max((len(name) for name, _ in facts), default=0)
+    rows = []
+    for name, text in facts:
+        text = _shortened(text, room - longest - len("= : "))
+        if paint.on:
+            texts = [paint.alarm_in(text)]
+        else:
+            texts = [unmarked(text), _underlined(text)] if MARK in text else [text]
+        rows.append((name.rjust(longest), texts))
+    return rows
 
 
-def _char_width(char: str) -> int:
-    if char.isascii():
-        return 1
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+def _underlined(text: str) -> str:
+    """`~` below what is marked."""
+    row, mark = "", " "
+    for char in text:
+        if char in (MARK, UNMARK):
+            mark = "~" if char == MARK else " "
+        else:
+            row += mark * width_of(char)
+    return row.rstrip()
+
+
+def _shortened(text: str, room: int) -> str:
+    """The part of a long text around what is marked first."""
+    if width_of(unmarked(text)) <= room:
+        return text
+    first, last = text.find(MARK), text.find(UNMARK)
+    start = max(0, min(first - room // 3, last + 1 - room + 6))
+    cut = text[start : start + room - 6 + 2]
+    cut += UNMARK if cut.count(MARK) > cut.count(UNMARK) else ""
+    return ("..." if start else "") + cut + ("..." if start + room - 4 < len(text) else "")
 
 
 # ---- the call path ------------------------------------------------------------------------------------------------
 
 
-def _path(path: tuple[Call, ...]) -> list[tuple[str, list[str]]]:
+def _path(path: tuple[Call, ...], room: int) -> list[tuple[str, list[str]]]:
     """The calls as a staircase, with places and arguments in columns of their own; of a long one, both ends."""
     if not path:
         return []
@@ -259,9 +282,28 @@ def _path(path: tuple[Call, ...]) -> list[tuple[str, list[str]]]:
             continue
         place = f"{call.span.source.name}:{call.span.line}" if call.span and _is_somewhere(call.span) else ""
         rows.append(("  " * min(len(rows), _LONGEST_PATH) + call.name, place, call.about))
-    names, places = (max(_width(row[k]) for row in rows) for k in (0, 1))
-    texts = [
-        f"{name}{' ' * (names - _width(name))}  {place}{' ' * (places - _width(place))}  {about}".rstrip()
-        for name, place, about in rows
-    ]
+    names, places = (max(width_of(row[k]) for row in rows) for k in (0, 1))
+    indent = names + 2 + places + 2
+    texts = []
+    for name, place, about in rows:
+        first, *more = _wrapped(about, room - indent)
+        texts.append(f"{_padded(name, names)}  {_padded(place, places)}  {first}".rstrip())
+        texts += [" " * indent + line for line in more]
     return [("path", texts)]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - width_of(text))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """`x : float[3], y : int` on several lines, if one is too short for it."""
+    lines = [""]
+    for part in text.split(", "):
+        joined = f"{lines[-1]}, {part}" if lines[-1] else part
+        if width_of(joined) > room and lines[-1]:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return lines

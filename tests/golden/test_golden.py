@@ -11,13 +11,21 @@ from conftest import ROOT
 from dplc.pipeline import NAMES
 
 HERE = Path(__file__).parent
+
+
+def programs(kind: Path) -> list[Path]:
+    """A program is a file, or a folder with a `main.dp` and what that imports."""
+    return sorted([*kind.glob("*.dp"), *kind.glob("*/main.dp")])
+
+
 STAGES = [p for stage in NAMES for p in sorted((HERE / stage).glob("*.dp"))]
-ERRORS = [p for kind in ("syntax_errors", "type_errors") for p in sorted((HERE / kind).glob("*.dp"))]
+ERRORS = [p for kind in sorted(HERE.glob("*_errors")) if kind.name != "run_errors" for p in programs(kind)]
+WARNINGS = sorted((HERE / "warnings").glob("*.dp"))
 FAILURES = sorted((HERE / "run_errors").glob("*.dp"))
 
 
 def name(path: Path) -> str:
-    return f"{path.parent.name}-{path.stem}"
+    return "-".join(path.relative_to(HERE).with_suffix("").parts)
 
 
 @pytest.mark.parametrize("program", STAGES, ids=name)
@@ -31,6 +39,13 @@ def test_stage(dpl, golden, program: Path) -> None:
 def test_rejected(dpl, golden, program: Path) -> None:
     run = dpl("check", program.relative_to(ROOT))
     assert run.returncode == 1 and not run.stdout
+    golden(program.with_suffix(".out"), run.stderr)
+
+
+@pytest.mark.parametrize("program", WARNINGS, ids=name)
+def test_warned(dpl, golden, program: Path) -> None:
+    run = dpl("check", program.relative_to(ROOT))
+    assert run.returncode == 0 and not run.stdout
     golden(program.with_suffix(".out"), run.stderr)
 
 

@@ -1,7 +1,7 @@
 """Where an operation stands that was inlined: its own place, and the calls that led there.
 
-    let half x = 1 / (2 * x)      inlined twice: the division stands in `half`, called in `quarter`, called in `main`
-    let quarter x = half (half x)
+let half x = 1 / (2 * x)      inlined twice: the division stands in `half`, called in `quarter`, called in `main`
+let quarter x = half (half x)
 """
 
 from __future__ import annotations

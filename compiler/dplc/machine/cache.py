@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -36,7 +37,7 @@ def find(path: Path) -> Compiled | None:
         return None
     with suppress(OSError):  # not ours to touch: it is found all the same
         os.utime(place)
-    return Compiled(entry[1], header["sites"])
+    return Compiled(entry[1], header["sites"], b64decode(header["warnings"]))
 
 
 def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
@@ -46,7 +47,8 @@ def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
         place = _place(path, path.read_bytes())
     except OSError:
         return
-    entries.write(place, {"files": files, "sites": compiled.sites}, compiled.code)
+    warnings = b64encode(compiled.warnings).decode()
+    entries.write(place, {"files": files, "sites": compiled.sites, "warnings": warnings}, compiled.code)
     prune(place.parent)
 
 

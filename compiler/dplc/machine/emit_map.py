@@ -238,4 +238,3 @@ def _element(
             at = place(out)
             w.store(leaf, w.let(f"{plus} {w.load(leaf, at, ACCESS)}, {value}"), at, ACCESS)
     return after
-

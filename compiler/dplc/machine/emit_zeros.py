@@ -1,6 +1,6 @@
 """Accumulating cotangents, where null is zero of any shape -> LLVM text.
 
-    b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
+b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
 """
 
 from __future__ import annotations

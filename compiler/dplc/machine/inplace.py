@@ -92,4 +92,3 @@ def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:
     if dims:
         a = arrays.present(e, a, dims)
     return arrays.writable(e, a).values
-

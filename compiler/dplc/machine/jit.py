@@ -29,10 +29,12 @@ NEED = 64 << 10  # bytes of the stack that Python has used before native code be
 
 @node
 class Compiled:
-    """Object code, and the places in the program where it may fail (`failures.Sites`, as JSON)."""
+    """Object code, the places in the program where it may fail (`failures.Sites`, as JSON), and what to warn of
+    (pickled; empty if nothing)."""
 
     code: bytes
     sites: str
+    warnings: bytes = b""
 
 
 class FailureRecord(ctypes.Structure):
@@ -145,4 +147,3 @@ def stack_mib() -> int:
         return int(chosen)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(64, min(STACK_MIB, memory >> 22))
-

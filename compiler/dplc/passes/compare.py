@@ -83,8 +83,9 @@ def equal_data(body: Body, ty: t.Con, x: f.Atom, y: f.Atom) -> f.Atom:
         if argument is None:
             return TRUE
         payload, left = argument
-        return same_constructor(body, y, tag, lambda right: equal(body, payload, left, some(right)),
-                                other_constructor(body, f.BOOL))
+        return same_constructor(
+            body, y, tag, lambda right: equal(body, payload, left, some(right)), other_constructor(body, f.BOOL)
+        )
 
     same = body.b.op("eq", (tag_of(body, ty, x), tag_of(body, ty, y)))
     return body.b.atom(body.branch(same, lambda: by_constructor(body, ty, x, arm), lambda: FALSE))
@@ -104,14 +105,16 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
 
     def same_elements() -> f.Atom:
         (left, count), (right, _) = flattened(b, x), flattened(b, y)
-        return while_so(body, count, TRUE, lambda ok: ok,
-                        lambda i: equal(body, innermost(ty), *elements_at(b, i, left, right)))
+        return while_so(
+            body, count, TRUE, lambda ok: ok, lambda i: equal(body, innermost(ty), *elements_at(b, i, left, right))
+        )
 
     return all_hold(body, [*[lambda k=k: same_size(k) for k in range(rank_of(x.ty))], same_elements])
 
 
-def while_so(body: Body, count: f.Atom, start: f.Const, goes_on: Callable[[f.Atom], f.Atom],
-             step: Callable[[f.Atom], f.Atom]) -> f.Atom:
+def while_so(
+    body: Body, count: f.Atom, start: f.Const, goes_on: Callable[[f.Atom], f.Atom], step: Callable[[f.Atom], f.Atom]
+) -> f.Atom:
     """A loop over indices with a verdict so far, which ends when the verdict is final."""
     b = body.b
     i, verdict = b.var("i", f.I64), b.var("verdict", start.ty)
@@ -170,8 +173,9 @@ def order_data(body: Body, ty: t.Con, x: f.Atom, y: f.Atom) -> f.Atom:
         if argument is None:
             return integer(0)
         payload, left = argument
-        return same_constructor(body, y, tag, lambda right: ordered(body, payload, left, some(right)),
-                                other_constructor(body, f.I64))
+        return same_constructor(
+            body, y, tag, lambda right: ordered(body, payload, left, some(right)), other_constructor(body, f.I64)
+        )
 
     tags = tag_of(body, ty, x), tag_of(body, ty, y)
     same = body.b.op("eq", tags)
@@ -181,7 +185,12 @@ def order_data(body: Body, ty: t.Con, x: f.Atom, y: f.Atom) -> f.Atom:
 def order_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
     b = body.b
     (left, n), (right, m) = flattened(b, x), flattened(b, y)
-    found = while_so(body, b.op("min", (n, m)), integer(0), lambda order: b.op("eq", (order, integer(0))),
-                     lambda i: ordered(body, innermost(ty), *elements_at(b, i, left, right)))
+    found = while_so(
+        body,
+        b.op("min", (n, m)),
+        integer(0),
+        lambda order: b.op("eq", (order, integer(0))),
+        lambda i: ordered(body, innermost(ty), *elements_at(b, i, left, right)),
+    )
     lengths = [b.op("dim", (a,), k=0) for a in (x, y)]
     return first_difference(body, [lambda: found, lambda: order_numbers(body, *lengths)])

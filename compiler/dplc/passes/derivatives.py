@@ -40,8 +40,9 @@ def vjp(body: Body, e: c.Prim) -> Value:
     rhs = f.Ad("vjp", body.differentiated(ty), (*body.captured(fn, ty), x), site, e.span)
     y, residual = body.b.bind(rhs, (body.up.layout.flat(ty.result), f.Res(site)), "y")
     pullback = the(t.Tup, body.type_of(e)).items[1]
-    member = next(m for m, captures in ground_set(pullback).members.items()
-                  if isinstance(m, Pullback) and captures == (ty,))
+    member = next(
+        m for m, captures in ground_set(pullback).members.items() if isinstance(m, Pullback) and captures == (ty,)
+    )
     return Bundle((body.b.explode(y), body.close(pullback, member, [residual])))
 
 
@@ -49,8 +50,9 @@ def checkpoint(body: Body, e: c.Prim) -> Value:
     fn, ty = body.term(e.args[0]), the(t.Fn, body.type_of(e.args[0]))
     arg = body.term(e.args[1])
     flat = body.up.layout.flat
-    name = body.up.function(("checkpoint", ty), (flat(ty), flat(ty.arg)),
-                            lambda inner, fn, x: inner.b.atom(inner.apply(fn, ty, x, e.span)))
+    name = body.up.function(
+        ("checkpoint", ty), (flat(ty), flat(ty.arg)), lambda inner, fn, x: inner.b.atom(inner.apply(fn, ty, x, e.span))
+    )
     body.up.program.checkpoints.add(name)
     return body.b.explode(body.b.call(name, (fn, arg), flat(ty.result), e.span))
 
@@ -62,8 +64,9 @@ def with_rule(body: Body, e: c.Prim) -> Value:
     ty, rule_ty = [the(t.Fn, body.type_of(a)) for a in e.args[:2]]
     kind = "vjp" if e.op == "with_vjp" else "jvp"
     params = (flat(ty), flat(rule_ty), flat(ty.arg))
-    name = up.function((f"ruled_{kind}", ty, rule_ty), params,
-                       lambda inner, fn, rule, x: inner.b.atom(inner.apply(fn, ty, x, e.span)))
+    name = up.function(
+        (f"ruled_{kind}", ty, rule_ty), params, lambda inner, fn, rule, x: inner.b.atom(inner.apply(fn, ty, x, e.span))
+    )
     if name not in up.program.rules:
         if kind == "vjp":
             pullback = the(t.Fn, the(t.Tup, rule_ty.result).items[1])

@@ -1,6 +1,6 @@
 """Taking data of a ground type apart in flat: what is generic over types is built from these.
 
-    by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some v -> arm(1, (f64, v)) }
+by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some v -> arm(1, (f64, v)) }
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
     return body.up.layout.declared[the(f.Data, data.ty).name].payloads
 
 
-def by_constructor(body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value],
-                   whole: bool = False) -> Value:
+def by_constructor(
+    body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value], whole: bool = False
+) -> Value:
     """A Switch with one case for each constructor; a data type that is only its payload has its one case here."""
     up = body.up
     if up.datas.unboxed(ty.name):
@@ -40,12 +41,18 @@ def by_constructor(body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argum
         var, payload = vars_[tag], up.datas.payload(ty, tag)
         return arm(tag, None if var is None or payload is None else (payload, body.b.explode(var)))
 
-    return body.join([lambda tag=tag: case(tag) for tag in range(len(vars_))], lambda blocks: f.Switch(scrutinee, tuple(
-        [f.Case(tag, var, block) for tag, (var, block) in enumerate(zip(vars_, blocks))]), None), whole)
+    return body.join(
+        [lambda tag=tag: case(tag) for tag in range(len(vars_))],
+        lambda blocks: f.Switch(
+            scrutinee, tuple([f.Case(tag, var, block) for tag, (var, block) in enumerate(zip(vars_, blocks))]), None
+        ),
+        whole,
+    )
 
 
-def same_constructor(body: Body, data: Value, tag: int, use: Callable[[Value | None], Value],
-                     otherwise: Callable[[], Value]) -> Value:
+def same_constructor(
+    body: Body, data: Value, tag: int, use: Callable[[Value | None], Value], otherwise: Callable[[], Value]
+) -> Value:
     """What `use` makes of the argument if the constructor is this one."""
     scrutinee = body.b.atom(data)
     payloads = payloads_of(body, scrutinee)
@@ -62,8 +69,11 @@ def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Calla
 def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:
     """The number of a value's constructor."""
     up = body.up
-    fn = up.function(("tag", ty), (up.layout.flat(ty),),
-                     lambda inner, x: inner.b.atom(by_constructor(inner, ty, x, lambda tag, _: integer(tag))))
+    fn = up.function(
+        ("tag", ty),
+        (up.layout.flat(ty),),
+        lambda inner, x: inner.b.atom(by_constructor(inner, ty, x, lambda tag, _: integer(tag))),
+    )
     return body.b.call(fn, (data,), f.I64)
 
 

@@ -186,8 +186,11 @@ class Layout:
         name = self.names[ty] = f"{ty.name}.{len(self.names)}"
         self.types[ty] = f.Data(name)
         payloads = [self.datas.payload(ty, tag) for tag in range(len(declared.cases))]
-        self.declare(name, tuple([None if p is None else self.flat(p) for p in payloads]),
-                     tuple([case for case, _ in declared.cases]))
+        self.declare(
+            name,
+            tuple([None if p is None else self.flat(p) for p in payloads]),
+            tuple([case for case, _ in declared.cases]),
+        )
         return f.Data(name)
 
     def declare(self, name: str, payloads: tuple[f.Type | None, ...], names: tuple[str, ...]) -> None:

@@ -115,11 +115,11 @@ class Lowering:
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
         body.env |= body.peers(instance, [body.env[name] for name in source.captures])
-        self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label,
-                    span=source.span)
+        self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label, span=source.span)
 
-    def finish(self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "",
-               span: Span = NOWHERE) -> None:
+    def finish(
+        self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "", span: Span = NOWHERE
+    ) -> None:
         block = f.Block(tuple(body.b.binds), results)
         self.program.fns[name] = f.Fn(name, params, tuple([r.ty for r in results]), block, label, span)
 
@@ -153,9 +153,22 @@ class Lowering:
                 return body.enter(member, captures, payload, ty, arg, NOWHERE, whole=True)
 
             thunks = [lambda m=m, cs=cs, v=v: case(m, cs, v) for (m, cs), v in zip(functions.members.items(), vars_)]
-            return body.b.atom(body.join(thunks, lambda blocks: f.Switch(closure, tuple(
-                [f.Case(tag, var, block) for tag, (var, block) in enumerate(zip(vars_, blocks, strict=True))]), None),
-                whole=True))
+            return body.b.atom(
+                body.join(
+                    thunks,
+                    lambda blocks: f.Switch(
+                        closure,
+                        tuple(
+                            [
+                                f.Case(tag, var, block)
+                                for tag, (var, block) in enumerate(zip(vars_, blocks, strict=True))
+                            ]
+                        ),
+                        None,
+                    ),
+                    whole=True,
+                )
+            )
 
         return self.function(("apply", ty), (self.layout.flat(ty), self.layout.flat(ty.arg)), make)
 
@@ -195,21 +208,30 @@ class Body:
 
     def peers(self, instance: Instance, payload: Sequence[Value]) -> dict[str, Value]:
         """The local functions that an instance's body may mention without having captured them."""
-        return {name: self.close(instance.scope.ground(ty), peer, payload)
-                for name, (peer, ty) in instance.source.peers.items()}
+        return {
+            name: self.close(instance.scope.ground(ty), peer, payload)
+            for name, (peer, ty) in instance.source.peers.items()
+        }
 
     def apply(self, closure: Value, ty: t.Fn, arg: Value, span: Span, whole: bool = False) -> Value:
         functions = ground_set(ty)
         if functions.boxed:
-            result = self.b.call(self.up.applying(ty), (closure, arg),
-                                 self.up.layout.flat(ty.result), span)
+            result = self.b.call(self.up.applying(ty), (closure, arg), self.up.layout.flat(ty.result), span)
             return result if whole else self.b.explode(result)
         for member, captures in functions.members.items():
             return self.enter(member, captures, pieces(closure), ty, arg, span, whole)
         return self.fail("this function does not exist", self.up.layout.flat(ty.result), span)
 
-    def enter(self, member: Member, captures: tuple[t.Ty, ...], payload: Sequence[Value], ty: t.Fn, arg: Value,
-              span: Span, whole: bool) -> Value:
+    def enter(
+        self,
+        member: Member,
+        captures: tuple[t.Ty, ...],
+        payload: Sequence[Value],
+        ty: t.Fn,
+        arg: Value,
+        span: Span,
+        whole: bool,
+    ) -> Value:
         """Apply a known function.  One whose body is a function again only becomes a closure of more captures."""
         result = self.up.layout.flat(ty.result)
         if not isinstance(member, Lambda):
@@ -248,8 +270,9 @@ class Body:
         rhs = f.Op("fail", (f.Const(message, f.STR),), (("code", code),), span)
         return self.b.explode(self.b.one(rhs, ty, "never"))
 
-    def join(self, thunks: Sequence[Callable[[], Value]], rhs: Callable[[list[f.Block]], f.Rhs],
-             whole: bool = False) -> Value:
+    def join(
+        self, thunks: Sequence[Callable[[], Value]], rhs: Callable[[list[f.Block]], f.Rhs], whole: bool = False
+    ) -> Value:
         """Branches that give values of one type, and the value of what `rhs` makes of their blocks.  `whole`: in one
         piece, so that a call at the end of a branch stays the last thing in it."""
         blocks, form = [], None

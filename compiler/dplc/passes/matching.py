@@ -222,15 +222,21 @@ class Emitter:
 
         def rhs(blocks: list[f.Block]) -> f.Rhs:
             cases = zip(tree.cases, blocks, strict=False)
-            return f.Switch(scrutinee, tuple([f.Case(int(key), vars_.get(key), block) for key, block in cases]),
-                            None if full else blocks[-1])
+            return f.Switch(
+                scrutinee,
+                tuple([f.Case(int(key), vars_.get(key), block) for key, block in cases]),
+                None if full else blocks[-1],
+            )
 
         return self.body.join(thunks, rhs, self.whole)
 
     def literals(self, tree: Test, scrutinee: f.Atom, values: dict[Path, Value]) -> Value:
         if scrutinee.ty == f.BOOL:
-            return self.branch(scrutinee, lambda: self.emit(tree.cases.get(True, tree.default), values),
-                               lambda: self.emit(tree.cases.get(False, tree.default), values))
+            return self.branch(
+                scrutinee,
+                lambda: self.emit(tree.cases.get(True, tree.default), values),
+                lambda: self.emit(tree.cases.get(False, tree.default), values),
+            )
         if isinstance(scrutinee.ty, f.Num) and not f.is_float(scrutinee.ty):
             thunks = [lambda inner=inner: self.emit(inner, values) for inner in tree.cases.values()]
             return self.switch(tree, scrutinee, thunks, {}, values, False)
@@ -246,15 +252,18 @@ class Emitter:
         length = self.b.op("dim", (scrutinee,), k=0)
 
         def case(count: int, inner: Tree) -> Value:
-            items = {(*tree.path, ("at", i)): self.b.explode(self.b.op("index", (scrutinee, f.Const(i, f.I64))))
-                     for i in range(count)}
+            items = {
+                (*tree.path, ("at", i)): self.b.explode(self.b.op("index", (scrutinee, f.Const(i, f.I64))))
+                for i in range(count)
+            }
             return self.emit(inner, values | items)
 
         cases = iter([(n, inner) for n, inner in tree.cases.items()])
         return self.chain(tree, cases, lambda n: self.b.op("eq", (length, f.Const(n, f.I64))), values, case)
 
-    def chain(self, tree: Test, cases: Iterator, test: Callable, values: dict[Path, Value],
-              then: Callable | None = None) -> Value:
+    def chain(
+        self, tree: Test, cases: Iterator, test: Callable, values: dict[Path, Value], then: Callable | None = None
+    ) -> Value:
         """One case after the other, then the default."""
         key, inner = next(cases, (None, None))
         if key is None:

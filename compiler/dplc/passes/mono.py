@@ -126,8 +126,12 @@ class Copier:
             return name
         count = len(self.instances)
         if count > MOST_INSTANCES:
-            raise DplError.at("E0218", f"`{definition.name}` is needed at too many types", definition.body.span,
-                              helps=("a function that calls itself at ever larger types has no finite translation",))
+            raise DplError.at(
+                "E0218",
+                f"`{definition.name}` is needed at too many types",
+                definition.body.span,
+                helps=("a function that calls itself at ever larger types has no finite translation",),
+            )
         name = self.instances[key] = f"{definition.name}@{count}" if types else definition.name
         names = (p.name for p in definition.params if p.sort == "type")
         scope = Scope(dict(zip(names, types, strict=True)))

@@ -1,10 +1,10 @@
 """flat -> flat where products of matrices take transposed operands as they are.
 
-    t = transpose b                     m = matmul tb=True a b
-    m = matmul a t               =>
+t = transpose b                     m = matmul tb=True a b
+m = matmul a t               =>
 
-    m = matmul a b                      t = matmul ta=True tb=True b a
-    t = transpose m
+m = matmul a b                      t = matmul ta=True tb=True b a
+t = transpose m
 """
 
 from __future__ import annotations

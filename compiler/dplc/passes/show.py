@@ -1,6 +1,6 @@
 """What `mono` and `sets` made -> text, for people who look into the compiler.
 
-    fun 3 compose.g [f : i64 -{2 half}-> f64] : (i64 -{1 succ}-> i64) -{3 compose}-> ...
+fun 3 compose.g [f : i64 -{2 half}-> f64] : (i64 -{1 succ}-> i64) -{3 compose}-> ...
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from dplc.passes.sets import Lambda, Member, Set, arrow, is_set, root
 
 def show_mono(mono: Mono) -> str:
     parts = [show_data(d) for d in mono.datas.values()]
-    parts += [f"{f'def {name} =' if name else 'do'}\n  {show_term(body, 1)}"
-              for name, body in (*mono.functions.items(), *mono.items)]
+    parts += [
+        f"{f'def {name} =' if name else 'do'}\n  {show_term(body, 1)}"
+        for name, body in (*mono.functions.items(), *mono.items)
+    ]
     return "\n".join(parts) + "\n"
 
 

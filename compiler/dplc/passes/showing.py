@@ -60,8 +60,11 @@ def show(body: Body, ty: t.Ty, value: Value, style: Style) -> Value:
                     show(body, item, part, inside)
                 text(body, ")")
             case _:
-                fn = body.up.function(("show", ty, style), (body.up.layout.flat(ty),),
-                                      lambda inner, x: show_one(inner, ty, x, style, inside))
+                fn = body.up.function(
+                    ("show", ty, style),
+                    (body.up.layout.flat(ty),),
+                    lambda inner, x: show_one(inner, ty, x, style, inside),
+                )
                 body.b.call(fn, (value,), f.UNIT)
     return UNIT
 
@@ -147,14 +150,16 @@ def show_array(body: Body, elem: t.Ty, x: f.Atom, style: Style) -> None:
     count, index = b.op("dim", (x,), k=0), b.var("i", f.I64)
     text(body, "[")
     with b.inside() as binds:
-        show_item(body, index, count, ", ", style,
-                  lambda: show(body, elem, b.explode(b.op("index", (x, index))), style))
+        show_item(
+            body, index, count, ", ", style, lambda: show(body, elem, b.explode(b.op("index", (x, index))), style)
+        )
     b.bind(f.For(index, count, (), (), f.Block(tuple(binds), ())), ())
     text(body, "]")
 
 
-def show_item(body: Body, index: f.Atom, count: f.Atom, separator: str, style: Style,
-              item: Callable[[], Value]) -> Value:
+def show_item(
+    body: Body, index: f.Atom, count: f.Atom, separator: str, style: Style, item: Callable[[], Value]
+) -> Value:
     """One of `count`, unless it is in the part left out."""
     b = body.b
 

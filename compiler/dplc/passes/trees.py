@@ -82,8 +82,11 @@ class Mapping:
     def call(self, ty: t.Ty, operands: Sequence[Value]) -> Value:
         up, b = self.body.up, self.body.b
         flat = up.layout.flat(ty)
-        fn = up.function(("mapped", self.ty, ty, len(operands)), (up.layout.flat(self.ty), *[flat] * len(operands)),
-                         lambda inner, fn, *xs: Mapping(inner, fn, self.ty, self.span).rebuilt(ty, xs))
+        fn = up.function(
+            ("mapped", self.ty, ty, len(operands)),
+            (up.layout.flat(self.ty), *[flat] * len(operands)),
+            lambda inner, fn, *xs: Mapping(inner, fn, self.ty, self.span).rebuilt(ty, xs),
+        )
         return b.explode(b.call(fn, (self.fn, *operands), flat, self.span))
 
     def rebuilt(self, ty: t.Ty, operands: Sequence[f.Atom]) -> f.Atom:
@@ -185,8 +188,9 @@ def count_array(body: Body, ty: t.Arr, x: f.Atom) -> f.Atom:
 
 
 def count_data(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
-    return body.b.atom(by_constructor(
-        body, ty, x, lambda _, argument: integer(0) if argument is None else counted(body, *argument)))
+    return body.b.atom(
+        by_constructor(body, ty, x, lambda _, argument: integer(0) if argument is None else counted(body, *argument))
+    )
 
 
 def stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
@@ -211,8 +215,11 @@ def stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[
 
 def call_stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
     up, b = body.up, body.b
-    fn = up.function(("stored", ty), (up.layout.flat(ty), FLOATS, f.I64),
-                     lambda inner, x, a, i: inner.b.atom(store_inside(inner, ty, x, a, i)))
+    fn = up.function(
+        ("stored", ty),
+        (up.layout.flat(ty), FLOATS, f.I64),
+        lambda inner, x, a, i: inner.b.atom(store_inside(inner, ty, x, a, i)),
+    )
     return pieces(b.explode(b.call(fn, (value, into, at), f.Tup((FLOATS, f.I64)))))
 
 
@@ -221,8 +228,12 @@ def store_inside(body: Body, ty: t.Ty, x: f.Atom, into: f.Atom, at: f.Atom) -> V
         case t.Arr():
             return store_array(body, ty, x, into, at)
         case t.Con():
-            return by_constructor(body, ty, x, lambda _, argument: Bundle(
-                (into, at) if argument is None else stored(body, *argument, into, at)))
+            return by_constructor(
+                body,
+                ty,
+                x,
+                lambda _, argument: Bundle((into, at) if argument is None else stored(body, *argument, into, at)),
+            )
         case _:
             raise Bug(f"no floats in {ty}")
 

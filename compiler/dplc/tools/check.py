@@ -10,7 +10,8 @@ from dpl.types.check import check_all
 from dpl.types.env import Exports, Value
 from dpl.types.pretty import show_scheme
 
-from dplc.tools.process import on_large_stack, report
+from dplc.tools.process import on_large_stack
+from dplc.tools.report import report, warn
 
 
 def check_files(files: list[str], types: bool) -> int:
@@ -21,10 +22,10 @@ def check_files(files: list[str], types: bool) -> int:
 def check_file(file: Path, types: bool) -> int:
     try:
         checked = check_all(load(read(file)))
+        warn(checked.warnings)
     except DplError as failure:
         report(failure.diagnostics)
         return 1
-    report(checked.warnings)
     if types:
         print("".join(f"{line}\n" for line in signatures(checked.exports["main"])), end="")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from pathlib import Path
 
 import click
@@ -37,9 +38,19 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
 @click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
               help="Versions of dpl and of what it builds on.")  # fmt: skip
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto",
+              help="Colours in messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
+@click.option("--message-format", "format_", type=click.Choice(["human", "short", "json"]), default="human",
+              help="Messages as pictures, one line each, or JSON objects (editors/MESSAGES.md).")  # fmt: skip
+@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Make a warning, or all, an error.")
+@click.option("-q", "--quiet", is_flag=True, help="No warnings.")
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool) -> None:
     """DPL: a small ML-like language in which differentiation is first class."""
+    from dplc.tools.report import wishes
+
+    wishes.color, wishes.format, wishes.quiet = color, format_, quiet
+    wishes.denied = tuple(code if code == "warnings" else code.upper() for code in denied)
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -70,10 +81,14 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 @cli.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
-def check(files: tuple[str, ...], types: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
+def check(files: tuple[str, ...], types: bool, as_json: bool) -> int:
     """Parse and type-check programs; all errors, not the first only."""
     from dplc.tools.check import check_files
+    from dplc.tools.report import wishes
 
+    if as_json:
+        wishes.format, wishes.where = "json", sys.stdout
     return check_files(list(files), types)
 
 

@@ -11,7 +11,7 @@ from dpl.source import Source
 from dpl.syntax.load import read
 from dpl.syntax.show import format_source
 
-from dplc.tools.process import report
+from dplc.tools.report import report
 
 
 def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:

@@ -17,6 +17,8 @@ from typing import TypeVar
 
 from dpl.diagnostics import Diagnostic, DplError
 
+from dplc.tools.report import report
+
 Result = TypeVar("Result")
 
 STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
@@ -121,15 +123,3 @@ def internal(failure: Exception) -> int:
     if os.environ.get("DPL_TRACEBACK"):
         print(details, file=sys.stderr)
     return 70
-
-
-def report(diagnostics: list[Diagnostic]) -> None:
-    """Diagnostics to standard error; in colour on a terminal, unless NO_COLOR says otherwise."""
-    if not diagnostics:
-        return
-    from dpl.render import render
-
-    terminal = sys.stderr.isatty()
-    width = os.get_terminal_size(2).columns if terminal else 100
-    color = bool(os.environ.get("FORCE_COLOR")) or (terminal and not os.environ.get("NO_COLOR"))
-    print("\n\n".join(render(d, width=width, color=color) for d in diagnostics), file=sys.stderr)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from dpl.node import replace
 
 if TYPE_CHECKING:
     from dpl.source import Source
@@ -26,6 +29,10 @@ def run_from_cache(args: list[str]) -> int | None:
         return None
     from dplc.machine.jit import execute
 
+    if compiled.warnings:
+        from dplc.tools.report import warn
+
+        warn(pickle.loads(compiled.warnings))
     return execute(compiled, args[1:])
 
 
@@ -33,12 +40,13 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
                 verify: bool) -> int:  # fmt: skip
     """Exit code of the program.  What native code does not know yet is run by the interpreter."""
     from dplc.pipeline import Context
-    from dplc.tools.process import on_large_stack, report
+    from dplc.tools.process import on_large_stack
+    from dplc.tools.report import warn
 
     source = text_of(file, expression)
     context = Context(verify=verify)
     compiled = on_large_stack(lambda: compile_native(source, context)) if engine == "native" else None
-    report(context.warnings)
+    warn(context.warnings)
     if timings:
         tell(context)
     if compiled is None:
@@ -46,6 +54,8 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     if source.path and not no_cache:
         from dplc.machine.cache import store
 
+        if context.warnings:
+            compiled = replace(compiled, warnings=pickle.dumps(context.warnings))
         store(source.path, [m.source for m in context.modules], compiled)
     from dplc.machine.jit import execute
 
@@ -81,12 +91,12 @@ def interpret(source: Source, args: list[str], context: Context) -> int:
     from dpl.eval.run import ProgramExit, run
 
     from dplc.pipeline import Context, compile_to
-    from dplc.tools.process import report
+    from dplc.tools.report import warn
 
     fresh = Context(verify=context.verify)
     program = compile_to("check", source, fresh)[1]
     if not context.warnings:
-        report(fresh.warnings)
+        warn(fresh.warnings)
     try:
         run(program, args=args, out=sys.stdout)
     except ProgramExit as stop:

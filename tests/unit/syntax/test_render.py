@@ -1,6 +1,8 @@
 """Pictures of diagnostics, compared as a whole."""
 
-from dpl.diagnostics import Diagnostic, Label
+import pytest
+from dpl.columns import width_of
+from dpl.diagnostics import Call, Diagnostic, Label, marked
 from dpl.render import render, short
 from dpl.source import Source, Span
 
@@ -37,7 +39,7 @@ FULL = Diagnostic(
         Label(at("x @ p.w1"), "`h` got its 128 columns here"),
     ),
     ("did you mean  w2 : f32[128, 10]  on line 1?",),
-    ("step p x y  mlp.dp:8", "grad loss  mlp.dp:8", "loss p x y  mlp.dp:7"),
+    (Call("step p x y", at("foo")), Call("grad loss", at("foo")), Call("loss p x y", at("1 + 2"), "x : f32[n, 784]")),
 )
 
 
@@ -59,7 +61,7 @@ def test_everything():
       = help: did you mean  w2 : f32[128, 10]  on line 1?
       = path: step p x y      mlp.dp:8
                 grad loss     mlp.dp:8
-                  loss p x y  mlp.dp:7
+                  loss p x y  mlp.dp:7  x : f32[n, 784]
     """)
 
 
@@ -126,8 +128,8 @@ def test_without_a_place():
 
 
 def test_long_paths_are_abridged():
-    lines = render(Diagnostic("R0701", "deep", path=tuple(f"f {i}  a.dp:1" for i in range(1000)))).split("\n")
-    assert len(lines) == 14 and "... 988 more" in lines[7] and lines[-1].endswith("f 999  a.dp:1")
+    lines = render(Diagnostic("R0701", "deep", path=tuple(Call(f"f {i}", at("foo")) for i in range(1000)))).split("\n")
+    assert len(lines) == 14 and "... 988 more" in lines[7] and lines[-1].endswith("f 999  mlp.dp:8")
 
 
 def test_short_and_colors():
@@ -137,3 +139,59 @@ def test_short_and_colors():
     import re
 
     assert re.sub(r"\033\[[0-9;]*m", "", colored) == render(FULL)
+
+
+def test_texts_to_compare():
+    facts = (("expected", f"(float[{marked('3')}, 4] * int) list"), ("found", f"(float[{marked('5')}, 4] * int) list"))
+    diagnostic = Diagnostic("E0301", "the sizes differ", at("foo"), facts=facts)
+    assert render(diagnostic) == picture("""
+    error[E0301]: the sizes differ
+     --> mlp.dp:8:3
+      |
+    8 |   foo
+      |   ^^^
+      |
+      = expected: (float[3, 4] * int) list
+                         ~
+      =    found: (float[5, 4] * int) list
+                         ~
+    """)
+    colored = render(diagnostic, color=True)
+    assert "\033[1;31m5\033[0m, 4]" in colored and "~" not in colored
+
+
+def test_a_long_text_to_compare_is_cut_around_what_matters():
+    text = " * ".join(["float"] * 30) + " * " + marked("bool") + " * float" * 30
+    lines = render(Diagnostic("E0201", "no", at("foo"), facts=(("found", text),)), width=60).split("\n")
+    (fact,) = [k for k, line in enumerate(lines) if "found" in line]
+    assert width_of(lines[fact]) <= 60 and "bool" in lines[fact] and lines[fact].endswith("...")
+    assert lines[fact + 1].index("~") == lines[fact].index("bool")
+
+
+def test_arguments_in_a_path_are_wrapped():
+    about = ", ".join(f"p{i} : float[100, 200]" for i in range(6))
+    lines = render(Diagnostic("R0701", "no", at("foo"), path=(Call("f", at("foo"), about),)), width=60).split("\n")
+    assert all(len(line) <= 60 for line in lines) and sum("float[100, 200]" in line for line in lines) >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("abc", 3), ("日本", 4), ("e\u0301", 1), ("👍🏽", 2), ("👨\u200d👩\u200d👧", 2),
+        ("🇫🇷🇩🇪", 4), ("❤\ufe0f", 2), ("\t", 4), ("ab\tc", 5),
+    ],
+)  # fmt: skip
+def test_columns(text: str, width: int):
+    assert width_of(text) == width
+
+
+def test_an_underline_after_emoji_stands_below_its_word():
+    source = Source("a.dp", 'let s = "👨\u200d👩\u200d👧 日本" ++ wrong\n')
+    lines = render(Diagnostic("E0202", "no", at("wrong", source))).split("\n")
+    assert lines[4].index("^") == len('1 | let s = "') + 2 + 1 + 4 + len('" ++ ')
+
+
+def test_no_more_than_four_labels():
+    labels = tuple(Label(Span(MLP, k, k + 1), f"label {k}") for k in range(10))
+    text = render(Diagnostic("E0201", "no", at("foo"), labels=labels, helps=("a", "b", "c")))
+    assert text.count("label") == 4 and text.count("help") == 2

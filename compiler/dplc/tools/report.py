@@ -1,0 +1,67 @@
+"""Telling diagnostics, as the command line wishes: as pictures, as lines, or as JSON; some warnings as errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.node import replace
+
+
+@dataclass(slots=True)
+class Wishes:
+    """`color` is auto, always or never; `format` human, short or json; `denied` are codes, or `warnings` for all."""
+
+    color: str = "auto"
+    format: str = "human"
+    denied: tuple[str, ...] = ()
+    quiet: bool = False
+    where: TextIO | None = None  # standard error, if nothing else
+
+
+wishes = Wishes()
+
+
+def warn(warnings: Sequence[Diagnostic]) -> None:
+    """Tells warnings; those that are denied are errors, and raised."""
+    denied = [d for d in warnings if "warnings" in wishes.denied or d.code in wishes.denied]
+    if not wishes.quiet:
+        report([d for d in warnings if d not in denied])
+    if denied:
+        raise DplError(*(replace(d, denied=True) for d in denied))
+
+
+def report(diagnostics: Sequence[Diagnostic]) -> None:
+    if not diagnostics:
+        return
+    where = wishes.where or sys.stderr
+    match wishes.format:
+        case "json":
+            import json
+
+            from dpl.messages import as_json
+
+            text = "\n".join(json.dumps(as_json(d), ensure_ascii=False) for d in diagnostics)
+        case "short":
+            from dpl.render import short
+
+            text = "\n".join(short(d) for d in diagnostics)
+        case _:
+            from dpl.render import render
+
+            width = os.get_terminal_size(where.fileno()).columns if where.isatty() else 100
+            text = "\n\n".join(render(d, width=width, color=colored(where)) for d in diagnostics)
+    print(text, file=where)
+
+
+def colored(where: TextIO) -> bool:
+    """The flag decides, then NO_COLOR, FORCE_COLOR, and whether somebody is looking."""
+    if wishes.color != "auto":
+        return wishes.color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or where.isatty()
