@@ -23,6 +23,11 @@ def stdlib() -> Path:
     return _folder("stdlib")
 
 
+def codes() -> Path:
+    """A page for each code of a message."""
+    return _PACKAGE / "codes"
+
+
 def cache_dir() -> Path:
     """The folder for cached work; it need not exist, nor be writable."""
     if chosen := os.environ.get("DPL_CACHE"):

@@ -114,6 +114,18 @@ def dump(stage: str, file: str, name: str | None) -> int:
     return dump_stage(stage, file, name)
 
 
+@cli.command("explain")
+@click.argument("code", required=False)
+@click.option("--list", "all_", is_flag=True, help="List the codes.")
+def explain_code(code: str | None, all_: bool) -> int:
+    """Tell what the CODE of a message means, with a wrong and a right program."""
+    from dplc.tools.explain import explain, list_codes
+
+    if code is None and not all_:
+        raise click.UsageError("which CODE? `--list` lists them")
+    return list_codes() if code is None or all_ else explain(code)
+
+
 @cli.group()
 def cache() -> None:
     """The folder of compiled programs (named by DPL_CACHE)."""

@@ -85,7 +85,7 @@ def stack(items: list, rank: int) -> Array:
     for i, item in enumerate(items):
         if item.shape != shape:
             found = f"row 0 has {sizes(shape)}, row {i} has {sizes(item.shape)}"
-            raise DplError.at("R0704", f"an array's rows must have one size: {found}")
+            raise DplError.at("R0703", f"an array's rows must have one size: {found}")
     return Array((len(items), *shape), [v for item in items for v in item.data])
 
 

@@ -112,7 +112,7 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             if isinstance(entry, Primitive):
                 return primitive(cx, entry, args, span)
             if cx.replay is not None and isinstance(entry, Value):
-                args = cx.replay.follow(cx, entry, name, args, expected)
+                args = cx.replay.follow(cx, entry, name, args, expected, span)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
             return call(cx, cx.use(name, span, known, args[-1].span if args else None), args, name, entry)
         case _:
@@ -161,7 +161,7 @@ def arguments(
             arrows.append(t)
             t = t.result
         late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, what is no function is a term
-        for i in sorted(batch, key=lambda i: isinstance(args[i].value, late)):
+        for i in sorted(batch, key=lambda i: isinstance(args[i].value, late) or (gradient and i == 0)):
             what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
@@ -196,6 +196,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
     f = cx.infer(arg.value, hint)
     actual = prune(f.ty)
     if type(actual) is ty.Fn:
+        cx.unify(actual.arg, wanted.arg, arg.value.span, Why(f"the argument of what is given to `{name}`"))
         result = prune(actual.result)
         if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
             raise not_one_number(cx, arg.value, actual, name.rpartition(".")[2], head)

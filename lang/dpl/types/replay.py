@@ -42,14 +42,16 @@ class Replay:
     fitting: set[tuple[str, str]] = field(default_factory=set)
     budget: int = FOLLOWED
 
-    def follow(self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None) -> list[Arg]:
+    def follow(
+        self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None, head: Span
+    ) -> list[Arg]:
         """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
         definition = cx.definition(entry)
         args = [inferred(cx, arg) for arg in args]
         if definition is None or self.open.count(entry.name) > 1 or self.budget <= 0:
             return args
         known = [arg.value.ty if isinstance(arg.value, term.Node) else cx.solver.fresh() for arg in args]
-        spans = [arg.value.span for arg in args]
+        spans = [arg.value.span for arg in args] or [head]
         known += parameters(expected)
         p = errors.printer(cx)
         key = entry.name, " ".join(p.type(t) for t in known)

@@ -1,0 +1,45 @@
+"""`dpl explain`: what the code of a message means, with a program that is wrong and one that is right.
+
+The pages are `lang/dpl/codes/CODE.md`; the tests run their programs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+from dpl import resources
+
+
+def explain(code: str) -> int:
+    known = pages()
+    page = known.get(code.upper())
+    if page is None:
+        near = difflib.get_close_matches(code.upper(), known, 1, 0.5)
+        hint = f"did you mean {near[0]}?" if near else "`dpl explain --list` lists them"
+        raise click.UsageError(f"there is no code {code}; {hint}")
+    print(shown(page.read_text(encoding="utf-8")), end="")
+    return 0
+
+
+def list_codes() -> int:
+    for page in pages().values():
+        print(page.read_text(encoding="utf-8").split("\n")[0].removeprefix("# "))
+    return 0
+
+
+def pages() -> dict[str, Path]:
+    return {page.stem: page for page in sorted(resources.codes().glob("*.md"))}
+
+
+def shown(page: str) -> str:
+    """A page for the terminal: its programs are indented, under what they are."""
+    lines, inside = [], False
+    for line in page.removeprefix("# ").split("\n"):
+        if line.startswith("```"):
+            inside = not inside
+            lines += [f"{line.split()[1]}:", ""] if inside else []
+        else:
+            lines.append(f"    {line}" if inside and line else line)
+    return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""`dpl explain`: a page for every code, a code for every page, and programs that do what the pages say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dpl import resources
+from dpl.diagnostics import DplError
+from dpl.syntax.load import load
+from dpl.types.check import check_all
+
+PAGES = sorted(resources.codes().glob("*.md"))
+PROGRAM = re.compile(r"^```dpl (wrong|right)( run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ONLY_INTERNAL = {"R0301", "R0601"}  # of the compiler's own test interpreter
+PLAIN = {"E0218", "E0406", "E0512", "E0513", "R0505", "R0802"}  # no program shows them everywhere
+
+
+def programs(page: Path) -> list[tuple[str, bool, str]]:
+    found = PROGRAM.findall(page.read_text(encoding="utf-8"))
+    return [(kind, bool(run) or page.stem[0] == "R", text) for kind, run, text in found]
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    sources = [p for folder in ("lang", "compiler") for p in (ROOT / folder).rglob("*.py")]
+    used = {code for p in sources for code in re.findall(r'"([EWR]\d{4})"', p.read_text(encoding="utf-8"))}
+    assert used - ONLY_INTERNAL == {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_page(dpl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {page.stem}: ") and max(map(len, text.split("\n"))) <= 120
+    assert [kind for kind, _, _ in programs(page)] == ([] if page.stem in PLAIN else ["wrong", "right"])
+    for kind, must_run, program in programs(page):
+        file = tmp_path / "main.dp"
+        file.write_text(program, encoding="utf-8")
+        wanted = {page.stem} if kind == "wrong" else set()
+        if not must_run:
+            assert codes(file) == wanted
+        for engine in ("interp", "native") if page.stem[0] == "R" else ("native",) if must_run else ():
+            run = dpl("run", "--engine", engine, file, DPL_STACK="64", cwd=tmp_path)
+            assert set(re.findall(r"(?:error|warning)\[(.....)\]", run.stderr)) == wanted, run.stderr
+            assert run.returncode == bool(wanted)
+
+
+def codes(file: Path) -> set[str]:
+    try:
+        return {d.code for d in check_all(load(file)).warnings}
+    except DplError as error:
+        return {d.code for d in error.diagnostics}
+
+
+def test_the_command(dpl) -> None:
+    run = dpl("explain", "e0301")
+    assert run.returncode == 0 and run.stdout.startswith("E0301: two sizes differ\n") and "```" not in run.stdout
+    assert "wrong:\n\n    let a = zeros 3\n" in run.stdout
+    listed = dpl("explain", "--list").stdout.split("\n")
+    assert "E0301: two sizes differ" in listed and len(listed) == len(PAGES) + 1
+
+
+def test_an_unknown_code(dpl) -> None:
+    run = dpl("explain", "E0311")
+    assert run.returncode == 2 and "did you mean E0" in run.stderr
+    assert dpl("explain").returncode == 2
