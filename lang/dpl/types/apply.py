@@ -15,7 +15,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors, sizes
 from dpl.types.annotations import unknowns
-from dpl.types.checks import compute, int_lit
+from dpl.types.checks import compute, int_lit, learn
 from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
@@ -135,11 +135,34 @@ def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]
 
 def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None) -> term.Term:
     gradient = isinstance(entry, Value) and entry.name in GRADIENTS
+    open_ = len(cx.solver.undecided)
     terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient)
+    bound: list[tuple[str, term.Term]] = []
+    if len(cx.solver.undecided) > open_:
+        bound, terms = compared(cx, terms, arrows)
     for arg, t, arrow in zip(args, terms, arrows):
         cx.perform(arrow.eff, arg.span, name)
         fn = term.App(arg.span, arrow.result, fn, t)
+    for core, value in reversed(bound):
+        fn = term.Let(fn.span, fn.ty, core, (), value, fn)
     return fn
+
+
+def is_composite(cx: Context, t: Type) -> bool:
+    """Whether the sizes of an array are sums or products, which say less than a name does."""
+    found = [cx.solver.sizes.norm(size) for size in dimensions(t)[0]]
+    return any(size.const or len(size.terms) > 1 or any(factor != 1 for _, factor in size.terms) for size in found)
+
+
+def compared(
+    cx: Context, terms: list[term.Term], arrows: list[ty.Fn]
+) -> tuple[list[tuple[str, term.Term]], list[term.Term]]:
+    """Arguments whose sizes are related by products: all are computed, and then compared as far as need be."""
+    bound = [(cx.unique("argument"), t) for t in terms]
+    variables = [term.Var(t.span, arrow.arg, core) for (core, t), arrow in zip(bound, arrows)]
+    for variable in sorted(variables, key=lambda v: is_composite(cx, v.ty)):
+        learn(cx, variable, variable.ty)
+    return bound, [cx.confirm(v, v.ty, actual=t.ty) for v, t in zip(variables, terms)]
 
 
 def arguments(

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
 from dpl.core.walk import subterms
+from dpl.diagnostics import DplError, Label
 from dpl.source import Span
 from dpl.types import sizes
 from dpl.types.deferred import Deferred
 from dpl.types.meta import Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
+from dpl.types.sizes import Verdict
 
 if TYPE_CHECKING:
     from dpl.types.context import Context
@@ -124,17 +126,30 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
     return Deferred(span, ty.I64, build)
 
 
-def confirm(cx: Context, t: term.Term, expected: Type) -> term.Term:
+def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Term:
     """`t`, checked to have the sizes of `expected`, where both can be computed."""
     evidence = dict(cx.evidence)
     name = cx.unique("checked")
 
     def build(zonk: Any) -> term.Term:
         value = term.Var(t.span, t.ty, name)
-        pairs = tuple((zonk(a), zonk(b), text) for a, b, text in _pairs(cx, value, t.ty, expected, evidence))
+        pairs = tuple((zonk(a), zonk(b), text) for a, b, text in _pairs(cx, value, actual, expected, evidence))
         return term.Check(t.span, zonk.type(expected), name, zonk(t), pairs) if pairs else zonk(t)
 
     return Deferred(t.span, expected, build, (t,))
+
+
+def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
+    """Sizes of which it turned out only later that they differ."""
+    solver, p = cx.solver, Printer(cx.solver.sizes, cx.module)
+    labels = ((size, solver.sizes.origin(size)) for size in (have, want))
+    return cx.fail(
+        "E0301",
+        f"the sizes {p.size(have)} and {p.size(want)} differ",
+        span,
+        note=f"this has size {p.size(have)}, where {p.size(want)} is wanted",
+        labels=tuple(Label(place, f"size {p.size(size)} comes from here") for size, place in labels if place),
+    )
 
 
 def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):
@@ -144,8 +159,12 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
     match actual, expected:
         case ty.Arr(), ty.Arr():
             for k, (have, want) in enumerate(zip(dimensions(actual)[0], dimensions(expected)[0])):
-                if sizes.sub(norm(have), norm(want)) == ty.Size(0):
+                verdict = cx.solver.sizes.unify(have, want)  # more may be known by now
+                if verdict is Verdict.EQUAL:
                     continue
+                rigid = any(n[0] not in "!?" for n in sizes.names(sizes.sub(norm(have), norm(want))))
+                if verdict is Verdict.DIFFERENT and not rigid:  # that `n` is 10 may be claimed
+                    raise differ(cx, value.span, have, want)
                 wanted = compute(norm(want), evidence, value.span)
                 if wanted is not None:
                     shown = Printer(cx.solver.sizes, cx.module)

@@ -118,6 +118,7 @@ class Context:
         self.solver.level = 0
         self.solver.queue.clear()
         self.solver.assumed.clear()
+        self.solver.undecided.clear()
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
@@ -339,10 +340,11 @@ class Context:
         self.unify(t.ty, expected, t.span, why)
         return self.confirm(t, expected) if self.solver.assumed and type(expected) is not Meta else t
 
-    def confirm(self, t: term.Term, expected: Type) -> term.Term:
-        """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed."""
+    def confirm(self, t: term.Term, expected: Type, actual: Type | None = None) -> term.Term:
+        """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed; `actual` is
+        its type, if that is not the one it says."""
         self.solver.assumed.clear()
-        return checks.confirm(self, t, expected)
+        return checks.confirm(self, t, expected, actual or t.ty)
 
     def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
         self.solver.at(span)

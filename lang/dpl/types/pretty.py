@@ -102,7 +102,7 @@ class Printer:
             return marked(self.size(size.part))
         size = self.sizes.norm(size) if self.sizes else size
         parts = []
-        for names, factor in size.terms:
+        for names, factor in sorted(size.terms, key=lambda term: term[1] < 0):
             product = " * ".join(self.size_name(n) for n in names)
             text = product if abs(factor) == 1 else f"{abs(factor)} * {product}"
             parts.append(("- " if factor < 0 else "+ ") + text)

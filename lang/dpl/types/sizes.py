@@ -8,6 +8,7 @@ n = n + n        ->   refuted
 from __future__ import annotations
 
 from enum import Enum
+from math import gcd
 
 from dpl.core.ty import Size, as_terms, from_terms, multiply, substitute
 from dpl.source import NOWHERE, Span
@@ -120,6 +121,8 @@ class Sizes:
             and not any(n[0] == "?" for n in names(difference))
         ):
             return Verdict.DIFFERENT  # n = n + n, but for 0
+        if difference.const % gcd(*(factor for _, factor in difference.terms)):
+            return Verdict.DIFFERENT  # 4 * ?1 = 6
         verdict = self._named(a, b) or self._named(b, a) or self._solve(difference)
         if verdict is not None:
             return verdict

@@ -120,3 +120,48 @@ def test_branches_of_unknown_sizes() -> None:
     assert checks(text + "match n with 0 -> ys | 1 -> [] | _ -> xs") == []
     assert checks(text + "ys = zs") == []
     assert checks(text + "[ys; zs]") == []
+
+
+def test_products_are_compared_when_their_factors_are_known() -> None:
+    f = "let f (a : float[n * m]) (b : float[n]) (c : float[m]) = sum a + sum b + sum c\n"
+    assert checks(f + "let r = f (zeros 6) (zeros 3) (zeros 2)") == []
+    rejected(f + "let r = f (zeros 6) (zeros 3) (zeros 3)", "E0301")
+    rejected(f + "let g a = f a (zeros 4)\nlet r = g (zeros 6)", "E0301")
+    assert len(checks(f + "let r = f (zeros 6) (zeros 3) (filter (fun x -> x > 0.0) [1.0])")) == 1
+
+
+def test_an_equation_without_a_whole_solution() -> None:
+    rejected("let f (a : float[n * m]) (b : float[n]) = sum a + sum b\nlet r = f (zeros 6) (zeros 4)", "E0301")
+    rejected("let f (a : float[2 * n]) = sum a\nlet r = f (zeros 3)", "E0301")
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        (
+            "let it (xs : float[n]) (ks : float[k]) = [for i < n - k + 1 -> dot xs[i : i + k] ks]",
+            "float[n] -> float[k] -> float[n - k + 1]",
+        ),
+        (
+            "let it xs ks = [for i < length xs - length ks + 1 -> xs[i] * ks[0]]",
+            "'a[n] -> 'a[m] -> 'a[n - m + 1] with 'a : num",
+        ),
+        ("let it (a : float[n]) (b : float[m]) = a ++ b", "float[n] -> float[m] -> float[m + n]"),
+        ("let it (a : float[n, m]) = flatten a", "float[n, m] -> float[m * n]"),
+        ("let it (a : float[n, m]) : float[n, m] = reshape (flatten a)", "float[n, m] -> float[n, m]"),
+        ("let it (a : float[n, m]) = transpose a", "float[n, m] -> float[m, n]"),
+        ("let it (xs : float[n]) = xs[1:]", "float[n] -> float[n - 1]"),
+        ("let it (xs : float[10]) = xs[2:5]", "float[10] -> float[3]"),
+        (
+            "let it (xs : float[n]) (b : int) = [for i < n / b -> xs[i * b : i * b + b]]",
+            "float[n] -> int -> float[?, ?]",
+        ),
+        ("let it (xs : float[n]) = take 3 xs", "float[n] -> float[3]"),
+        ("let it (xs : float[n]) = drop 3 xs", "float[n] -> float[n - 3]"),
+        ("let it (a : float[n, m]) = a[:, 0]", "float[n, m] -> float[n]"),
+        ("type n poly = { c : float[n + 1] }\nlet it = { c = [1.0, 2.0, 3.0] }", "2 poly"),
+        ("let it = outer [1.0, 2.0] [1.0]", "float[2, 1]"),
+    ],
+)
+def test_exact_sizes(program: str, shown: str) -> None:
+    assert types(program, "it") == [shown]
