@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpl.core.term import Check, Program
+from dpl.core.walk import subterms
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load, read
 from dpl.types.check import check_all
@@ -14,12 +16,12 @@ from dplc.tools.process import on_large_stack
 from dplc.tools.report import report, warn
 
 
-def check_files(files: list[str], types: bool) -> int:
+def check_files(files: list[str], types: bool, size_checks: bool) -> int:
     """Exit code 1 if one of them is not a program."""
-    return max(on_large_stack(lambda f=f: check_file(Path(f), types)) for f in files)
+    return max(on_large_stack(lambda f=f: check_file(Path(f), types, size_checks)) for f in files)
 
 
-def check_file(file: Path, types: bool) -> int:
+def check_file(file: Path, types: bool, size_checks: bool) -> int:
     try:
         checked = check_all(load(read(file)))
         warn(checked.warnings)
@@ -28,7 +30,23 @@ def check_file(file: Path, types: bool) -> int:
         return 1
     if types:
         print("".join(f"{line}\n" for line in signatures(checked.exports["main"])), end="")
+    if size_checks:
+        print("".join(f"{line}\n" for line in remaining_checks(checked.program)), end="")
     return 0
+
+
+def remaining_checks(program: Program) -> list[str]:
+    """What is left to be checked when the program runs: `file:line:col: what`, in order."""
+    found: dict[tuple, str] = {}
+    stack: list = [item.body for item in program.items]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)
+        if isinstance(t, Check):
+            for _, _, message in t.pairs:
+                text = message.replace(" is not ", " is ", 1)
+                found[t.span.source.name, t.span.start, text] = f"{t.span}: checks that {text}"
+    return [found[key] for key in sorted(found)]
 
 
 def signatures(exports: Exports) -> list[str]:

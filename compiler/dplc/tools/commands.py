@@ -82,14 +82,15 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 @click.argument("files", nargs=-1, required=True)
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
-def check(files: tuple[str, ...], types: bool, as_json: bool) -> int:
+@click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
+def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool) -> int:
     """Parse and type-check programs; all errors, not the first only."""
     from dplc.tools.check import check_files
     from dplc.tools.report import wishes
 
     if as_json:
         wishes.format, wishes.where = "json", sys.stdout
-    return check_files(list(files), types)
+    return check_files(list(files), types, size_checks)
 
 
 @cli.command()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
-from dpl.core import term, ty
-from dpl.node import replace as replace_field
+from dpl.core import ty
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.context import Context
+from dpl.types.counts import of_int
 from dpl.types.env import SizeName, TypeName, Value
 from dpl.types.meta import Type, prune
 from dpl.types.scheme import fresh_name, replace
@@ -83,7 +83,7 @@ def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
     frame = cx.frames[-1]
     local = cx.locals.get(name)
     if local and isinstance(local[-1], Value) and prune(local[-1].scheme.ty) == ty.I64:
-        return _of_int(cx, name, local[-1])
+        return of_int(cx, name)
     if flexible is not Flexible.NOTHING:
         found = cx.solver.sizes.fresh(frame.level)
     else:
@@ -92,18 +92,6 @@ def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
         found = sizes.name(unique)
     frame.sizes[name] = found
     cx.bind(name, SizeName(found))
-    return found
-
-
-def _of_int(cx: Context, name: str, value: Value) -> ty.Size:
-    """An int in scope as a size: known when the program runs, and then it is that int."""
-    if value.size is not None:
-        return value.size
-    found = cx.solver.unknown_size()
-    (unknown,) = sizes.names(found)
-    cx.evidence[unknown] = term.Var(value.span, ty.I64, value.name)
-    cx.tied[unknown] = value.name
-    cx.locals[name][-1] = replace_field(value, size=found)
     return found
 
 

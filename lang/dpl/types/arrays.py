@@ -15,7 +15,7 @@ from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.checks import dim, int_lit, learn
 from dpl.types.context import Context, rule
-from dpl.types.counts import size_of
+from dpl.types.counts import extent, size_of
 from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
 from dpl.types.meta import PURE, Meta, Type, prune
@@ -142,9 +142,11 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
     whole = term.Var(source.span, source.ty, name)
     low = int_lit(span, 0) if s.low is None else int_index(cx, s.low)
     high = dim(whole, 0, span) if s.high is None else int_index(cx, s.high)
-    known = (
-        sizes.sub(cx.solver.sizes.norm(high_size), low_size) if low_size is not None and high_size is not None else None
-    )
+    known = None
+    if low_size is not None and high_size is not None:
+        known = sizes.sub(cx.solver.sizes.norm(high_size), low_size)
+    elif s.low is not None and s.high is not None:
+        known = extent(cx, s.low, s.high)
     if known is None or (not known.terms and known.const < 0):
         known = cx.solver.unknown_size()
     t = ty.Arr(elem, known)

@@ -14,7 +14,7 @@ from dpl.diagnostics import DplError, Label
 from dpl.source import Span
 from dpl.types import sizes
 from dpl.types.deferred import Deferred
-from dpl.types.meta import Type, dimensions, prune
+from dpl.types.meta import Meta, Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
 from dpl.types.sizes import Verdict
@@ -133,7 +133,8 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
 
     def build(zonk: Any) -> term.Term:
         value = term.Var(t.span, t.ty, name)
-        pairs = tuple((zonk(a), zonk(b), text) for a, b, text in _pairs(cx, value, actual, expected, evidence))
+        found = _pairs(cx, value, actual, expected, evidence, isinstance(expected, Meta))
+        pairs = tuple((zonk(a), zonk(b), text) for a, b, text in found)
         return term.Check(t.span, zonk.type(expected), name, zonk(t), pairs) if pairs else zonk(t)
 
     return Deferred(t.span, expected, build, (t,))
@@ -152,8 +153,9 @@ def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     )
 
 
-def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]):
-    """The dimensions of `value` against what is expected of them, where inference could not tell."""
+def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term], definite: bool):
+    """The dimensions of `value` against what is expected of them, where inference could not tell; if `definite`, of
+    those whose size is known when compiling."""
     actual, expected = prune(actual), prune(expected)
     norm = cx.solver.sizes.norm
     match actual, expected:
@@ -165,14 +167,17 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
                 rigid = any(n[0] not in "!?" for n in sizes.names(sizes.sub(norm(have), norm(want))))
                 if verdict is Verdict.DIFFERENT and not rigid:  # that `n` is 10 may be claimed
                     raise differ(cx, value.span, have, want)
+                if definite and any(n[0] == "?" for n in sizes.names(norm(want))):
+                    continue
                 wanted = compute(norm(want), evidence, value.span)
                 if wanted is not None:
                     shown = Printer(cx.solver.sizes, cx.module)
-                    where = "its size" if k == 0 else f"the size of its dimension {k}"
-                    text = f"{where} is not that of {shown.type(expected)}"
+                    where = "this array's size" if k == 0 else f"the size of this array's dimension {k}"
+                    other = shown.type(expected)
+                    text = f"{where} is not that of {'the other' if '?' in other else other}"
                     yield dim(value, k, value.span), wanted, text
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             for i, (x, y) in enumerate(zip(xs, ys)):
-                yield from _pairs(cx, component(value, xs, i), x, y, evidence)
+                yield from _pairs(cx, component(value, xs, i), x, y, evidence, definite)
         case _:
             pass

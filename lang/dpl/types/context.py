@@ -333,12 +333,13 @@ class Context:
         return self.coerce(self.infer(e, expected), expected, why)
 
     def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
-        """`t` where `expected` is wanted.  What another argument said a type variable is claims no sizes."""
+        """`t` where `expected` is wanted.  If that is a type variable, another argument said what it is, and only sizes
+        that are known are claimed."""
         if t.ty is expected:
             return t
         self.solver.assumed.clear()
         self.unify(t.ty, expected, t.span, why)
-        return self.confirm(t, expected) if self.solver.assumed and type(expected) is not Meta else t
+        return self.confirm(t, expected) if self.solver.assumed else t
 
     def confirm(self, t: term.Term, expected: Type, actual: Type | None = None) -> term.Term:
         """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed; `actual` is

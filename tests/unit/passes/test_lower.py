@@ -140,9 +140,30 @@ S = t.Con("main.stream")
 
 def test_functions_in_recursive_data():
     """type stream = Stop | Next of int * (unit -> stream); let rec from n = Next (n, fun () -> from (n + 1))"""
-    from_ = define("main.from", lam("n", I64, con(S, "Next", 1, tup(var("n", I64), lam(
-        "u", UNIT, if_(equal(var("n", I64), 3), con(S, "Stop", 0),
-                       app(var("main.from", fn(I64, S)), add(var("n", I64), 1))))))))
+    from_ = define(
+        "main.from",
+        lam(
+            "n",
+            I64,
+            con(
+                S,
+                "Next",
+                1,
+                tup(
+                    var("n", I64),
+                    lam(
+                        "u",
+                        UNIT,
+                        if_(
+                            equal(var("n", I64), 3),
+                            con(S, "Stop", 0),
+                            app(var("main.from", fn(I64, S)), add(var("n", I64), 1)),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+    )
     total = define("main.total", lam("s", S, match(
         var("s", S), (pcon(S, "Stop", 0), 0),
         (pcon(S, "Next", 1, ptup(pvar("x", I64), pvar("rest", fn(UNIT, S)))),
@@ -229,8 +250,16 @@ def test_equality_and_order_of_data():
         return tup(*[prim(op, BOOL, a, b) for op in ("eq", "lt", "ge")])
 
     none, two = con(OPT, "None", 0), con(OPT, "Some", 1, 2)
-    lines = output(*show(both(none, two), both(list_(I64, 1, 2), list_(I64, 1, 3)), both(array(1, 2), array(1)),
-                         both(tup(1, "a"), tup(1, "b")), both(list_(I64, 1), list_(I64, 1))), datas=(OPTION,))
+    lines = output(
+        *show(
+            both(none, two),
+            both(list_(I64, 1, 2), list_(I64, 1, 3)),
+            both(array(1, 2), array(1)),
+            both(tup(1, "a"), tup(1, "b")),
+            both(list_(I64, 1), list_(I64, 1)),
+        ),
+        datas=(OPTION,),
+    )
     assert lines == ["(false, true, false)", "(false, true, false)", "(false, false, true)", "(false, true, false)",
                      "(true, false, true)"]  # fmt: skip
 

@@ -98,7 +98,7 @@ def test_sys(evaluate, engine: str) -> None:
         'do print (Sys.env "NO_SUCH_VARIABLE_HERE")\n'
         "do print (Sys.time () > 1.7e9)\n"
         'do Sys.progress "not shown: no terminal"\n'
-        'do if length [1] = 1 then Sys.exit 3\n'
+        "do if length [1] = 1 then Sys.exit 3\n"
         'do print "never"\n',
         "a b",
         "-x",

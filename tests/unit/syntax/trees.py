@@ -217,9 +217,7 @@ def bare(value):
             return "Lit", type(number), repr(number), suffix
         case tree.Node():
             left_out = ("span", "op_span", "comments", "doc")
-            return type(value).__name__, *(
-                bare(getattr(value, f)) for f in value.__match_args__ if f not in left_out
-            )
+            return type(value).__name__, *(bare(getattr(value, f)) for f in value.__match_args__ if f not in left_out)
         case tuple():
             return tuple(map(bare, value))
         case Span():

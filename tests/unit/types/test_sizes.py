@@ -156,6 +156,11 @@ def test_an_equation_without_a_whole_solution() -> None:
             "let it (xs : float[n]) (b : int) = [for i < n / b -> xs[i * b : i * b + b]]",
             "float[n] -> int -> float[?, ?]",
         ),
+        (
+            "let f (xs : float[n]) (b : int) = [for i < n / b -> xs[i * b : i * b + b]]\nlet it = f (zeros 6) 2",
+            "float[?, 2]",
+        ),
+        ("let it (xs : float[n]) (i : int) = xs[i : i + 2]", "float[n] -> int -> float[2]"),
         ("let it (xs : float[n]) = take 3 xs", "float[n] -> float[3]"),
         ("let it (xs : float[n]) = drop 3 xs", "float[n] -> float[n - 3]"),
         ("let it (a : float[n, m]) = a[:, 0]", "float[n, m] -> float[n]"),

@@ -1,0 +1,45 @@
+"""`dpl check --show-checks`: the sizes that only running can compare, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+UNKNOWN = "let big = filter (fun x -> x > 1.0) [1.0, 2.0, 3.0]\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "places"),
+    [
+        (UNKNOWN + "let r = dot big [1.0, 2.0]", ["2:17"]),
+        (UNKNOWN + "let ys : float[2] = big", ["2:21"]),
+        (UNKNOWN + "let ys : float[2] list = [big; big]", ["2:27", "2:32"]),
+        (UNKNOWN + "let p : float[2] * float[3] = (big, zeros 3)", ["2:31"]),
+        (UNKNOWN + "type v = { a : float[2] }\nlet r = { a = big }", ["3:15"]),
+        (UNKNOWN + "let h (x : float[2]) = sum x\nlet r = List.map h [big;]", ["3:21"]),
+        ("let f (n : int) (xs : float[n]) = sum xs", ["1:17"]),
+        ("let f (xs : float[n]) = (xs :> float[10])", ["1:26"]),
+        (UNKNOWN + "let r = big + big", []),
+        (UNKNOWN + "let r = map2 (fun a b -> a + b) big big", []),
+        ("let f (a : float[n, m]) (b : float[m]) = a @ b\nlet r = f (fill 2 (zeros 3)) (zeros 3)", []),
+        ("let f (xs : float[n]) (ks : float[k]) = [for i < n - k + 1 -> dot xs[i : i + k] ks]", []),
+        ("let f (a : float[n]) (b : float[m]) = (a ++ b) + (a ++ b)", []),
+        ("let f (a : float[n, m]) = transpose (transpose a) + a", []),
+        ("let f (a : float[n, m]) : float[n, m] = reshape (flatten a)", []),
+    ],
+)
+def test_what_remains(dpl, tmp_path: Path, program: str, places: list[str]) -> None:
+    file = tmp_path / "it.dp"
+    file.write_text(program + "\n", encoding="utf-8")
+    run = dpl("check", "--show-checks", file)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert [line.split("it.dp:")[1].split(": ")[0] for line in lines] == places
+    assert all(": checks that " in line for line in lines)
+
+
+def test_the_examples_need_few(dpl) -> None:
+    run = dpl("check", "--show-checks", *sorted((ROOT / "examples").glob("*.dp")))
+    assert run.returncode == 0 and len(run.stdout.splitlines()) <= 3
