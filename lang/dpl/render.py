@@ -136,10 +136,10 @@ def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: in
         if mark.source not in sources:
             sources.append(mark.source)
     for source in sources:
-        own = [m for m in marks if m.source is source]
+        own = [m for m in marks if m.source == source]
         if not source.text:
             continue
-        if source is not sources[0]:
+        if source != sources[0]:
             yield f"{' ' * margin}{paint.frame(':::')} {source.name}:{own[0].line}:{own[0].first + 1}"
         yield bar
         previous = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,3 +47,27 @@ def write_cache(path: Path, data: bytes) -> None:
     except OSError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def prune(folder: Path, most: int) -> None:
+    """Removes the entries used longest ago, until the others take no more than `most` bytes."""
+    entries = []
+    for file in _files(folder):
+        try:
+            status = file.stat()
+        except OSError:  # somebody else removed it
+            continue
+        entries.append((status.st_mtime, status.st_size, file))
+    total = sum(size for _, size, _ in entries)
+    for _, size, file in sorted(entries, key=lambda entry: entry[0]):
+        if total <= most:
+            break
+        file.unlink(missing_ok=True)
+        total -= size
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []

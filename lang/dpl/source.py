@@ -47,6 +47,15 @@ class Source:
     def __reduce__(self) -> tuple:
         return Source, (self.name, None if self.path else self._text, self.path)
 
+    def __eq__(self, other: object) -> bool:
+        """A text on disk is that file, whoever has read it; another only itself."""
+        if self is other or not isinstance(other, Source) or self.path is None:
+            return self is other
+        return (self.name, self.path) == (other.name, other.path)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.path))
+
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
 
@@ -60,7 +69,7 @@ class Span:
     end: int
 
     def contains(self, other: Span) -> bool:
-        return self.source is other.source and self.start <= other.start and other.end <= self.end
+        return self.source == other.source and self.start <= other.start and other.end <= self.end
 
     def to(self, other: Span) -> Span:
         """From the start of this span to the end of another."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -49,31 +49,7 @@ def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
         return
     warnings = b64encode(compiled.warnings).decode()
     entries.write(place, {"files": files, "sites": compiled.sites, "warnings": warnings}, compiled.code)
-    prune(place.parent)
-
-
-def prune(folder: Path, most: int = MOST) -> None:
-    """Removes the entries used longest ago, until the others take no more than `most` bytes."""
-    entries = []
-    for file in _files(folder):
-        try:
-            status = file.stat()
-        except OSError:  # somebody else removed it
-            continue
-        entries.append((status.st_mtime, status.st_size, file))
-    total = sum(size for _, size, _ in entries)
-    for _, size, file in sorted(entries, key=lambda entry: entry[0]):
-        if total <= most:
-            break
-        file.unlink(missing_ok=True)
-        total -= size
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
+    resources.prune(place.parent, MOST)
 
 
 def _place(path: Path, text: bytes) -> Path:

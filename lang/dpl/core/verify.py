@@ -184,7 +184,7 @@ class Checker:
         """The variables of a pattern for values of type `u`."""
         self.same(p.ty, u, t)
         match p, u:
-            case (term.PWild() | term.PLit() | term.PCon(arg=None)), _:
+            case ((term.PWild() | term.PLit() | term.PCon(arg=None)), _):
                 return {}
             case term.PVar(_, name), _:
                 return {name: u}

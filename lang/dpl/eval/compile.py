@@ -303,7 +303,6 @@ class Compiler:
             return at_once(lambda env: verify(env, direct(env)))
         return Code(self.gather([body], [term.body], lambda env, values, k: (k[0], verify(env, values[0]), k)))
 
-
     def size(self, term: c.Term, scope: Scope) -> Direct:
         """Sizes are made of dimensions and constants, and are direct."""
         direct = self.compile(term, scope).direct

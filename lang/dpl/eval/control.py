@@ -1,7 +1,7 @@
 """What takes its continuation in hand: `shift` and `reset`, and the primitives that call functions of the program.
 
-    shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
-    jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
+shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
+jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 

@@ -1,6 +1,6 @@
 """Loops and comprehensions.  With direct bodies they are loops of Python's; else a frame holds the turn.
 
-    For:    state, (environment, turn, count)      Build:  also the elements so far (its body captures nothing)
+For:    state, (environment, turn, count)      Build:  also the elements so far (its body captures nothing)
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 

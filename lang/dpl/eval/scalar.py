@@ -1,7 +1,7 @@
 """Operations on single numbers: row of the table x scalar type -> function of scalars.
 
-    scalar("mul", "f32")   rounds to f32 after multiplying; given Tagged floats, differentiates
-    cast("f64", "i8")      truncates and saturates
+scalar("mul", "f32")   rounds to f32 after multiplying; given Tagged floats, differentiates
+cast("f64", "i8")      truncates and saturates
 """
 
 from __future__ import annotations

@@ -147,12 +147,24 @@ class Tagged:
     level: int
     primal: Value
 
-    def __eq__(self, other): return number(self) == number(other)
-    def __ne__(self, other): return number(self) != number(other)
-    def __lt__(self, other): return number(self) < number(other)
-    def __le__(self, other): return number(self) <= number(other)
-    def __gt__(self, other): return number(self) > number(other)
-    def __ge__(self, other): return number(self) >= number(other)
+    def __eq__(self, other):
+        return number(self) == number(other)
+
+    def __ne__(self, other):
+        return number(self) != number(other)
+
+    def __lt__(self, other):
+        return number(self) < number(other)
+
+    def __le__(self, other):
+        return number(self) <= number(other)
+
+    def __gt__(self, other):
+        return number(self) > number(other)
+
+    def __ge__(self, other):
+        return number(self) >= number(other)
+
     __hash__ = object.__hash__
 
 

@@ -74,22 +74,54 @@ class Val:
     def call(self, name: str, *others) -> Val:
         return Val(self.world, self.world.apply(name, self.raw, *(self.of(o).raw for o in others)))
 
-    def __add__(self, o): return self.call("add", o)
-    def __radd__(self, o): return self.of(o).call("add", self)
-    def __sub__(self, o): return self.call("sub", o)
-    def __rsub__(self, o): return self.of(o).call("sub", self)
-    def __mul__(self, o): return self.call("mul", o)
-    def __rmul__(self, o): return self.of(o).call("mul", self)
-    def __truediv__(self, o): return self.call("div", o)
-    def __rtruediv__(self, o): return self.of(o).call("div", self)
-    def __neg__(self): return self.call("neg")
-    def __lt__(self, o): return self.call("lt", o)
-    def __le__(self, o): return self.call("le", o)
-    def __gt__(self, o): return self.call("gt", o)
-    def __ge__(self, o): return self.call("ge", o)
-    def same(self, o): return self.call("eq", o)
-    def both(self, o): return self.call("and", o)
-    def either(self, o): return self.call("or", o)
+    def __add__(self, o):
+        return self.call("add", o)
+
+    def __radd__(self, o):
+        return self.of(o).call("add", self)
+
+    def __sub__(self, o):
+        return self.call("sub", o)
+
+    def __rsub__(self, o):
+        return self.of(o).call("sub", self)
+
+    def __mul__(self, o):
+        return self.call("mul", o)
+
+    def __rmul__(self, o):
+        return self.of(o).call("mul", self)
+
+    def __truediv__(self, o):
+        return self.call("div", o)
+
+    def __rtruediv__(self, o):
+        return self.of(o).call("div", self)
+
+    def __neg__(self):
+        return self.call("neg")
+
+    def __lt__(self, o):
+        return self.call("lt", o)
+
+    def __le__(self, o):
+        return self.call("le", o)
+
+    def __gt__(self, o):
+        return self.call("gt", o)
+
+    def __ge__(self, o):
+        return self.call("ge", o)
+
+    def same(self, o):
+        return self.call("eq", o)
+
+    def both(self, o):
+        return self.call("and", o)
+
+    def either(self, o):
+        return self.call("or", o)
+
     def where(self, cond: Val) -> Val:
         """self where `cond` holds, exactly 0 elsewhere."""
         return Val(self.world, self.world.apply("select", cond.raw, self.raw, self.of(0.0).raw))

@@ -8,10 +8,12 @@ Standard modules are always in scope and are not loaded here: importing one is r
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from dpl import resources
@@ -20,16 +22,26 @@ from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.syntax.parse import parse
 
+MAIN = "main"
+MOST = 1 << 20  # bytes of imports that are remembered
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Module:
-    """`imports` maps what this module calls another (its alias) to that module's name."""
+    """`imports` maps what this module calls another (its alias) to that module's name.  A module whose imports were
+    known from an earlier run is parsed when its tree is wanted."""
 
     name: str
     source: Source
-    tree: tree.File
+    parsed: tree.File | None = None
     imports: dict[str, str] = field(default_factory=dict)
     is_std: bool = False
+
+    @property
+    def tree(self) -> tree.File:
+        if self.parsed is None:
+            self.parsed = parse(self.source)
+        return self.parsed
 
 
 def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]:
@@ -37,7 +49,7 @@ def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]
     imported files in, after that of the importing file."""
     source = main if isinstance(main, Source) else read(Path(main))
     loader = _Loader(search)
-    loader.visit("main", source)
+    loader.visit(MAIN, source)
     if loader.problems:
         raise DplError(*loader.problems)
     return loader.done
@@ -100,27 +112,26 @@ class _Loader:
         self.search = search
         self.done: list[Module] = []
         self.names: dict[str, str] = {}  # real path -> module name
-        self.taken: set[str] = {"main", *standard_modules()}
+        self.taken: set[str] = {MAIN, *standard_modules()}
         self.open: list[tuple[str, Source]] = []  # the modules being read, with their real paths
         self.problems: list[Diagnostic] = []
 
     def visit(self, name: str, source: Source) -> None:
+        module = Module(name, source)
         try:
-            file = parse(source)
+            declared = _imports(module)
         except DplError as error:
             self.problems += error.diagnostics
             return
         self.open.append((_real(source.path), source))
-        imports: dict[str, str] = {}
-        for decl in file.decls:
-            if isinstance(decl, tree.DeclImport):
-                try:
-                    alias, target = self.follow(decl, source)
-                    imports[alias] = target
-                except DplError as error:
-                    self.problems += error.diagnostics
+        for decl in declared:
+            try:
+                alias, target = self.follow(decl, source)
+                module.imports[alias] = target
+            except DplError as error:
+                self.problems += error.diagnostics
         self.open.pop()
-        self.done.append(Module(name, source, file, imports))
+        self.done.append(module)
 
     def follow(self, decl: tree.DeclImport, importer: Source) -> tuple[str, str]:
         """What the importing module calls the imported one, and its name."""
@@ -160,6 +171,29 @@ class _Loader:
             title = f"these files import each other: {circle}" if len(chain) > 1 else f"{chain[0]} imports itself"
             raise DplError.at("E0514", title, decl.span, note="this import closes the circle",
                               helps=("move what they share into a file of its own",))  # fmt: skip
+
+
+def _imports(module: Module) -> list[tree.DeclImport]:
+    """The imports of a module: remembered, by the module's content, or found by parsing it.  The main module, which
+    changes most, is parsed."""
+    source = module.source
+    if module.name == MAIN:
+        return _parsed_imports(module)
+    place = resources.cache_dir() / "imports" / blake2b(source.text.encode(), digest_size=16).hexdigest()
+    try:
+        known = json.loads(place.read_bytes())
+        return [tree.DeclImport(Span(source, start, end), *rest) for start, end, *rest in known]
+    except (OSError, ValueError, TypeError):  # not there, or damaged
+        pass
+    found = _parsed_imports(module)
+    shown = [(d.span.start, d.span.end, d.target, d.is_path, d.alias) for d in found]
+    resources.write_cache(place, json.dumps(shown).encode())
+    resources.prune(place.parent, MOST)
+    return found
+
+
+def _parsed_imports(module: Module) -> list[tree.DeclImport]:
+    return [decl for decl in module.tree.decls if isinstance(decl, tree.DeclImport)]
 
 
 def _real(path: Path | None) -> str:

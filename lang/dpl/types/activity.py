@@ -43,7 +43,7 @@ class Dependence:
 
     def as_of(self, step: str, span: Span) -> Dependence:
         """What happens elsewhere, inside of this call, is this call's doing."""
-        here = frozenset(s if s[1].source is span.source else (step, span) for s in self.steps)
+        here = frozenset(s if s[1].source == span.source else (step, span) for s in self.steps)
         return Dependence(self.active, here)
 
     def through(self, step: str, span: Span) -> Dependence:

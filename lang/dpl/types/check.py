@@ -12,10 +12,12 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.syntax.load import Module
 from dpl.types import activity
+from dpl.types.context import Context
 from dpl.types.declarations import Item
 from dpl.types.env import Exports
 from dpl.types.library import Library, library
 from dpl.types.module import check_module
+from dpl.types.remembered import Remembered, key, recall, remember
 
 
 @node
@@ -34,24 +36,62 @@ def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> t
 
 
 def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Checked:
-    std = stdlib or library()
-    warnings = Warnings()
-    known: dict[str, Exports] = {}
-    datas, loud = dict(std.datas), set(std.loud)
-    items: list[Item] = []
-    problems: list[Diagnostic] = []
+    run = Run(stdlib or library())
     for module in modules:
-        public = std.modules | {name: exports.public() for name, exports in known.items()}
-        names = std.modules | {alias: public[name] for alias, name in module.imports.items() if name in public}
-        made, known[module.name], failures = check_module(
-            module.name, module.tree, names, datas, loud, warnings, std.primitives
-        )
-        items += made
-        problems += failures
-    if problems:
-        raise DplError(*problems)
-    program = term.Program(items, std.definitions, datas)
+        run.add(module)
+    if run.problems:
+        raise DplError(*run.problems)
+    program = term.Program(run.items, run.library.definitions, run.datas)
     own = [module.source for module in modules]
-    found = [*warnings.diagnostics, *activity.warnings(program, set(own))]
+    found = [*run.warnings, *activity.warnings(program, set(own))]
     found.sort(key=lambda d: (own.index(d.span.source), d.span.start) if d.span else (0, 0))
-    return Checked(program, found, known)
+    return Checked(program, found, run.exports)
+
+
+class Run:
+    """One program being checked, module by module; a module that has not changed is not looked at again."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.datas, self.loud = dict(library.datas), set(library.loud)
+        self.items: list[Item] = []
+        self.warnings: list[Diagnostic] = []
+        self.problems: list[Diagnostic] = []
+        self.exports: dict[str, Exports] = {}
+        self.modules: dict[str, Module] = {}
+        self.contexts: dict[str, Context] = {}
+        self.keys: dict[str, str] = {}
+
+    def add(self, module: Module) -> None:
+        self.modules[module.name] = module
+        imported = sorted(f"{alias}={self.keys.get(name, name)}" for alias, name in module.imports.items())
+        name = self.keys[module.name] = key(module, imported)
+        found = recall(module, name) or self.check(module, name)
+        self.items += found.items
+        self.warnings += found.warnings
+        self.datas.update(found.datas)
+        self.loud |= found.loud
+        self.exports[module.name] = found.exports
+
+    def check(self, module: Module, name: str) -> Remembered:
+        warnings, datas, loud = Warnings(), dict(self.datas), set(self.loud)
+        items, cx, failures = self.infer(module, datas, loud, warnings)
+        self.contexts[module.name] = cx
+        self.problems += failures
+        new = {n: data for n, data in datas.items() if n not in self.datas}
+        made = Remembered(items, cx.exports(), new, loud - self.loud, warnings.diagnostics)
+        if not self.problems:
+            remember(module, name, made)
+        return made
+
+    def infer(self, module: Module, datas: dict, loud: set[str], warnings: Warnings):
+        std = self.library
+        public = std.modules | {name: exports.public() for name, exports in self.exports.items()}
+        names = std.modules | {alias: public[name] for alias, name in module.imports.items() if name in public}
+        return check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives, self.home)
+
+    def home(self, name: str) -> Context | None:
+        """The context of a module, to explain errors with; one that was recalled is checked again for that."""
+        if name in self.modules and name not in self.contexts:
+            _, self.contexts[name], _ = self.infer(self.modules[name], dict(self.datas), set(self.loud), Warnings())
+        return self.contexts.get(name)

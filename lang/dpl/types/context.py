@@ -92,7 +92,7 @@ class Context:
     def __init__(
         self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports
     ) -> None:
-        self.module = module
+        self.module = self.name = module  # `module` is where names are looked up just now
         self.modules = modules
         self.datas = datas
         self.warnings = warnings
@@ -105,6 +105,7 @@ class Context:
         self.defining = ""
         self.definitions: dict[str, Definition] = {}  # functions by their names in core
         self.history: dict[str, list[tuple[int, Entry]]] = {}  # what each name of this module stood for, and since when
+        self.homes: Callable[[str], Context | None] = lambda name: None  # the contexts of other modules
         self.clock = 0  # how many values were declared
         self.horizon: int | None = None
         self.replay: Replay | None = None
@@ -184,7 +185,9 @@ class Context:
 
     def definition(self, value: Value) -> Definition | None:
         """The definition of a function, if it is the user's own."""
-        return self.definitions.get(value.name)
+        module = value.name.rpartition(".")[0]
+        home = self.homes(module) if value.is_global and module != self.name else self
+        return home.definitions.get(value.name) if home is not None else None
 
     def unwind(self, mark: int) -> None:
         while len(self.trail) > mark:
@@ -283,6 +286,9 @@ class Context:
                     "E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules)
                 )
             known = getattr(self.modules[qualifier], kind + "s")
+            if member.startswith("_"):
+                title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
+                return self.fail("E0561", title, span, helps=suggest(member.lstrip("_"), known))
             return self.fail(
                 "E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known)
             )

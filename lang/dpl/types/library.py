@@ -70,7 +70,7 @@ class Library:
 @cache
 def library() -> Library:
     """The library from the cache, or checked now and put there."""
-    path = resources.cache_dir() / f"stdlib-{_key()}.bin"
+    path = resources.cache_dir() / f"stdlib-{version()}.bin"
     try:
         found = pickle.loads(path.read_bytes())
         if isinstance(found, Library):
@@ -83,7 +83,8 @@ def library() -> Library:
     return pickle.loads(packed)
 
 
-def _key() -> str:
+@cache
+def version() -> str:
     """Changes whenever the library or the code that checks it does."""
     digest = hashlib.blake2b(digest_size=12)
     root = Path(dpl.__file__).parent
@@ -107,11 +108,11 @@ def check_library() -> Library:
     definitions: dict[str, term.Def] = {}
     problems = []
     for module in in_order():
-        items, exports, failures = check_module(
+        items, cx, failures = check_module(
             module.name, module.tree, dict(found.modules), found.datas, found.loud, Warnings(), base
         )
         problems += failures
-        found.modules[module.name] = exports
+        found.modules[module.name] = cx.exports()
         definitions.update((item.name, item) for item in items if isinstance(item, term.Def))
     if problems:
         raise DplError(*problems)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpl.diagnostics import Diagnostic, Warnings
 from dpl.syntax import tree
 from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
@@ -19,11 +21,13 @@ def check_module(
     loud: set[str],
     warnings: Warnings,
     primitives: Exports,
-) -> tuple[list[Item], Exports, list[Diagnostic]]:
-    """A module's core, everything that it declares, and its errors; `modules` are those it can name."""
+    homes: Callable[[str], Context | None] = lambda name: None,
+) -> tuple[list[Item], Context, list[Diagnostic]]:
+    """A module's core, the context with everything that it declares, and its errors; `modules` are those it can name,
+    `homes` gives the contexts of others."""
     cx = Context(name, modules, datas, warnings, primitives)
-    cx.loud = loud
+    cx.loud, cx.homes = loud, homes
     checker = Checker(cx)
     for decl in file.decls:
         checker.declare(decl)
-    return checker.finish(), cx.exports(), sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
+    return checker.finish(), cx, sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
