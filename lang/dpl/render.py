@@ -284,11 +284,13 @@ def _path(path: tuple[Call, ...], room: int) -> list[tuple[str, list[str]]]:
         rows.append(("  " * min(len(rows), _LONGEST_PATH) + call.name, place, call.about))
     names, places = (max(width_of(row[k]) for row in rows) for k in (0, 1))
     indent = names + 2 + places + 2
+    longest = max((width_of(part) for _, _, about in rows for part in _arguments(about)), default=0)
+    beside = longest <= room - indent
     texts = []
     for name, place, about in rows:
-        first, *more = _wrapped(about, room - indent)
+        first, *more = _wrapped(about, room - indent) if beside else ["", *_wrapped(about, room - 4)]
         texts.append(f"{_padded(name, names)}  {_padded(place, places)}  {first}".rstrip())
-        texts += [" " * indent + line for line in more]
+        texts += [" " * (indent if beside else 4) + line for line in more]
     return [("path", texts)]
 
 
@@ -296,10 +298,22 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - width_of(text))
 
 
+def _arguments(text: str) -> list[str]:
+    """`x : float[3, 4], y : int` at its commas outside of brackets."""
+    parts = [""]
+    for part in text.split(", "):
+        open_ = sum(parts[-1].count(c) for c in "([{") - sum(parts[-1].count(c) for c in ")]}")
+        if open_:
+            parts[-1] += f", {part}"
+        else:
+            parts = [*parts, part] if parts[-1] else [part]
+    return parts
+
+
 def _wrapped(text: str, room: int) -> list[str]:
     """`x : float[3], y : int` on several lines, if one is too short for it."""
     lines = [""]
-    for part in text.split(", "):
+    for part in _arguments(text):
         joined = f"{lines[-1]}, {part}" if lines[-1] else part
         if width_of(joined) > room and lines[-1]:
             lines[-1] += ","

@@ -282,9 +282,10 @@ class Context:
         qualifier, dot, member = name.rpartition(".")
         if dot and qualifier and qualifier[0].isalpha():
             if qualifier not in self.modules:
-                return self.fail(
-                    "E0560", f"there is no module `{qualifier}`", span, helps=suggest(qualifier, self.modules)
+                helps = suggest(qualifier, self.modules) or (
+                    f"a module of your own is imported first:  import {qualifier}",
                 )
+                return self.fail("E0560", f"there is no module `{qualifier}` in scope", span, helps=helps)
             known = getattr(self.modules[qualifier], kind + "s")
             if member.startswith("_"):
                 title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
