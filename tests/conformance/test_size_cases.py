@@ -12,7 +12,7 @@ ACCEPTED = [
     ("SIZE-17 type", "let it (a : float[n, m]) = transpose a", "float[n, m] -> float[m, n]"),
     ("SIZE-18", "let unflatten (n : int) (m : int) (a : float[n * m]) : float[n, m] = reshape a\n"
      "let it (n : int) (m : int) (a : float[n * m]) = flatten (unflatten n m a)",
-     "int -> int -> float[?] -> float[?]"),
+     "int -> int -> float[? * ?] -> float[? * ?]"),
     ("SIZE-24", "let empty : float[0, 3] = []\nlet it = transpose empty", "float[3, 0]"),
 ]  # fmt: skip
 
