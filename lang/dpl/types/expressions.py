@@ -70,6 +70,9 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     return result
 
 
+NUMBERS = [ty.Con(name) for name in (*ty.INTS, *ty.FLOATS)]
+
+
 def empty_array(cx: Context, t: ty.Arr, span: Span) -> term.Term:
     """An array without elements; if these would be arrays of numbers, it keeps their sizes: `[] : float[0, 3]`."""
     evidence = dict(cx.evidence)
@@ -77,8 +80,7 @@ def empty_array(cx: Context, t: ty.Arr, span: Span) -> term.Term:
     def build(zonk) -> term.Term:
         dims, scalar = dimensions(zonk.type(t))
         counts = [found for d in dims[1:] if (found := compute(d, evidence, span)) is not None]
-        is_number = isinstance(scalar, ty.Con) and scalar.name in (*ty.INTS, *ty.FLOATS)
-        if len(dims) == 1 or len(counts) < len(dims) - 1 or not is_number:
+        if len(dims) == 1 or len(counts) < len(dims) - 1 or not isinstance(scalar, ty.Con) or scalar not in NUMBERS:
             return term.ArrayLit(span, zonk.type(t), ())
         made: term.Term = term.Lit(span, scalar, 0.0 if scalar.name in ty.FLOATS else 0)
         for k, count in reversed(list(enumerate([int_lit(span, 0), *counts]))):
