@@ -54,4 +54,7 @@ def test_warned(dpl, golden, program: Path) -> None:
 def test_fails(dpl, golden, program: Path, engine: str) -> None:
     run = dpl("run", "--engine", engine, program.relative_to(ROOT))
     assert run.returncode == 1
-    golden(program.with_suffix(f".{engine}.out"), run.stdout + run.stderr)
+    own = program.with_suffix(
+        f".{engine}.out"
+    )  # where the engines cannot say the same, as of how deep a recursion went
+    golden(own if own.exists() else program.with_suffix(".out"), run.stdout + run.stderr)

@@ -82,9 +82,9 @@ def stack(items: list, rank: int) -> Array:
     if items[0].__class__ is not Array:
         return Array((len(items),), items)
     shape = items[0].shape
-    for i, item in enumerate(items):
+    for item in items:
         if item.shape != shape:
-            found = f"row 0 has {sizes(shape)}, row {i} has {sizes(item.shape)}"
+            found = f"{sizes(shape)}, {sizes(item.shape)}"
             raise DplError.at("R0703", f"an array's rows must have one size: {found}")
     return Array((len(items), *shape), [v for item in items for v in item.data])
 

@@ -7,11 +7,19 @@ user's own text (`for_user`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node, replace
 from dpl.source import Source, Span
+
+DERIVATIVES = re.compile(
+    "(grad|value_and_grad|diff|jvp|vjp|diff2|diffn|gradv|hessianv?|hvp|gradhessianv?|laplacian|jacobian|jacobianT?v|"
+    "jacobianT|curl|div|curldiv|jet|check_grad)'?"
+)
+SHOWN = 6  # calls of a long path, at each end
+OPERAND = re.compile(r"[\w.']+\s+([^\W\d][\w.']*)")
 
 
 @node
@@ -57,9 +65,27 @@ def for_user(error: DplError, own: Collection[Source]) -> DplError:
             last = ours[-1]
             first = replace(first, span=sites[last].span, labels=(Label(first.span, "raised here"), *first.labels))
             sites = sites[: last + 1]
-    return DplError(replace(first, path=path(sites)), *rest)
+    return DplError(replace(first, path=path(sites, own)), *rest)
 
 
-def path(sites: list[Site]) -> tuple[Call, ...]:
-    """One step per call."""
-    return tuple(Call(site.name, site.span) for site in sites)
+def path(sites: list[Site], own: Collection[Source]) -> tuple[Call, ...]:
+    """One step for each call that the user has written; what the library calls is its own business.  Of a long path,
+    both ends."""
+    written = [site for site in sites if site.span.source in own]
+    left_out = max(len(written) - 2 * SHOWN, 0)
+    calls = [step(site) for site in (*written[:SHOWN], *written[SHOWN + left_out :])]
+    if left_out:
+        calls.insert(SHOWN, Call(f"... {left_out} more"))
+    return tuple(calls)
+
+
+def step(site: Site) -> Call:
+    return Call(site.name.rpartition(".")[2], site.span, differentiated(site))
+
+
+def differentiated(site: Site) -> str:
+    """What a derivative is taken of, in the words of its call: ``while differentiating `loss` ``."""
+    if not DERIVATIVES.fullmatch(site.name.rpartition(".")[2]):
+        return ""
+    found = OPERAND.match(site.span.source.text[site.span.start : site.span.end].lstrip("( "))
+    return f"while differentiating `{found[1]}`" if found else "while differentiating a function"

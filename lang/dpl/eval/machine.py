@@ -164,7 +164,7 @@ class Machine:
         """How many steps can pass before the next look."""
         depth = sum(1 for _ in self._frames(k))
         if depth >= self.most_frames:
-            raise _too_deep(f"recursion is more than {self.most_frames} calls deep")
+            raise _too_deep("recursion is too deep")
         return max(SLICE, self.most_frames - depth)
 
     def _frames(self, k: Frame):

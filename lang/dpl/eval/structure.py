@@ -100,7 +100,7 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                 todo.extend(zip(a, b, strict=True))
             case Con():
                 if a.tag != b.tag:
-                    raise DplError.at("R0503", f"{what}: `{b.name}` stands where `{a.name}` is wanted")
+                    raise DplError.at("R0503", "the two have different constructors")
                 if a.arg is not None:
                     todo.append((a.arg, b.arg))
             case Array():

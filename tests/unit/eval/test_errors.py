@@ -29,7 +29,7 @@ def failure(text: str) -> Diagnostic:
 def test_place_and_path():
     error = failure("let f x = 1 / x\nlet g y = f (y - 1) + 1\ndo print (g 1)")
     assert (error.code, error.title, str(error.span)) == ("R0701", "division by zero", "main.dp:1:11")
-    assert error.path == ("g  main.dp:3", "f  main.dp:2")
+    assert [(call.name, call.span.line) for call in error.path if call.span] == [("g", 3), ("f", 2)]
 
 
 def test_library_errors_point_to_the_users_call():
@@ -68,7 +68,7 @@ def test_runaway_recursion(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine, "SLICE", 50_000)
     error = failure("let rec f x = 1 + f (x + 1)\ndo print (f 1)")
     assert error.code == "R0801"
-    assert len(error.path) == 17
+    assert len(error.path) == 13 and error.path[6].name.endswith(" more")
 
 
 def test_output_so_far_is_written_and_exit_is_no_error():
