@@ -299,7 +299,12 @@ class Context:
         if kind == "type":
             known |= set(TYPES)
         code = "E0202" if kind == "value" else "E0203"
-        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=suggest(name, known))
+        helps = suggest(name, known)
+        if kind == "value" and name == self.defining:
+            helps = (f"a function that calls itself is defined with  let rec {name} ...",)
+        if kind == "field" and not helps:
+            helps = (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",)
+        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps)
 
     @staticmethod
     def fail(code: str, title: str, span: Span | None, **more) -> DplError:

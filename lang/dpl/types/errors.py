@@ -15,6 +15,8 @@ from dpl.types.meta import Meta, dimensions, is_scalar, prune, prune_effect
 from dpl.types.pretty import Printer
 from dpl.types.unify import Clash
 
+FLOATS = tuple(ty.Con(name) for name in ty.FLOATS)
+NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
 NUMERIC = ("num", "real", "integer", "scalar")
 ANNOTATED = ("as annotated", "as claimed")
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
@@ -23,13 +25,14 @@ ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modif
 @node
 class Why:
     """Why a type is expected: `what` wants it (`the condition of if`), the place that says so, whether it is the
-    answer type of a `reset`, and of which function, if it is how that is used in its own definition."""
+    answer type of a `reset`, of which function, if it is how that is used in its own definition, and a way out."""
 
     what: str = ""
     span: Span | None = None
     note: str = ""
     answer: bool = False
     recursive: str = ""
+    help: str = ""
 
     def labels(self, wanted: str = "") -> tuple[Label, ...]:
         """Where the expectation comes from, and what it is."""
@@ -91,7 +94,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 span,
                 note=f"{place} {shown}",
                 labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-                helps=conversions(actual, expected),
+                helps=(why.help,) if why and why.help else conversions(actual, expected),
             )
         case "class" if actual is expected or clash.right not in NUMERIC:
             part = p.type(clash.left)
@@ -127,7 +130,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=conversions(actual, expected),
+        helps=(why.help,) if why and why.help else conversions(actual, expected),
     )
 
 
@@ -178,7 +181,7 @@ def answers(cx, one, other, span: Span, why: Why) -> DplError:
         f"the answer types differ: {left} and {right}",
         span,
         note=f"{why.what} is {left}" if why.what else "",
-        labels=why.labels(),
+        labels=both(span, why.labels(), made(one, left, span), made(other, right, span)),
         helps=(ANSWER,),
     )
 
@@ -193,9 +196,20 @@ def phrase(t) -> str:
     return next((PHRASES[c] for c in ("real", "integer", "num") if c in t.classes), "")
 
 
+def is_sequence(t) -> bool:
+    return type(t) is ty.Arr or (type(t) is ty.Con and t.name == "list")
+
+
 def conversions(actual, expected) -> tuple[str, ...]:
     """Two number types meet: say how to convert."""
     a, e = prune(actual), prune(expected)
+    kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
+    if len(kinds) == 2:
+        return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+    if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
+        return ("this is a function: is an argument missing?",)
+    if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
+        return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
     if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
         numbers = (*ty.INTS, *ty.FLOATS)
         if a.name in numbers and e.name in numbers:
@@ -250,7 +264,8 @@ def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
                 path=captured(cx, what),
             )
         case "top":
-            answer = f"; its answer type is {printer(cx).type(ctl.answer)}" if ctl is not None else ""
+            shown = printer(cx).type(ctl.answer) if ctl is not None else "'a"
+            answer = "" if shown.startswith("'") else f"; its answer type is {shown}"
             return cx.fail(
                 "E0550",
                 f"{who} uses `shift` with no `reset` around it",
@@ -266,6 +281,14 @@ def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
 
 def wanted_pure(cx, span: Span, what: str) -> DplError:
     """A function that captures, given to something that cannot allow it."""
+    text = span.source.text[span.start : span.end]
+    name, labels = text, ()
+    if name not in cx.captures and cx.defining in cx.captures:
+        name, place = cx.captures[cx.defining]
+        labels = (Label(place, f"`{name}` captures here" if name else "captured here"),) if span.contains(place) else ()
+    path = captured(cx, name)
+    if path and path[-1].span is not None:
+        labels = (*labels, Label(path[-1].span, "captured here"))
     bulk = not any(name in what for name in ("grad", "jvp", "vjp", "diff", "Ad."))
     other = ", or use `List.map`, `fold` or `loop`, which take any function" if bulk else ""
     return cx.fail(
@@ -273,6 +296,8 @@ def wanted_pure(cx, span: Span, what: str) -> DplError:
         "a function that captures its context by `shift` stands where a pure one is wanted",
         span,
         note=f"{what or 'this'} must not capture its context",
+        labels=labels,
+        path=path,
         helps=(f"put a `reset` inside the function{other}",),
     )
 
@@ -298,12 +323,13 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
         case "matmul", ("inner" | "product" | "dot") as kind:
             return product(cx, p, kind, clash, types, span, labels)
         case (("lift" | "fits" | "pow" | "elem"), ("type" | "class")) if is_scalar(types[0]) and is_scalar(types[1]):
-            return cx.fail(
-                "E0201", f"{a} and {b} do not go together", span, labels=labels, helps=conversions(types[0], types[1])
-            )
+            title = f"{a} and {b} do not go together" if a != b else f"this works on numbers, not on {a}"
+            return cx.fail("E0201", title, span, labels=labels, helps=mixed(types[0], types[1]))
         case _, "class":
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
-            return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels)
+            is_function = type(prune(clash.left)) is ty.Fn
+            helps = ("this is a function: is an argument missing?",) if is_function else mixed(types[0], types[-1])
+            return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
         case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
             return cx.fail(
@@ -335,6 +361,17 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
     helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
     return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
+
+
+def mixed(one, other) -> tuple[str, ...]:
+    """Two operands that cannot be computed with: say how they can."""
+    one, other = prune(one), prune(other)
+    if ty.STRING in (one, other):
+        return ("strings are appended with  ++ , and made of numbers with  show x",)
+    for a, b in ((one, other), (other, one)):
+        if type(a) is ty.Con and a.name in ty.INTS and (b in FLOATS or (type(b) is Meta and "real" in b.classes)):
+            return ("there are no implicit conversions: make the integer a float with  float (...)",)
+    return conversions(one, other)
 
 
 def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: tuple[Label, ...]) -> DplError:

@@ -187,7 +187,7 @@ def logic(cx: Context, e: tree.Logic, expected) -> term.Term:
 def conditional(cx: Context, e: tree.If, expected) -> term.Term:
     cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`"))
     if e.else_ is None:
-        then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`"))
+        then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`", help="say what it is otherwise:  else ..."))
         return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
     result, then = branch(cx, e.then, joint(expected), expected, Why("the `then` branch"))
     result, other = branch(cx, e.else_, result, expected, Why("the `else` branch", e.then.span, "the `then` branch"))

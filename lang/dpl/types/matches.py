@@ -37,7 +37,7 @@ def alternatives(p: Pattern) -> list[Pattern]:
 
 
 def left_out(span: Span, arms: Sequence[Arm], missing: str) -> Diagnostic:
-    if len(arms) == 1:
+    if len(arms) == 1 and not span.source.text.startswith("match", span.start):
         title, where = f"this pattern can fail: {missing}", arms[0].span
         help_ = f"take it apart by cases:  match ... with ... | {missing} -> ..."
     else:
@@ -45,7 +45,7 @@ def left_out(span: Span, arms: Sequence[Arm], missing: str) -> Diagnostic:
         help_ = f"add a case:  | {missing} -> ..."
     guarded = any(arm.guard is not None for arm in arms)
     helps = (help_, *(["a guard may be false, so its case covers nothing for certain"] if guarded else []))
-    return Diagnostic("E0205", title, where, note=f"`{missing}` is not covered", helps=helps)
+    return Diagnostic("E0205", title, where, helps=helps)
 
 
 def never_reached(datas: Mapping[str, Data], scrutinee: ty.Ty, arms: Sequence[Arm], i: int) -> Diagnostic:

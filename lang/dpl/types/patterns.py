@@ -100,7 +100,8 @@ def _constructor(cx, p: tree.PatCon, t, found, flexible) -> term.Pattern:
     cx.unify(whole, t, p.span, Why(f"the pattern `{con.name}`"))
     if (arg is None) != (p.arg is None):
         needs = "takes no argument" if arg is None else "needs an argument"
-        raise cx.fail("E0208", f"the constructor `{con.name}` {needs}", p.span)
+        pattern = con.name if arg is None else f"{con.name} _"
+        raise cx.fail("E0208", f"the constructor `{con.name}` {needs}", p.span, helps=(f"its pattern is  {pattern}",))
     inner = None if p.arg is None or arg is None else _pattern(cx, p.arg, arg, found, flexible)
     return term.PCon(t, con.name, con.tag, inner)
 
