@@ -27,6 +27,18 @@ WORDS = {
     "class": ("a record:  type t = { x : float; y : float }",),
 }
 
+NAMES = {
+    "True": "true",
+    "False": "false",
+    "null": "None",
+    "nil": "[]",
+    "or": "||",
+    "len": "length",
+    "println": "print",
+    "printf": "print",
+    "lambda": "fun x -> e",
+}
+
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",

@@ -194,11 +194,32 @@ _TAKES_NAME = frozenset(("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT"
 
 def _keyword_as_name(place: Place) -> Diagnostic | None:
     token, words = place.token, place.parser.tables.words
-    takes_name = place.before.kind in _TAKES_NAME
+    is_field = place.before.kind == "SEMICOLON" and bool(place.inside("{"))
+    takes_name = place.before.kind in _TAKES_NAME or is_field or place.due("=")
     is_word = isinstance(token.value, str) and token.value.isalpha() and words.get(token.value) == token.kind
     if is_word and takes_name and place.parser.accepts("LOWER") and not place.ends_declaration():
         help_ = f"call it {token.value}_ or {token.value}'"
         return place.error("E0109", f"`{token.value}` is a keyword and cannot be a name", help_)
+    return None
+
+
+def _looks_foreign(place: Place) -> Diagnostic | None:
+    """What reads like another language: its comments, `and` between conditions, constructors in small letters."""
+    token, before = place.token, place.before
+    if isinstance(token.value, str) and token.value.startswith("//"):
+        return place.error("E0106", "`//` begins no comment", "a comment begins with  --")
+    if token.value == "|" and before.kind == "LOWER" and place.inside("type"):
+        name = str(before.value)
+        help_ = f"write  {name[:1].upper()}{name[1:]} | ..."
+        title = f"a constructor begins with a capital letter, unlike `{name}`"
+        return place.error("E0101", title, help_, at=place.span(before))
+    line = place.source.position(token.start)[0]
+    for earlier in place.tokens[place.number :: -1]:
+        if place.source.position(earlier.start)[0] != line or earlier.value == "=":
+            break
+        if earlier.kind == "AND":
+            title = "`and` joins definitions, not conditions"
+            return place.error("E0106", title, "conditions are joined by  &&", at=place.span(earlier))
     return None
 
 
@@ -382,6 +403,7 @@ def _annotation(place: Place) -> Diagnostic | None:
 
 
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
+    _looks_foreign,
     _ocaml_array,
     _foreign_word,
     _wrong_arrow,

@@ -204,7 +204,10 @@ def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) ->
             title = f"{who} takes {given} argument{'s' * (given != 1)}, but is given more; its result is {shown}"
         else:
             title = f"{who} is not a function but {shown}, and cannot be applied"
-        raise cx.fail("E0207", title, arg.value.span, note="one argument too many" if given else "applied to this")
+        below = arg.value.span.line > head.line
+        helps = ("if this line stands for itself, begin it with  do",) if below else ()
+        note = "one argument too many" if given else "applied to this"
+        raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps)
     cx.unify(t, arrow, head, Why("what is applied"))
     return arrow
 
