@@ -134,7 +134,7 @@ class Solver:
         self.lower(t, meta.level, meta)
         meta.link = t
         try:
-            for cls in meta.classes:
+            for cls in sorted(meta.classes):  # the same message every time
                 self.require(t, cls)
         except Clash as clash:
             meta.link = None  # so that the message can say what it is
