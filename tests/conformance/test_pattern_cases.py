@@ -27,7 +27,8 @@ CASES = [
 VALUES = [
     ("PAT-27", "let f xs = match xs with ((x :: (y :: _ as t)) as l) -> (x, y, List.length t, List.length l)"
      " | _ -> (0, 0, 0, 0)\ndo print (f [1; 2; 3])", "(1, 2, 2, 3)"),
-    ("PAT-30", "do print (match -1 with -1 -> 1 | _ -> 0)\ndo print (match nan with x when x = x -> 1 | _ -> 0)", "1\n0"),
+    ("PAT-30", "do print (match -1 with -1 -> 1 | _ -> 0)\n"
+     "do print (match nan with x when x = x -> 1 | _ -> 0)", "1\n0"),
 ]  # fmt: skip
 
 

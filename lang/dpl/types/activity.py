@@ -121,14 +121,15 @@ def message(name: str, core: str, result: Dependence, span: Span, own: set[Sourc
     return Diagnostic("W0402", title, span, labels=labels, helps=(help_,))
 
 
-def has_float(t: ty.Ty) -> bool:
+def has_float(t: ty.Ty, depth: int = 0) -> bool:
+    """Whether there may be one; of a type nested deeply, which may be huge, it is not asked."""
     match t:
         case ty.Con(name, ()):
             return name not in (*ty.INTS, "bool", "string")
         case ty.Tup(items):
-            return any(has_float(i) for i in items)
+            return depth > 10 or any(has_float(i, depth + 1) for i in items)
         case ty.Arr(elem, _):
-            return has_float(elem)
+            return has_float(elem, depth)
         case _:
             return True
 

@@ -397,14 +397,19 @@ def decide_results(cx: Context, types: list[Type], mark: int) -> None:
 
 
 def arguments_and_elements(types: Iterable) -> Iterator[Type]:
-    """What functions in these types are given, and what is in arrays."""
-    for t in types:
+    """What functions in these types are given, and what is in arrays; a part that is shared is looked at once."""
+    stack, seen = list(types), set()
+    while stack:
+        t = stack.pop()
         t = t if isinstance(t, ty.Size) else prune(t)
+        if id(t) in seen:
+            continue
+        seen.add(id(t))
         if isinstance(t, ty.Fn):
             yield t.arg
         if isinstance(t, ty.Arr):
             yield t.elem
-        yield from arguments_and_elements(children(t))
+        stack += children(t)
 
 
 def inner_only(cx: Context, c) -> bool:

@@ -13,6 +13,8 @@ from dpl.types.pretty import Highlighted, Printer
 from dpl.types.scheme import rebuild
 from dpl.types.unify import children
 
+DEEPEST = 8  # what differs further inside is marked as a whole
+
 
 def side_by_side(p: Printer, a, b) -> tuple[str, str] | None:
     """Both types as text with what differs marked, if that is only a part of them."""
@@ -22,15 +24,15 @@ def side_by_side(p: Printer, a, b) -> tuple[str, str] | None:
     return p.type(left), p.type(right)
 
 
-def _compared(p: Printer, a: Any, b: Any) -> tuple[Any, Any]:
+def _compared(p: Printer, a: Any, b: Any, depth: int = 0) -> tuple[Any, Any]:
     a, b = prune(a), prune(b)
     if _shown(p, a) == _shown(p, b):
         return a, b
     inside, other = children(a), children(b)
     alike = type(a) is type(b) and inside and len(inside) == len(other)
-    if not alike or (isinstance(a, ty.Con) and a.name != b.name):
+    if not alike or depth > DEEPEST or (isinstance(a, ty.Con) and a.name != b.name):
         return Highlighted(a), Highlighted(b)
-    pairs = [_compared(p, x, y) for x, y in zip(inside, other)]
+    pairs = [_compared(p, x, y, depth + 1) for x, y in zip(inside, other)]
     return _with(a, [x for x, _ in pairs]), _with(b, [y for _, y in pairs])
 
 

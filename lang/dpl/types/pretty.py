@@ -15,6 +15,7 @@ NAMES = {"i64": "int", "f64": "float"}
 CLASS_ORDER = ("num", "real", "integer", "scalar", "data", "content", "diff", "active")
 IMPLIED = ("data", "content", "diff", "active")  # by being a number
 FUN, PRODUCT, ATOM = range(3)
+LARGEST = 500  # parts of a type that are shown: types share parts, and may be exponentially larger than their making
 
 
 class Highlighted(ty.Hole):
@@ -35,6 +36,7 @@ class Printer:
         self.names: dict = {}
         self.size_names: dict[str, str] = {}
         self.effects: dict = {}
+        self.left: int | None = None  # parts of the type being shown that may still be
 
     def variable(self, key, wish: str = "") -> str:
         if key not in self.names:
@@ -48,6 +50,17 @@ class Printer:
         return "'" + self.names[key]
 
     def type(self, t, level: int = FUN) -> str:
+        """The text of a type; of one that is very large, only the beginning."""
+        if self.left is None:
+            self.left = LARGEST
+            try:
+                return self._type(t, level)
+            finally:
+                self.left = None
+        self.left -= 1
+        return self._type(t, level) if self.left > 0 else "..."
+
+    def _type(self, t, level: int) -> str:
         t = prune(t)
         match t:
             case Highlighted():

@@ -1,0 +1,47 @@
+"""Types that share their parts may be exponentially larger than the program: checking and messages are not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from checking import check, rejected, types
+
+DEPTH = 25
+PAIRS = " ".join(f"let x{i} = (x{i - 1}, x{i - 1}) in" for i in range(1, DEPTH + 1))
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < 20  # 2 ** 25 parts would take minutes
+
+
+def test_pairs_of_pairs() -> None:
+    check(f"let f x0 = {PAIRS} ()\nlet y0 = (1, 2)\nlet g () = let x0 = y0 in {PAIRS} fst x{DEPTH}")
+
+
+def test_pairs_at_the_top() -> None:
+    lines = [f"let x{i} = (x{i - 1}, x{i - 1})" for i in range(1, DEPTH + 1)]
+    check("\n".join(["let x0 = 1.0", *lines]))
+
+
+def test_functions_of_pairs() -> None:
+    lines = [f"let p{i} y = p{i - 1} (p{i - 1} y)" for i in range(1, 5)]
+    check("\n".join(["let p0 y = (y, y)", *lines]))
+
+
+def test_its_text_is_cut() -> None:
+    (shown,) = types(f"let it x0 = {PAIRS} x{DEPTH}", "it")
+    assert len(shown) < 5000 and "..." in shown
+
+
+def test_an_error_in_it() -> None:
+    (found,) = rejected(f"let f x0 = {PAIRS} x{DEPTH} + 1.0", "E0204")
+    assert len(found.title) < 5000
+    rejected(f"let f x0 = {PAIRS} x{DEPTH}\nlet g (y : float) = y\nlet r = g (f 1.0)", "E0201")
+
+
+def test_a_derivative_with_it() -> None:
+    check(f"let d = grad (fun x0 -> {PAIRS} x0) 1.0")
