@@ -47,9 +47,10 @@ def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str
     if _is_somewhere(diagnostic.span):
         lines.append(f"{' ' * margin}{paint.frame('-->')} {diagnostic.span}")
         lines += _excerpts(diagnostic, marks, margin, width, paint)
-    said_nowhere = [] if marks or not diagnostic.note else [("note", diagnostic.note.split("\n"))]
-    helps = [("help", h.split("\n")) for h in diagnostic.helps[:_HELPS]]
-    path = _path(diagnostic.path, width - margin - len(" = path: "))
+    room = width - margin - len(" = help: ")  # `note` and `path` are as long
+    said_nowhere = [] if marks or not diagnostic.note else [("note", _lines(diagnostic.note, room))]
+    helps = [("help", _lines(h, room)) for h in diagnostic.helps[:_HELPS]]
+    path = _path(diagnostic.path, room)
     notes = [*_facts(diagnostic.facts, width - margin - 3, paint), *said_nowhere, *helps, *path]
     if marks and notes:
         lines.append(bar)
@@ -224,6 +225,29 @@ def _strokes(columns: Iterable[int], paint: _Paint) -> str:
 
 def _visible(text: str) -> int:
     return len(re.sub(r"\033\[[0-9;]*m", "", text))
+
+
+# ---- prose ---------------------------------------------------------------------------------------------------------
+
+
+_WORD = re.compile(r" *(?:`[^`]*`|[^ ])+")  # with the space before it; what stands in backquotes is code: one piece
+
+
+def _lines(text: str, room: int) -> list[str]:
+    """The lines of a text, those that are too long broken between words; indented ones are code, and left alone."""
+    lines = []
+    for line in text.split("\n"):
+        if width_of(line) <= room or line.startswith(" "):
+            lines.append(line)
+            continue
+        broken = [""]
+        for word in _WORD.findall(line):
+            if broken[-1] and width_of(broken[-1] + word) > room:
+                broken.append(word.lstrip())
+            else:
+                broken[-1] += word
+        lines += broken
+    return lines
 
 
 # ---- texts to compare ----------------------------------------------------------------------------------------------

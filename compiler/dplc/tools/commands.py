@@ -89,6 +89,8 @@ def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
     from dplc.tools.report import wishes
 
     if as_json:
+        if types or size_checks:
+            raise click.UsageError("--json prints messages and nothing else; leave out --types and --show-checks")
         wishes.format, wishes.where = "json", sys.stdout
     return check_files(list(files), types, size_checks)
 

@@ -174,6 +174,19 @@ def test_arguments_in_a_path_are_wrapped():
     assert all(len(line) <= 60 for line in lines) and sum("float[100, 200]" in line for line in lines) >= 3
 
 
+def test_helps_are_broken_between_words_but_not_in_code():
+    text = "a function of two arguments is written `fun x y -> x + y`, or by its name alone\n    let long = " + "x" * 50
+    assert render(Diagnostic("E0101", "no", helps=(text,)), width=40) == picture("""
+    error[E0101]: no
+      = help: a function of two arguments is
+              written `fun x y -> x + y`, or
+              by its name alone
+                  let long = xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+    """)
+    odd = render(Diagnostic("E0101", "no", helps=("a lone ` in  a text that is too long for one line",)), width=40)
+    assert odd.split("\n")[1:] == ["  = help: a lone ` in  a text that is", "          too long for one line"]
+
+
 @pytest.mark.parametrize(
     ("text", "width"),
     [

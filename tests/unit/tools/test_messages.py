@@ -58,6 +58,12 @@ def test_json_without_a_file(dpl) -> None:
     assert message["span"] is None and run.returncode == 1
 
 
+@pytest.mark.parametrize("more", ["--types", "--show-checks"])
+def test_json_stands_alone(dpl, program, more: str) -> None:
+    run = dpl("check", "--json", more, program(UNUSED))
+    assert run.returncode == 2 and not run.stdout and "--json prints messages and nothing else" in run.stderr
+
+
 def test_json_of_a_run_time_error(dpl, program) -> None:
     run = dpl("--message-format", "json", "run", program("do print (1 / 0)\n"))
     assert [m["code"] for m in objects(run.stderr)] == ["R0701"] and run.returncode == 1
