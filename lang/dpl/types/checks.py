@@ -140,6 +140,31 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
     return Deferred(t.span, expected, build, (t,))
 
 
+def out_of_reach(cx: Context, have, want) -> bool:
+    """Whether an array inside of data has an unknown size where a known one is claimed: nobody could compare them."""
+    if isinstance(have, ty.Size) or isinstance(want, ty.Size):
+        return False
+    have, want = prune(have), prune(want)
+    norm = cx.solver.sizes.norm
+    pairs = zip(dimensions(have)[0], dimensions(want)[0])
+    return any("?" in marks(norm(h)) and not marks(norm(w)) & {"?", "!"} for h, w in pairs)
+
+
+def marks(size: ty.Size) -> set[str]:
+    return {n[0] for n in sizes.names(size)}
+
+
+def hidden(cx: Context, span: Span, actual: Type, expected: Type) -> DplError:
+    p = Printer(cx.solver.sizes, cx.module)
+    have, want = p.type(actual), p.type(expected)
+    return cx.fail(
+        "E0308",
+        f"the sizes inside of this {have} are not known, and {want} is wanted",
+        span,
+        helps=("check each array where it is put there, or claim it:  List.map (fun x -> (x :> float[3])) xs",),
+    )
+
+
 def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     """Sizes of which it turned out only later that they differ."""
     solver, p = cx.solver, Printer(cx.solver.sizes, cx.module)
@@ -176,6 +201,8 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
                     other = shown.type(expected)
                     text = f"{where} is not that of {'the other' if '?' in other else other}"
                     yield dim(value, k, value.span), wanted, text
+        case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):
+            raise hidden(cx, value.span, actual, expected)
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             for i, (x, y) in enumerate(zip(xs, ys)):
                 yield from _pairs(cx, component(value, xs, i), x, y, evidence, definite)
