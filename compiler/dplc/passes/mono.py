@@ -280,7 +280,7 @@ class Copier:
         follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
-            function = e.rhs if isinstance(e, c.Let) and isinstance(e.rhs, c.Lam) else None
+            function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
             takes_types = any(p.sort == "type" for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
                 local = Local(e.params, e.span, function is not None)
@@ -297,6 +297,18 @@ class Copier:
             else:
                 body = rebuilt(let, done, "", body)
         return body
+
+    def is_function(self, e: c.Term) -> bool:
+        """A function's text, or a known function applied to fewer names, literals and texts than it takes: nothing is
+        computed when it is copied."""
+        given = 0
+        while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
+            e, given = e.fn, given + 1
+        if isinstance(e, c.Var) and given and (definition := self.definition(e.name)) is not None:
+            e = definition.body
+            while given and isinstance(e, c.Lam):
+                e, given = e.body, given - 1
+        return isinstance(e, c.Lam) and not given
 
     def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
         made = []
