@@ -3,6 +3,7 @@
 load        text -> trees            the modules of the program, those imported first
 check       trees -> core            types, sizes and effects inferred; the standard library from its cache
 mono        core -> core             one copy for each type at which something is used
+control     core -> core             shift and reset become functions: continuations are arguments
 sets        core -> core + sets      which functions can each arrow be?
 lower       core + sets -> flat      closures become data: first order from here on
 loops       flat -> flat             tail recursion becomes loops
@@ -70,11 +71,13 @@ def stages() -> Iterator[Stage]:
 
     yield Stage("check", check, show_core, verify_core)
 
+    from dplc.passes.control import explicit_control
     from dplc.passes.lambdas import solve
     from dplc.passes.lower import lower
     from dplc.passes.mono import monomorphise
 
     yield Stage("mono", lambda program, _: monomorphise(program), show_mono)
+    yield Stage("control", lambda mono, _: explicit_control(mono), show_mono)
     yield Stage("sets", lambda mono, _: solve(mono), show_sets)
 
     from dplc.ad.expand import expand
@@ -157,7 +160,7 @@ def verify_flat(program) -> None:
 
 
 NAMES = (
-    "load", "check", "mono", "sets", "lower", "loops", "simplify", "derive", "constants",
+    "load", "check", "mono", "control", "sets", "lower", "loops", "simplify", "derive", "constants",
     "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
 )  # fmt: skip
 

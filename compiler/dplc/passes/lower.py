@@ -26,6 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
 from dplc.flat.types import rank_of
 from dplc.narrow import the
+from dplc.passes.control import explicit_control
 from dplc.passes.dissect import Argument, by_constructor
 from dplc.passes.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.lambdas import Solved, solve
@@ -37,7 +38,7 @@ from dplc.passes.sets import Lambda, Member
 
 def lower_program(program: c.Program, *, expect: int | None = None) -> f.Program:
     """The whole program; with `expect`, also the expectation of that number, as an assertion."""
-    return lower(solve(monomorphise(program, expect)))
+    return lower(solve(explicit_control(monomorphise(program, expect))))
 
 
 def lower(solved: Solved) -> f.Program:

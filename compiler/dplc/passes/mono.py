@@ -4,8 +4,9 @@
     do print (twice succ 1, twice half 1.0)      twice@2 : (f64 -> f64) -> f64 -> f64
 
 From the items of the program every reachable (definition, types) is copied once, with its types put in; a local
-definition that was generalised becomes one Let for each of its uses' types.  Sizes and effects are erased: an array's
-size is always `ANY`, an arrow's effect always pure.  A variable that nothing determined becomes unit.  Literals are
+definition that was generalised becomes one Let for each of its uses' types.  Sizes are erased: an array's size is
+always `ANY`.  Effects count where something captures its context: a function that takes functions has one copy for pure
+ones and one for those that capture.  A variable that nothing determined becomes unit, an effect pure.  Literals are
 converted to their types, scalar constants are put where they are used, and `Extern` becomes functions around
 `Prim("extern", (symbol, argument ...))`.
 """
@@ -18,10 +19,11 @@ from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.walk import changed
 from dpl.diagnostics import Bug, DplError
 from dpl.node import replace
 
-from dplc.narrow import the
+from dplc.narrow import a_type, the
 from dplc.passes import NeedsInterpreter
 
 ANY = t.Size()
@@ -33,17 +35,28 @@ MOST_USES = 8  # of a local function that takes functions, that have a copy each
 @dataclass(slots=True)
 class Mono:
     """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
-    they run, are values (with a name) and effects (without)."""
+    they run, are values (with a name) and effects (without).  With `control`, something captures its context."""
 
     functions: dict[str, c.Lam] = field(default_factory=dict)
     calls: dict[str, dict[str, None]] = field(default_factory=dict)
     items: list[tuple[str, c.Term]] = field(default_factory=list)
     datas: dict[str, c.Data] = field(default_factory=dict)
+    control: bool = False
 
 
 def monomorphise(program: c.Program, expect: int | None = None) -> Mono:
     """`expect` asks, besides for the items, for the expectation of this number (among the Expects)."""
-    return Copier(program).run(expect)
+    try:
+        return Copier(program).run(expect)
+    except Captures:
+        return Copier(program, control=True).run(expect)
+
+
+class Captures(Exception):
+    """The program captures contexts, so that copies differ by effects, too."""
+
+
+Types = tuple[t.Ty | t.Effect, ...]  # what the parameters of a definition become
 
 
 @dataclass(slots=True)
@@ -55,18 +68,18 @@ class Local:
     params: tuple[t.Var, ...]
     span: object
     by_use: bool
-    instances: dict[tuple[tuple[t.Ty, ...], int], str] = field(default_factory=dict)
+    instances: dict[tuple[Types, int], str] = field(default_factory=dict)
 
-    def instance(self, types: tuple[t.Ty, ...], ty: t.Ty) -> str:
+    def instance(self, types: Types, ty: t.Ty) -> str:
         number = min(len(self.instances), MOST_USES) if self.by_use and takes_functions(ty) else 0
         return self.instances.setdefault((types, number), f"@{len(self.instances)}")
 
 
 @dataclass(slots=True)
 class Scope:
-    """What type variables stand for, and the generalised local definitions in sight."""
+    """What the variables of types and effects stand for, and the generalised local definitions in sight."""
 
-    types: dict[str, t.Ty]
+    types: dict[str, t.Ty | t.Effect]
     locals: dict[str, Local] = field(default_factory=dict)
     memo: dict[int, t.Ty] = field(default_factory=dict)
 
@@ -76,11 +89,12 @@ def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
 
 
 class Copier:
-    def __init__(self, program: c.Program) -> None:
+    def __init__(self, program: c.Program, control: bool = False) -> None:
         self.program = program
+        self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
         self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
-        self.out = Mono(datas={"list": c.LIST, **program.datas})
-        self.instances: dict[tuple[str, tuple[t.Ty, ...]], str] = {}
+        self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
+        self.instances: dict[tuple[str, Types], str] = {}
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
         self.interned: dict[t.Ty, t.Ty] = {}
@@ -112,13 +126,13 @@ class Copier:
 
     def forced(self, item: c.Def) -> None:
         """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
-        types = [p for p in item.params if p.sort == "type"]
-        if not isinstance(item.body, c.Lam) and (not types or isinstance(item.ty, t.Var)):
-            self.instance(item, tuple(t.UNIT for _ in types))
+        generic = any(p.sort == "type" for p in item.params)
+        if not isinstance(item.body, c.Lam) and (not generic or isinstance(item.ty, t.Var)):
+            self.instance(item, self.undetermined(item.params))
 
     # ---- instances --------------------------------------------------------------------------------------------------
 
-    def instance(self, definition: c.Def, types: tuple[t.Ty, ...]) -> str:
+    def instance(self, definition: c.Def, types: Types) -> str:
         """The name of a definition's copy at these types, made if need be (depth first, so that the values of the
         library come out in an order in which they can be evaluated)."""
         key = (definition.name, types)
@@ -133,8 +147,7 @@ class Copier:
                 helps=("a function that calls itself at ever larger types has no finite translation",),
             )
         name = self.instances[key] = f"{definition.name}@{count}" if types else definition.name
-        names = (p.name for p in definition.params if p.sort == "type")
-        scope = Scope(dict(zip(names, types, strict=True)))
+        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)))
         if isinstance(definition.body, c.Lam):
             self.current.append(self.out.calls.setdefault(name, {}))
             self.out.functions[name] = the(c.Lam, self.term(definition.body, scope))
@@ -160,12 +173,11 @@ class Copier:
     def variable(self, e: c.Var, scope: Scope) -> c.Term:
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
-            types = tuple(self.ty(i, scope) for i in type_arguments(local.params, e.inst))
-            return c.Var(e.span, ty, e.name + local.instance(types, ty))
+            return c.Var(e.span, ty, e.name + local.instance(self.arguments(local.params, e.inst, scope), ty))
         definition = self.definition(e.name)
         if definition is None:
             return c.Var(e.span, ty, e.name)
-        name = self.instance(definition, tuple(self.ty(i, scope) for i in type_arguments(definition.params, e.inst)))
+        name = self.instance(definition, self.arguments(definition.params, e.inst, scope))
         if (constant := self.constants.get(name)) is not None:
             return replace(constant, span=e.span)
         if self.current:
@@ -173,6 +185,32 @@ class Copier:
         return c.Var(e.span, ty, name)
 
     # ---- types ------------------------------------------------------------------------------------------------------
+
+    def names(self, params: Iterable[t.Var]) -> list[str]:
+        return [p.name for p in params if p.sort in self.sorts]
+
+    def arguments(self, params: Iterable[t.Var], inst: tuple, scope: Scope) -> Types:
+        found = [(p.sort, i) for p, i in zip(params, inst, strict=True) if p.sort in self.sorts]
+        return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
+
+    def undetermined(self, params: Iterable[t.Var]) -> Types:
+        """What the parameters become of what nobody uses."""
+        return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
+
+    def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:
+        match effect:
+            case t.Var(name):
+                known = scope.types.get(name, t.PURE)
+                return known if isinstance(known, t.Ctl) else t.PURE
+            case t.Ctl(answer):
+                self.capturing()
+                return t.Ctl(self.ty(answer, scope))
+            case _:
+                return t.PURE
+
+    def capturing(self) -> None:
+        if not self.out.control:
+            raise Captures
 
     def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
         found = scope.memo.get(id(ty))
@@ -183,15 +221,15 @@ class Copier:
     def erase(self, ty: t.Ty, scope: Scope) -> t.Ty:
         match ty:
             case t.Var(name):
-                return scope.types.get(name, t.UNIT)
+                return a_type(scope.types.get(name, t.UNIT))
             case t.Con(name, args):
                 new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
             case t.Tup(items):
                 new = t.Tup(tuple(self.ty(i, scope) for i in items))
             case t.Arr(elem, _):
                 new = t.Arr(self.ty(elem, scope), ANY)
-            case t.Fn(arg, _, result):
-                new = t.Fn(self.ty(arg, scope), t.PURE, self.ty(result, scope))
+            case t.Fn(arg, effect, result):
+                new = t.Fn(self.ty(arg, scope), self.effect(effect, scope), self.ty(result, scope))
             case _:
                 raise Bug(f"not a type: {ty}")
         return self.intern(new)
@@ -208,7 +246,6 @@ class Copier:
     # ---- terms ------------------------------------------------------------------------------------------------------
 
     def term(self, e: c.Term, scope: Scope) -> c.Term:
-        go = self.term
         match e:
             case c.Var():
                 return self.variable(e, scope)
@@ -216,64 +253,17 @@ class Copier:
                 return literal(span, self.ty(ty, scope), value)
             case c.Let() | c.LetRec():
                 return self.lets(e, scope)
-            case c.Prim(span, ty, op, args):
-                return c.Prim(span, self.ty(ty, scope), op, tuple([go(a, scope) for a in args]))
-            case c.App(span, ty, fn, arg):
-                return c.App(span, self.ty(ty, scope), go(fn, scope), go(arg, scope))
             case c.Lam(span, ty, param, body, name):
-                return c.Lam(span, self.ty(ty, scope), param, curried(go(body, scope), name), name)
-            case c.Tuple(span, ty, items):
-                return c.Tuple(span, self.ty(ty, scope), tuple([go(i, scope) for i in items]))
-            case c.Con(span, ty, name, tag, arg):
-                return c.Con(span, self.ty(ty, scope), name, tag, None if arg is None else go(arg, scope))
-            case c.Field(span, ty, record, index):
-                return c.Field(span, self.ty(ty, scope), go(record, scope), index)
-            case c.ArrayLit(span, ty, items):
-                return c.ArrayLit(span, self.ty(ty, scope), tuple([go(i, scope) for i in items]))
-            case c.If(span, ty, cond, then, else_):
-                return c.If(span, self.ty(ty, scope), go(cond, scope), go(then, scope), go(else_, scope))
-            case c.Match(span, ty, scrutinee, arms):
-                value = go(scrutinee, scope)
-                return c.Match(span, self.ty(ty, scope), value, tuple([self.arm(a, scope) for a in arms]))
-            case c.For(span, ty, state, init, index, count, body):
-                return c.For(span, self.ty(ty, scope), state, go(init, scope), index, go(count, scope), go(body, scope))
-            case c.While(span, ty, state, init, cond, body):
-                return c.While(span, self.ty(ty, scope), state, go(init, scope), go(cond, scope), go(body, scope))
-            case c.Build(span, ty, index, count, body):
-                return c.Build(span, self.ty(ty, scope), index, go(count, scope), go(body, scope))
-            case c.Check(span, ty, name, body, pairs):
-                done = tuple([(go(a, scope), go(b, scope), what) for a, b, what in pairs])
-                return c.Check(span, self.ty(ty, scope), name, go(body, scope), done)
+                return c.Lam(span, self.ty(ty, scope), param, curried(self.term(body, scope), name), name)
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
-            case c.Shift(span) | c.Reset(span):
-                raise NeedsInterpreter("`shift` and `reset`", span)
+            case c.Reset():
+                self.capturing()
             case c.Hole():
                 raise Bug(f"not a term: {e}")
-
-    def arm(self, arm: c.Arm, scope: Scope) -> c.Arm:
-        guard = None if arm.guard is None else self.term(arm.guard, scope)
-        return c.Arm(arm.span, self.pattern(arm.pattern, scope), guard, self.term(arm.body, scope))
-
-    def pattern(self, p: c.Pattern, scope: Scope) -> c.Pattern:
-        ty = self.ty(p.ty, scope)
-        match p:
-            case c.PWild():
-                return c.PWild(ty)
-            case c.PVar(_, name):
-                return c.PVar(ty, name)
-            case c.PLit(_, value):
-                return c.PLit(ty, convert(ty, value))
-            case c.PTuple(_, items):
-                return c.PTuple(ty, tuple(self.pattern(i, scope) for i in items))
-            case c.PCon(_, name, tag, arg):
-                return c.PCon(ty, name, tag, None if arg is None else self.pattern(arg, scope))
-            case c.PArray(_, items):
-                return c.PArray(ty, tuple(self.pattern(i, scope) for i in items))
-            case c.PAs(_, inner, name):
-                return c.PAs(ty, self.pattern(inner, scope), name)
-            case c.POr(_, left, right):
-                return c.POr(ty, self.pattern(left, scope), self.pattern(right, scope))
+            case _:
+                pass
+        return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
 
     def lets(self, e: c.Term, scope: Scope) -> c.Term:
         """A chain of definitions, however long: one that was generalised, or that takes functions, is copied after what
@@ -281,7 +271,7 @@ class Copier:
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
             function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
-            takes_types = any(p.sort == "type" for p in e.params)
+            takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
                 local = Local(e.params, e.span, function is not None)
                 for name in bound(e):
@@ -312,9 +302,9 @@ class Copier:
 
     def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
         made = []
-        names = [p.name for p in let.params if p.sort == "type"]
+        names = self.names(let.params)
         if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
-            local.instances[tuple(t.UNIT for _ in names), 0] = "@0"  # of all types: it can be nothing but an error
+            local.instances[self.undetermined(let.params), 0] = "@0"  # of all types: it can be nothing but an error
         while len(made) < len(local.instances):
             key = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:

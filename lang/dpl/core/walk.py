@@ -1,8 +1,11 @@
-"""The terms directly inside a core term."""
+"""The terms directly inside a core term, and the same term with others in their places."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpl.core import term
+from dpl.core.ty import Ty
 
 
 def subterms(t) -> tuple:
@@ -38,3 +41,91 @@ def subterms(t) -> tuple:
         case _:
             pass
     return ()
+
+
+Value = Callable[[Ty, term.Value], term.Value]
+
+
+def same_value(_ty: Ty, value: term.Value) -> term.Value:
+    return value
+
+
+def changed(
+    t: term.Term, go: Callable[[term.Term], term.Term], ty: Callable[[Ty], Ty], value: Value = same_value
+) -> term.Term:
+    """`t` with other types and other terms directly inside it, visited in the order in which they stand; literals have
+    their `value` at their new type."""
+    u = ty(t.ty)
+    match t:
+        case term.Var(span, _, name, inst):
+            return term.Var(span, u, name, inst)
+        case term.Lit(span, _, old):
+            return term.Lit(span, u, value(u, old))
+        case term.Extern(span, _, symbol):
+            return term.Extern(span, u, symbol)
+        case term.Hole(span, _):
+            return term.Hole(span, u)
+        case term.Prim(span, _, op, args):
+            return term.Prim(span, u, op, tuple([go(a) for a in args]))
+        case term.App(span, _, fn, arg):
+            return term.App(span, u, go(fn), go(arg))
+        case term.Lam(span, _, param, body, name):
+            return term.Lam(span, u, param, go(body), name)
+        case term.Let(span, _, name, params, rhs, body):
+            return term.Let(span, u, name, params, go(rhs), go(body))
+        case term.LetRec(span, _, params, bindings, body):
+            return term.LetRec(span, u, params, tuple([(name, go(rhs)) for name, rhs in bindings]), go(body))
+        case term.Tuple(span, _, items):
+            return term.Tuple(span, u, tuple([go(i) for i in items]))
+        case term.Con(span, _, name, tag, arg):
+            return term.Con(span, u, name, tag, None if arg is None else go(arg))
+        case term.Field(span, _, record, index):
+            return term.Field(span, u, go(record), index)
+        case term.ArrayLit(span, _, items):
+            return term.ArrayLit(span, u, tuple([go(i) for i in items]))
+        case term.If(span, _, cond, then, else_):
+            return term.If(span, u, go(cond), go(then), go(else_))
+        case term.Match(span, _, scrutinee, arms):
+            return term.Match(span, u, go(scrutinee), tuple([changed_arm(a, go, ty, value) for a in arms]))
+        case term.For(span, _, state, init, index, count, body):
+            return term.For(span, u, state, go(init), index, go(count), go(body))
+        case term.While(span, _, state, init, cond, body):
+            return term.While(span, u, state, go(init), go(cond), go(body))
+        case term.Build(span, _, index, count, body):
+            return term.Build(span, u, index, go(count), go(body))
+        case term.Shift(span, _, name, body):
+            return term.Shift(span, u, name, go(body))
+        case term.Reset(span, _, body):
+            return term.Reset(span, u, go(body))
+        case term.Check(span, _, name, body, pairs):
+            done = tuple([(go(a), go(b), what) for a, b, what in pairs])
+            return term.Check(span, u, name, go(body), done)
+
+
+def changed_arm(
+    arm: term.Arm, go: Callable[[term.Term], term.Term], ty: Callable[[Ty], Ty], value: Value = same_value
+) -> term.Arm:
+    guard = None if arm.guard is None else go(arm.guard)
+    return term.Arm(arm.span, changed_pattern(arm.pattern, ty, value), guard, go(arm.body))
+
+
+def changed_pattern(p: term.Pattern, ty: Callable[[Ty], Ty], value: Value = same_value) -> term.Pattern:
+    """`p` with other types."""
+    u = ty(p.ty)
+    match p:
+        case term.PWild():
+            return term.PWild(u)
+        case term.PVar(_, name):
+            return term.PVar(u, name)
+        case term.PLit(_, old):
+            return term.PLit(u, value(u, old))
+        case term.PTuple(_, items):
+            return term.PTuple(u, tuple([changed_pattern(i, ty, value) for i in items]))
+        case term.PCon(_, name, tag, arg):
+            return term.PCon(u, name, tag, None if arg is None else changed_pattern(arg, ty, value))
+        case term.PArray(_, items):
+            return term.PArray(u, tuple([changed_pattern(i, ty, value) for i in items]))
+        case term.PAs(_, inner, name):
+            return term.PAs(u, changed_pattern(inner, ty, value), name)
+        case term.POr(_, left, right):
+            return term.POr(u, changed_pattern(left, ty, value), changed_pattern(right, ty, value))
