@@ -53,7 +53,7 @@ class Solver:
         self.pending: set[str] = set()  # functions of the component being inferred
         self.values = {name: self.datas.fresh(body.ty, shared=True) for name, body in mono.items if name}
         self.env: dict[str, tuple[t.Ty, int]] = {name: (ty, 0) for name, ty in self.values.items()}
-        self.frames: list[dict[str, t.Ty]] = []  # captures of the functions around, outermost first
+        self.frames: list[Lambda] = []  # the functions around, outermost first
         self.count = 0
 
     def run(self) -> Solved:
@@ -126,7 +126,7 @@ class Solver:
             raise Bug(f"a function of type {ty}")
         made.arg, made.result = ty.arg, ty.result
         root(ty.eff).members.setdefault(made, made.captures.values())
-        self.frames.append(made.captures)
+        self.frames.append(made)
         self.env[e.param] = (ty.arg, len(self.frames))
         self.unify.types(ty.result, self.infer(e.body))
         self.frames.pop()
@@ -134,17 +134,18 @@ class Solver:
     def capture(self, name: str) -> t.Ty:
         """The type of a variable, which the functions between here and its binding capture."""
         ty, depth = self.env[name]
-        for captures in reversed(self.frames[depth:]):
-            if name in captures:
+        for function in reversed(self.frames[depth:]):
+            if name in function.captures or name in function.peers:
                 break
-            captures[name] = ty
+            function.captures[name] = ty
         return ty
 
     def bind(self, name: str, ty: t.Ty) -> None:
         self.env[name] = (ty, len(self.frames))
 
     def recursive(self, e: c.LetRec) -> None:
-        """Local functions that may mention each other: inside, each is remade from the captures, which they share."""
+        """Local functions that may mention each other: inside, each is remade from the captures, which they share; also
+        inside of the functions that they give when they get the first of several arguments."""
         captures: dict[str, t.Ty] = {}
         functions = {name: the(c.Lam, rhs) for name, rhs in e.bindings}
         peers = {name: (self.new_lambda(rhs, captures), self.datas.fresh(rhs.ty)) for name, rhs in functions.items()}
@@ -155,6 +156,10 @@ class Solver:
             made.peers = peers
             self.function(made, rhs, ty)
             self.out.types[id(rhs)] = ty
+        for rhs in functions.values():
+            while isinstance(rhs := rhs.body, c.Lam):
+                made = self.out.lambdas[id(rhs)]
+                made.captures |= {name: ty for name, ty in captures.items() if name not in made.captures}
         for name, (_, ty) in peers.items():
             self.bind(name, ty)
 
@@ -192,7 +197,10 @@ class Solver:
                 return callee.result
             case c.Lam():
                 ty = self.datas.fresh(e.ty)
-                self.function(self.new_lambda(e, {}), e, ty)
+                made = self.new_lambda(e, {})
+                if self.frames and self.frames[-1].body is e:
+                    made.peers = self.frames[-1].peers
+                self.function(made, e, ty)
                 return ty
             case c.Tuple(_, _, items):
                 return t.Tup(tuple([self.infer(i) for i in items]))
@@ -297,7 +305,7 @@ class Solver:
             case "checkpoint", [t.Fn(arg, _, result), x]:
                 self.unify.types(arg, x)
                 return result
-            case "with_vjp" | "with_jvp" | "jvp" | "tree_map" | "tree_map2", _:  # their data hold no functions
+            case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2", _:  # their data hold no functions
                 return e.ty
             case _ if not self.datas.has_sets(e.ty):
                 return e.ty

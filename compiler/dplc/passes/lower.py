@@ -115,7 +115,7 @@ class Lowering:
         vars_ = tuple([body.b.var(name, self.layout.flat(ty)) for name, ty in params])
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
-        body.env |= body.peers(instance, [body.env[name] for name in source.captures])
+        body.env |= body.peers(instance, body.env)
         self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label, span=source.span)
 
     def finish(
@@ -207,10 +207,10 @@ class Body:
         arg = self.b.atom(Bundle(tuple(payload))) if payload else None
         return self.b.one(f.ConMake(the(f.Data, data).name, tag, arg), data, "fn")
 
-    def peers(self, instance: Instance, payload: Sequence[Value]) -> dict[str, Value]:
+    def peers(self, instance: Instance, known: dict[str, Value]) -> dict[str, Value]:
         """The local functions that an instance's body may mention without having captured them."""
         return {
-            name: self.close(instance.scope.ground(ty), peer, payload)
+            name: self.close(instance.scope.ground(ty), peer, [known[captured] for captured in peer.captures])
             for name, (peer, ty) in instance.source.peers.items()
         }
 
@@ -244,7 +244,7 @@ class Body:
             inner = self.up.solved.lambdas[id(member.body)]
             known = dict(zip(member.captures, payload, strict=True)) | {member.param: arg}
             if not known.keys() >= inner.captures.keys():
-                known |= self.peers(instance, payload)
+                known |= self.peers(instance, known)
             return self.close(ty.result, inner, [known[name] for name in inner.captures])
         called = self.b.call(self.up.called(instance), (*payload, arg), result, span, last_name(member.label) or "v")
         return called if whole else self.b.explode(called)

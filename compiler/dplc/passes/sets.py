@@ -32,7 +32,7 @@ from dplc.passes.mono import ANY, type_arguments_of
 @dataclass(slots=True, eq=False)
 class Lambda:
     """A function's text: what it captures, its parameter and body.  `peers` are the names of functions that its body
-    may use and that are made of the same captures (its own name and those of its group)."""
+    may use and that are made of what it captures, too (its own name and those of its group)."""
 
     id: int
     label: str
