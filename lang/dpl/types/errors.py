@@ -51,6 +51,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
     shown, wanted = p.type(actual), p.type(expected)
+    if clash.kind == "occurs" and answer(cx, p) in (shown, wanted):
+        return answers(cx, actual, expected, span, why or Why())
     if why is not None and why.recursive:
         return cx.fail(
             "E0206" if clash.kind == "occurs" else "E0201",
@@ -170,6 +172,12 @@ def made(t, shown: str, span: Span) -> Iterable[Label]:
     """Where it was found out what an unknown type is."""
     if type(t) is Meta and t.place is not NOWHERE and t.place != span:
         yield Label(t.place, f"because of this it is {phrase(t) or shown}")
+
+
+def answer(cx, p: Printer) -> str:
+    """What a `shift` here would answer, if it is known that there is one."""
+    effect = prune_effect(cx.ambient.effect)
+    return p.type(effect.answer) if type(effect) is ty.Ctl else ""
 
 
 def answers(cx, one, other, span: Span, why: Why) -> DplError:
