@@ -1,34 +1,34 @@
 """flat -> flat without Ad: every derivative is made, once for each way in which it is needed.
 
     (y, dy) = jvp f (c, x, dx)          =>    (y, dy) = f.jvp(c, x, dx)
+    (y, s) = jet f (c, n, x)            =>    (y, s) = f.jet(c, x, [1.0, 0.0, ...], n)
     (y, r) = vjp f (c, x)               =>    (y, k) = f.fwd(c, x);  r = (k, x)
     dx = pullback f (r, dy)             =>    cx = f.bwd(k, dy, 0);  dx = from_tan(cx, like x)
 
 Innermost first: what is differentiated is first freed of derivatives itself (`body`), so nested derivatives are
-derivatives of ordinary code and cannot be confused.  All is memoised: forward mode on the function and which leaves of
+derivatives of ordinary code and cannot be confused.  All is memoised: forward modes on the function and which leaves of
 its parameters have tangents, reverse mode also on which leaves of its results have cotangents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpl.diagnostics import DplError
 from dpl.source import Span
 
-from dplc.ad import special
+from dplc.ad import jet, special
 from dplc.ad.activity import Deps, Graph, Grapher, Node
 from dplc.ad.builder import Builder
 from dplc.ad.convert import Conversions
 from dplc.ad.forward import Forward
 from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
 from dplc.ad.reverse import Reverse
-from dplc.ad.tangent import Tangents
+from dplc.ad.tangent import Series, Tangents, zero
 from dplc.flat import term as f
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every, supply_for, with_blocks
-from dplc.passes import NeedsInterpreter
 
 
 def expand(program: f.Program) -> f.Program:
@@ -47,8 +47,18 @@ def expand(program: f.Program) -> f.Program:
 
 
 @dataclass(slots=True)
+class Mode:
+    """A forward mode: with tangents of the first order (`f.jvp`), or series (`f.jet`)."""
+
+    name: str
+    tangents: Tangents
+    convert: Conversions
+    transform: type[Forward]
+
+
+@dataclass(slots=True)
 class Forwarded:
-    """f.jvp: `results` are the leaves of f's results whose tangents it gives too."""
+    """f.jvp or f.jet: `results` are the leaves of f's results whose tangents it gives too."""
 
     name: str
     results: tuple[int, ...]
@@ -69,16 +79,18 @@ class Derivatives:
     def __init__(self, program: f.Program, supply: f.Supply) -> None:
         self.program = program
         self.supply = supply
-        self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode != "jvp"}
+        self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
         self.retype = Retype(self.residual_of)
         self.tangents = Tangents(program.datas, self.retype.type)
         self.convert = Conversions(program, supply, self.tangents)
+        self.first = Mode("jvp", self.tangents, self.convert, Forward)
+        series = Series(program.datas, self.retype.type)
+        self.series = Mode("jet", series, Conversions(program, supply, series), jet.Jet)
         self._bodies: dict[str, f.Fn | None] = {}  # None: being worked on
         self._graphs: dict[str, Graph] = {}
         self._deps: dict[str, Deps] = {}
         self._forward: dict[tuple, Forwarded] = {}
         self._reverse: dict[tuple, Reversed] = {}
-        self._free: set[tuple[str, frozenset[int]]] = set()  # of references (`no_references`)
         self._open: set[str] = set()  # functions being generated
         self._boxes: set[str] = set()
         self.quiet: dict[str, str] = {}  # functions to come (`special.silent`), and what they are the silent form of
@@ -115,31 +127,38 @@ class Derivatives:
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """One derivative taken by the program."""
         fn = self.body(ad.fn, ad.span)
-        active = self.last_leaves(fn)
-        self.no_references(ad.fn, active, self._free)
         match ad.mode:
             case "jvp":
-                made = self.forward(ad.fn, tuple((i, FULL) for i in active), ad.span)
                 tangents = self.convert.to_tan(b, ad.args[-1])
-                leaves = self.tangents.leaves(fn.results[0])
-                outs: list[f.Atom | None] = [None] * len(leaves)
-                if made.results:
-                    types = [*fn.results, *(leaves[i] for i in made.results)]
-                    y, *given = b.call(made.name, (*ad.args[:-1], *tangents), types, ad.span)
-                else:
-                    (y,), given = b.call(ad.fn, ad.args[:-1], fn.results, ad.span), []
-                for i, out in zip(made.results, given, strict=True):
-                    outs[i] = out
-                self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y)))
+                (y, *others), outs = self.beside(b, ad, self.first, ad.args[:-1], tangents)
+                self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
+            case "jet":
+                *captured, order, x = ad.args
+                given = (jet.variable(b, order, x), order)
+                (y, *others), (series,) = self.beside(b, ad, self.series, (*captured, x), given)
+                self.rename(b, vars_, (y, b.op("acc_zeros", series or zero(f.Arr(y.ty, 1)), order), *others))
             case "vjp":
                 made = self.pulled(ad)
-                y, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
-                self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1])))))
+                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
+                self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]))), *others))
             case "pullback":
                 residual = (
                     f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
                 )
                 self.pullback(b, ad, fn, residual, vars_)
+
+    def beside(
+        self, b: Builder, ad: f.Ad, mode: Mode, args: Sequence[f.Atom], tangents: Sequence[f.Atom]
+    ) -> tuple[tuple[f.Var, ...], list[f.Var | None]]:
+        """Calls f.jvp or f.jet: what f gives, and the tangents of the leaves of the first of that."""
+        fn = self.program.fns[ad.fn]
+        made = self.forward(ad.fn, tuple((i, FULL) for i in self.last_leaves(fn)), ad.span, mode)
+        leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
+        types = (*fn.results, *(leaves[i] for i in made.results))
+        called = (made.name, (*args, *tangents)) if made.results else (ad.fn, args)
+        values = b.call(*called, types, ad.span)
+        outs = dict(zip(made.results, values[len(fn.results) :], strict=True))
+        return values[: len(fn.results)], [outs.get(i) for i in range(len(mode.tangents.leaves(fn.results[0])))]
 
     def pullback(self, b: Builder, ad: f.Ad, fn: f.Fn, residual: f.Atom, vars_: tuple[f.Var, ...]) -> None:
         made = self.pulled(ad)
@@ -204,14 +223,15 @@ class Derivatives:
         return tuple(range(count - len(self.tangents.leaves(fn.params[-1].ty)), count))
 
     def wanted_leaves(self, fn: f.Fn) -> tuple[int, ...]:
-        """The leaves of the results that depend on the last parameter."""
-        last = set(self.last_leaves(fn))
-        return tuple(i for i, deps in enumerate(self.deps(fn.name)) if deps & last)
+        """The leaves of the first result that depend on the last parameter."""
+        last, count = set(self.last_leaves(fn)), len(self.tangents.leaves(fn.results[0]))
+        return tuple(i for i, deps in enumerate(self.deps(fn.name)[:count]) if deps & last)
 
     def pulled_leaves(self, fn: f.Fn) -> tuple[int, ...]:
-        """The leaves of the last parameter on which the results depend."""
-        deps = frozenset[int]().union(*self.deps(fn.name))
-        return tuple(i for i in self.last_leaves(fn) if i in deps)
+        """The leaves of the last parameter on which the first result depends."""
+        deps = self.deps(fn.name)
+        on = frozenset[int]().union(*(deps[i] for i in self.wanted_leaves(fn)))
+        return tuple(i for i in self.last_leaves(fn) if i in on)
 
     def deps(self, name: str) -> Deps:
         """For each leaf of a function's results, the leaves of its parameters that it depends on."""
@@ -250,21 +270,27 @@ class Derivatives:
 
     # ---- the two modes -------------------------------------------------------------------------------------------
 
-    def forward(self, name: str, active: tuple[tuple[int, Presence], ...], span: Span | None = None) -> Forwarded:
-        key = (name, active)
+    def forward(
+        self,
+        name: str,
+        active: tuple[tuple[int, Presence], ...],
+        span: Span | None = None,
+        mode: Mode | None = None,
+    ) -> Forwarded:
+        mode = mode or self.first
+        key = (mode.name, name, active)
         if key not in self._forward:
             fn = self.body(name, span)
             indices = {i for i, _ in active}
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
-            made = self._forward[key] = Forwarded(self.fresh(name, "jvp"), results, [MAYBE] * len(results))
+            made = self._forward[key] = Forwarded(self.fresh(name, mode.name), results, [MAYBE] * len(results))
             if name in self.program.rules:
-                special.forward(self, fn, made, active)
+                write = special.forward if mode is self.first else special.series
+                write(self, fn, made, active)
             elif results:
-                graph = self.graph(name)
+                work = mode.transform(self, mode, self.graph(name), active)
                 self._open.add(made.name)
-                self.program.fns[made.name], made.presence = Forward(self, graph, active).function(
-                    fn, made.name, results
-                )
+                self.program.fns[made.name], made.presence = work.function(fn, made.name, results)
                 self._open.discard(made.name)
         return self._forward[key]
 
@@ -306,27 +332,6 @@ class Derivatives:
         self.program.fns[new] = f.Fn(new, (), (), f.Block((), ()))  # reserved
         self._open.discard(new)
         return new
-
-    def no_references(self, name: str, active: Collection[int], seen: set[tuple[str, frozenset[int]]]) -> None:
-        """References that would hold something differentiated, here or in functions called, are left to the
-        interpreter."""
-        key = (name, frozenset(active))
-        if key in seen or name in self.program.rules:
-            return
-        seen.add(key)
-        varied = self.graph(name).varied(active)
-        for bind in every(self.body(name).body):
-            match bind.rhs:
-                case f.Op("ref_new" | "ref_set", (*_, content)) as op if any(
-                    n in varied for n in self.nodes((content,))
-                ):
-                    raise NeedsInterpreter("a derivative flows through a reference", op.span)
-                case f.Call(fn, args):
-                    inner = [i for i, node in enumerate(self.nodes(args)) if node in varied]
-                    if inner:
-                        self.no_references(fn, inner, seen)
-                case _:
-                    pass
 
     def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
         return [

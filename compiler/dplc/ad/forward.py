@@ -25,15 +25,21 @@ from dplc.flat import term as f
 from dplc.flat.types import rank_of
 
 if TYPE_CHECKING:
-    from dplc.ad.expand import Derivatives
+    from dplc.ad.expand import Derivatives, Mode
 
 Parts = list["Part | None"]  # of the leaves of a value
 
 
 class Forward:
-    def __init__(self, derivatives: Derivatives, graph: Graph, active: Sequence[tuple[int, Presence]]) -> None:
+    extra: tuple[f.Var, ...] = ()  # what every derivative is given besides
+
+    def __init__(
+        self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Presence]]
+    ) -> None:
         self.d = derivatives
-        self.tangents = derivatives.tangents
+        self.mode = mode
+        self.tangents = mode.tangents
+        self.convert = mode.convert
         self.active = active
         self.varied = graph.varied(i for i, _ in active)
         self.env: dict[Node, Part] = {}
@@ -51,7 +57,7 @@ class Forward:
         leaves = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
         outs = [atom_of(parts[i], leaves[i]) for i in results]
         made = f.Fn(
-            name, (*fn.params, *seeds), (*fn.results, *(a.ty for a in outs)),
+            name, (*fn.params, *seeds, *self.extra), (*fn.results, *(a.ty for a in outs)),
             b.block(*fn.body.results, *outs), fn.label and f"derivative of {fn.label}", fn.span,
         )  # fmt: skip
         return made, [either([parts[i]]) for i in results]
@@ -87,7 +93,11 @@ class Forward:
             return part or Part(self.tangents.pack(b, atom.ty, [None] * len(self.tangents.leaves(atom.ty))), MAYBE)
         if part is not None and part.presence is not MAYBE:
             return part
-        return Part(b.op("acc_zeros", atom_of(part, ty), *b.dims(atom)), HOLEY)
+        return Part(b.op("acc_zeros", atom_of(part, ty), *self.dims(b, atom)), HOLEY)
+
+    def dims(self, b: Builder, atom: f.Atom) -> tuple[f.Atom, ...]:
+        """The dimensions of the tangent of an array."""
+        return b.dims(atom)
 
     def unpacked(self, b: Builder, value: f.Atom, of: Part) -> list[Part]:
         """The leaves of something read from `of`."""
@@ -145,20 +155,20 @@ class Forward:
         part = self.packed(b, arg)
         assert part is not None
         leaves = self.tangents.unpack(b, part.atom)
-        return self.d.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
+        return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
         parts = [part for arg in call.args for part in self.parts(arg)]
         matter = frozenset[int]().union(*self.d.deps(call.fn))
         parts = [part if i in matter else None for i, part in enumerate(parts)]
         active = tuple((i, part.presence) for i, part in enumerate(parts) if part is not None)
-        made = self.d.forward(call.fn, active, call.span)
+        made = self.d.forward(call.fn, active, call.span, self.mode)
         if not made.results:
             b.binds.append(f.Bind(tuple(vars_), call))
             return
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         outs = [b.fresh("d", leaves[i][2]) for i in made.results]
-        args = (*call.args, *(part.atom for part in parts if part is not None))
+        args = (*call.args, *(part.atom for part in parts if part is not None), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
         for i, out, presence in zip(made.results, outs, made.presence, strict=True):
             var, k, _ = leaves[i]
@@ -201,7 +211,7 @@ class Forward:
             there = tangent
 
             def parts(some: Builder, part: Part) -> list[Part]:
-                opened = self.d.convert.open(some, part.atom, case.tag)
+                opened = self.convert.open(some, part.atom, case.tag)
                 return [Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, opened)]
 
             return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
@@ -291,17 +301,13 @@ class Forward:
         if not rules.known(op):
             raise rules.refuse(op)
         if rules.scalar_row(op.op):
-            parts = self.sum(b, y, [(i, part, lambda some, i, p: rules.scalar_part(some, op, i, p.atom, y, p.holes))
-                                    for i, part in self.there(op)])  # fmt: skip
-            return [Part(p.atom, max(p.presence, hollow(y))) if op.op in rules.MASKS else p for p in parts]
+            return self.row(b, op, y)
         match op.op:
             case "dot" | "matmul" | "matmul_acc":
-                return self.sum(
-                    b, y, [(i, part, lambda some, i, p: product(some, op, i, p.atom)) for i, part in self.there(op)]
-                )
+                return self.product(b, op, y)
             case "acc_add":
                 parts = [part for _, part in self.there(op)]
-                total = parts[0].atom if len(parts) == 1 else self.d.convert.add(b, parts[0].atom, parts[1].atom)
+                total = parts[0].atom if len(parts) == 1 else self.convert.add(b, parts[0].atom, parts[1].atom)
                 return [Part(total, min(p.presence for p in parts))]
             case "acc_zeros":
                 return [part for _, part in self.there(op)]
@@ -309,19 +315,36 @@ class Forward:
                 a, v = self.packed(b, op.args[0]), self.packed(b, op.args[1])
                 if v is None:
                     return [a] if a is not None else []
-                made = b.op(op.op, atom_of(a, y.ty), v.atom, *op.args[2:], span=op.span, **dict(op.attrs))
+                (leaf,) = self.tangents.leaves(y.ty)
+                made = self.linear(b, op, {0: atom_of(a, leaf), 1: v.atom})
                 return [Part(made, together(a.presence if a is not None else MAYBE, MAYBE if v.nullable else HOLEY))]
             case "update" | "concat" | "array":
-                solid = [self.solid(b, op.args[i]) for i in rules.flows(op)]
-                made = b.op(op.op, *(p.atom for p in solid), *op.args[len(solid) :], span=op.span)
-                return [Part(made, whole(solid))]
+                solid = {i: self.solid(b, op.args[i]) for i in rules.flows(op)}
+                made = self.linear(b, op, {i: part.atom for i, part in solid.items()})
+                return [Part(made, whole(solid.values()))]
             case "fill":
                 part = self.solid(b, op.args[1])
-                return [Part(b.op("fill", op.args[0], part.atom, span=op.span), whole([part]))]
+                return [Part(self.linear(b, op, {1: part.atom}), whole([part]))]
             case _:
                 pass
         ((i, part),) = self.there(op)
-        return self.unless_null(b, part, lambda some, p: self.unpacked(some, linear(some, op, i, p.atom), p))
+        return self.unless_null(b, part, lambda some, p: self.unpacked(some, self.linear(some, op, {i: p.atom}), p))
+
+    def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        """A row of the table."""
+        parts = self.sum(b, y, [(i, part, lambda some, i, p: rules.scalar_part(some, op, i, p.atom, y, p.holes))
+                                for i, part in self.there(op)])  # fmt: skip
+        return [Part(p.atom, max(p.presence, hollow(y))) if op.op in rules.MASKS else p for p in parts]
+
+    def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        """A product of arrays."""
+        return self.sum(
+            b, y, [(i, part, lambda some, i, p: product(some, op, i, p.atom)) for i, part in self.there(op)]
+        )
+
+    def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+        """A linear operation on tangents in place of operands."""
+        return linear(b, op, tangents)
 
     def there(self, op: f.Op) -> list[tuple[int, Part]]:
         """The operands that have tangents (of one leaf)."""
@@ -359,9 +382,9 @@ def hollow(y: f.Var) -> Presence:
     return HOLEY if isinstance(y.ty, f.Arr) else MAYBE
 
 
-def linear(b: Builder, op: f.Op, i: int, t: f.Atom) -> f.Var:
-    """A linear operation on a tangent in place of operand `i`."""
-    return b.op(op.op, *op.args[:i], t, *op.args[i + 1 :], span=op.span, **dict(op.attrs))
+def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+    args = (tangents.get(i, arg) for i, arg in enumerate(op.args))
+    return b.op(op.op, *args, span=op.span, **dict(op.attrs))
 
 
 def product(b: Builder, op: f.Op, i: int, t: f.Atom) -> f.Atom:
@@ -370,7 +393,7 @@ def product(b: Builder, op: f.Op, i: int, t: f.Atom) -> f.Atom:
         if i == 0:
             return t
         op, i = f.Op("matmul", op.args[1:], op.attrs, op.span), i - 1
-    return linear(b, op, i, t)
+    return linear(b, op, {i: t})
 
 
 def with_states(

@@ -16,12 +16,15 @@ from collections.abc import Callable, Sequence
 
 from dplc.ad.builder import UNIT, Builder
 from dplc.flat import term as f
-
-PREFIX = "tan."
+from dplc.flat.types import of_rank
 
 
 class Tangents:
     """`resolve` gives the type of a residual (a `Res`)."""
+
+    prefix = "tan."  # of the names of data types
+    idempotent = True  # whether tangents are their own tangents' types
+    more = 0  # by how much the rank of a float's tangent, or of an array's of floats, is higher
 
     def __init__(self, datas: dict[str, f.DataDecl], resolve: Callable[[f.Type], f.Type]) -> None:
         self.datas = datas
@@ -39,9 +42,11 @@ class Tangents:
     def _find(self, ty: f.Type) -> tuple[f.Type, ...]:
         match ty:
             case f.Num():
-                return (ty,) if f.is_float(ty) else ()
+                return (of_rank(ty, self.more),) if f.is_float(ty) else ()
             case f.Tup(items):
                 return tuple(leaf for item in items for leaf in self.leaves(item))
+            case f.Arr(elem, rank) if f.is_float(elem):
+                return (f.Arr(elem, rank + self.more),)
             case f.Arr(elem, rank):
                 return (f.Arr(self.of(elem), rank),) if self.leaves(elem) else ()
             case f.Data(name):
@@ -68,16 +73,19 @@ class Tangents:
 
     def mirror(self, name: str) -> f.Data:
         """The data type of tangents of a data type; made when first wanted."""
-        if name.startswith(PREFIX) or PREFIX + name in self.datas:
-            return f.Data(name if name.startswith(PREFIX) else PREFIX + name)
+        if self.idempotent and name.startswith(self.prefix):
+            return f.Data(name)
+        made = self.prefix + name
+        if made in self.datas:
+            return f.Data(made)
         decl = self.datas[name]
-        self.datas[PREFIX + name] = f.DataDecl(PREFIX + name, (), decl.names)  # it may mention itself
+        self.datas[made] = f.DataDecl(made, (), decl.names)  # it may mention itself
         payloads = []
         for tag in range(len(decl.payloads)):
             payload = self.payload(name, tag)
             payloads.append(self.of(payload) if payload is not None and self.leaves(payload) else None)
-        self.datas[PREFIX + name] = f.DataDecl(PREFIX + name, tuple(payloads), decl.names)
-        return f.Data(PREFIX + name)
+        self.datas[made] = f.DataDecl(made, tuple(payloads), decl.names)
+        return f.Data(made)
 
     def has_float(self, name: str) -> bool:
         """Whether a value of this data type can hold a float."""
@@ -126,6 +134,18 @@ class Tangents:
                 return [leaf for i, t in enumerate(items) if self.leaves(t) for leaf in self.unpack(b, b.get(value, i))]
             case _:
                 return [value]
+
+
+class Series(Tangents):
+    """The types of Taylor series: in place of a float's tangent an array of its coefficients, from the first.
+
+        Series(f64) = f64[]         Series(f64[]) = f64[,]: the coefficients of each element side by side
+
+    A leaf that is null is zero throughout, floats' too."""
+
+    prefix = "series."
+    idempotent = False
+    more = 1
 
 
 def zero(leaf: f.Type) -> f.Const:

@@ -131,10 +131,11 @@ class Ad:
     a closure captured) are constants.
 
     jvp: args = (captured ..., x, dx), binds (y, dy); dx and dy have the types of x and y.
+    jet: args = (captured ..., n, x), floats x and y, binds (y, the n Taylor coefficients at x after y).
     vjp: args = (captured ..., x), binds (y, residual : Res(site)).
     pullback: args = (residual, dy), binds (dx); `fn` is that of the vjp of the same site."""
 
-    mode: Literal["jvp", "vjp", "pullback"]
+    mode: Literal["jvp", "jet", "vjp", "pullback"]
     fn: str
     args: tuple[Atom, ...]
     site: str

@@ -195,14 +195,18 @@ class _Fn:
         self.expect(ad.fn in self.program.fns, f"no function {ad.fn}")
         fn = self.program.fns[ad.fn]
         types = tuple(map(self.atom, ad.args))
-        params, (result,) = tuple(p.ty for p in fn.params), fn.results
+        params, (result, *others) = tuple(p.ty for p in fn.params), fn.results
         match ad.mode:
             case "jvp":
                 self.all_same(types, (*params, params[-1]), "argument")
-                return (result, result)
+                return (result, result, *others)
+            case "jet":
+                self.all_same(types, (*params[:-1], f.I64, params[-1]), "argument")
+                self.expect(f.is_float(params[-1]) and f.is_float(result), "a jet is of floats")
+                return (result, f.Arr(result, 1))
             case "vjp":
                 self.all_same(types, params, "argument")
-                return (result, f.Res(ad.site))
+                return (result, f.Res(ad.site), *others)
             case "pullback":
                 self.all_same(types, (f.Res(ad.site), result), "argument")
                 return (params[-1],)

@@ -33,6 +33,18 @@ def jvp(body: Body, e: c.Prim) -> Value:
     return Bundle(tuple([body.b.explode(v) for v in body.b.bind(rhs, (result, result), "y")]))
 
 
+def taylor(body: Body, e: c.Prim) -> Value:
+    order = body.atom(e.args[0])
+    fn, ty = body.term(e.args[1]), the(t.Fn, body.type_of(e.args[1]))
+    x = body.atom(e.args[2])
+    result = body.up.layout.flat(ty.result)
+    rhs = f.Ad(
+        "jet", body.differentiated(ty), (*body.captured(fn, ty), order, x), body.up.layout.site(ty), e.span
+    )  # fmt: skip
+    y, series = body.b.bind(rhs, (result, f.Arr(result, 1)), "y")
+    return body.b.op("concat", (body.b.op("array", (y,)), series))
+
+
 def vjp(body: Body, e: c.Prim) -> Value:
     fn, ty = body.term(e.args[0]), the(t.Fn, body.type_of(e.args[0]))
     x = body.atom(e.args[1])

@@ -18,7 +18,7 @@ from dpl.prims import TABLE
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, type_of
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import FIXED, elem_of, rank_of
 from dplc.narrow import the
 from dplc.passes import derivatives
 from dplc.passes.compare import compare
@@ -38,6 +38,7 @@ RENAMED = {
 PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
            "progress": "progress"}  # fmt: skip
+LAPACK = frozenset(op for op in FIXED if op.startswith("lapack_"))
 BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32"}
 
 
@@ -234,13 +235,37 @@ def extern(body: Body, e: c.Prim) -> Value:
     return body.b.explode(body.b.one(rhs, body.flat(e), "c"))
 
 
+def gram(body: Body, e: c.Prim) -> Value:
+    rows = [as_matrix(body.b, body.atom(a)) for a in e.args]
+    return body.b.op("matmul", rows, e.span, ta=False, tb=True)
+
+
+def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
+    """The inner dimensions as one."""
+    if rank_of(x.ty) == 2:
+        return x
+    rows, *inner = dims(b, x)
+    return b.op("reshape", (x, rows, product(b, inner)))
+
+
+def lapack(body: Body, e: c.Prim) -> Value:
+    """Its last operand may be a vector, or of more dimensions than a matrix."""
+    b = body.b
+    *args, last = [body.atom(a) for a in e.args]
+    results = b.bind(f.Op(e.op, (*args, as_matrix(b, last)), (), e.span), FIXED[e.op])
+    if len(results) > 1:
+        return Bundle(tuple(results))
+    return results[0] if rank_of(last.ty) == 2 else b.op("reshape", (results[0], *dims(b, last)))
+
+
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
-    "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul,
+    "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
-    "arg_count": outside, "time": outside, "extern": extern,
-    "jvp": derivatives.jvp, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
+    "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
+    **dict.fromkeys(LAPACK, lapack),
+    "jvp": derivatives.jvp, "taylor": derivatives.taylor, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
     "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,
     "tree_map": derivatives.tree_map, "tree_map2": derivatives.tree_map, "tree_leaves": derivatives.tree_leaves,
 }  # fmt: skip

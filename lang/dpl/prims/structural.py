@@ -37,6 +37,7 @@ ARRAYS = (
     row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
     hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c",
            "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
+    hidden("gram", "'b[n] -> 'b[m] -> float[n, m]", "the sums of the products of each row with each row, of floats"),
 )  # fmt: skip
 
 STRINGS = (
@@ -72,6 +73,21 @@ EFFECTS = (
            "one line on standard error that the next overwrites, when that is a terminal", pure=False),
 )  # fmt: skip
 
+LAPACK = (
+    hidden("has_lapack", "unit -> bool", "whether LAPACK is there; the rows that follow may be used only then"),
+    hidden("lapack_lu", "float[n, n] -> float[n, n] * int[n]",
+           "by rows exchanged: both factors in one matrix, and where each row was"),
+    hidden("lapack_cholesky", "float[n, n] -> float[n, n]",
+           "the lower factor, from the lower triangle; NaN if not positive definite"),
+    hidden("lapack_qr", "float[n, m] -> float[n, m] * float[m, m]", "of at least as many rows as columns"),
+    hidden("lapack_eigh", "float[n, n] -> float[n] * float[n, n]",
+           "eigenvalues, ascending, and eigenvectors as columns, from the lower triangle"),
+    hidden("lapack_svd", "float[n, m] -> float[n, m] * float[m] * float[m, m]",
+           "u, s, v of at least as many rows as columns"),
+    hidden("lapack_triangular", "bool -> bool -> bool -> float[n, n] -> 'b[n] -> 'b[n]",
+           "upper, transposed, ones on the diagonal, t, b: the x with t @ x = b, or transpose t @ x = b"),
+)  # fmt: skip
+
 BITCASTS = (
     hidden("f64_of_bits", "u64 -> f64", "the float with these bits"),
     hidden("bits_of_f64", "f64 -> u64", "the bits of a float"),
@@ -82,6 +98,8 @@ BITCASTS = (
 DERIVATIVES = (
     row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff",
         "forward mode: value and directional derivative", pure=False),
+    hidden("taylor", "int -> ('s -> 's) -> 's -> 's[?] where 's : real, 's : scalar",
+           "the Taylor coefficients of a function at a point, of the orders 0 to n", pure=False),
     row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff",
         "reverse mode: value and pullback", pure=False),
     row("stop_grad", "'a -> 'a", "identity, with derivative zero"),
@@ -98,4 +116,4 @@ DERIVATIVES = (
     hidden("tree_leaves", "'a -> float[?] where 'a : diff", "every float inside, in order"),
 )  # fmt: skip
 
-ROWS = (*ARRAYS, *STRINGS, *EFFECTS, *BITCASTS, *DERIVATIVES)
+ROWS = (*ARRAYS, *STRINGS, *EFFECTS, *LAPACK, *BITCASTS, *DERIVATIVES)
