@@ -75,6 +75,10 @@ OPS: dict[str, Spec] = {
     "arg_count": impure("-> i64"), "arg": impure("i -> string"), "time": impure("-> f64"),
     "env": impure("name -> (string, bool)"), "exit": impure("code; as fail, never reached after"),
     "extern": impure("arguments of a C function, attr symbol; binds its result (numbers and booleans only)"),
+    "has_lapack": Spec("-> bool: whether LAPACK is there, found when first asked"),
+    "lapack_lu": Spec("a -> both factors, order; this and the following as in prims, only where LAPACK is there"),
+    "lapack_cholesky": Spec("a -> l"), "lapack_qr": Spec("a -> q, r"), "lapack_eigh": Spec("a -> w, v"),
+    "lapack_svd": Spec("a -> u, s, v"), "lapack_triangular": Spec("upper, transposed, ones, t, b -> x"),
     "bitcast": Spec("a number -> the number of attr `to` with the same bits"),
     "stop_grad": Spec("x -> x, with derivative zero", own=(0,)),
     # memory, put in by passes/memory.py

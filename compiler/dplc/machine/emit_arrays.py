@@ -264,6 +264,32 @@ def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumula
     return c.values
 
 
+# the results of LAPACK's routines: elements, and lengths, which are n or m of the last operand, an n x m matrix
+LAPACK = {
+    "lapack_lu": ((f.F64, "nn"), (f.I64, "n")),
+    "lapack_cholesky": ((f.F64, "nn"),),
+    "lapack_qr": ((f.F64, "nm"), (f.F64, "mm")),
+    "lapack_eigh": ((f.F64, "n"), (f.F64, "nn")),
+    "lapack_svd": ((f.F64, "nm"), (f.F64, "m"), (f.F64, "mm")),
+    "lapack_triangular": ((f.F64, "nm"),),
+}
+
+
+def lapack(e: FunctionEmitter, op: f.Op) -> Values:
+    """A routine of the runtime library: flags, where the results go, the operands, their lengths."""
+    flags = [f"i1 {e.one(atom)}" for atom in op.args if not isinstance(atom.ty, f.Arr)]
+    matrices = [operand(e, atom) for atom in op.args if isinstance(atom.ty, f.Arr)]
+    lengths = dict(zip("nm", matrices[-1].dims, strict=True))
+    made = [arrays.new_array(e, elem, [lengths[k] for k in dims]) for elem, dims in LAPACK[op.op]]
+    places = [f"ptr {a.data}" for a in (*made, *matrices)]
+    e.w.do(f"call void @rt.{op.op}({', '.join([*flags, *places, *(f'i64 {n}' for n in lengths.values())])})")
+    return [value for a in made for value in a.values]
+
+
+def has_lapack(e: FunctionEmitter, _op: f.Op) -> Values:
+    return [e.w.let("call i1 @rt.has_lapack()")]
+
+
 def same_shape(e: FunctionEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
     arrays.check_shape(e, a.dims, b.dims, e.site(op.span))
@@ -274,4 +300,5 @@ OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
     "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+    "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip

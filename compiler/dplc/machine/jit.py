@@ -21,7 +21,7 @@ from dpl.node import node
 from dplc.machine import shared, target
 from dplc.machine.failures import Failure, Record, Sites, error, missing
 
-ENTRY, FLUSH = "dpl_entry", "dpl_flush"
+ENTRY, FLUSH, LAPACK = "dpl_entry", "dpl_flush", "rt.lapack"
 STACK_MIB = 2048  # enough for more than ten million calls; a quarter of the machine's memory where that is less
 CALLS = 64  # of the innermost calls that a failure notes, and as many of the outermost
 NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
@@ -65,13 +65,24 @@ class Loaded:
                 raise missing(symbol, sites)
         self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
         library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
-        for name in (ENTRY, FLUSH):
+        for name in (ENTRY, FLUSH, LAPACK):
             library = library.export_symbol(name)
         self.tracker = library.link(self.jit, "program")
         pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
         entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
         self.entry = entry(self.tracker[ENTRY])
         self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
+        self.finder = ctypes.CFUNCTYPE(None, pointer)(find_lapack)
+        ctypes.c_void_p.from_address(self.tracker[LAPACK]).value = ctypes.cast(self.finder, pointer).value
+
+
+def find_lapack(table: int) -> None:
+    """Fills in the table of `rt/lapack.rt`, whose first entry is this function, when a program asks for it."""
+    from dpl.lapack import find
+
+    if found := find():
+        entries = (found.width, *found.addresses)
+        (ctypes.c_int64 * len(entries)).from_address(table + 8)[:] = entries
 
 
 class Running(threading.Thread):

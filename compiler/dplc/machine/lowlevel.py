@@ -14,6 +14,8 @@ integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators 
 the C library defines, `@made` what `kernels.py` does.  `name: i64 = 0` at the top is a global, `name: space[100]` one
 of 100 bytes, known by its address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
 
+`through(address, ...)` calls a function that is known only when the program runs.
+
 Functions are inlined where they say `@inline`, and nowhere else: programs should not grow by what they print with.
 """
 

@@ -246,6 +246,9 @@ class Expressions:
                 place = self.fresh()
                 self.head.append(f"  {place} = alloca [{size} x i8], align 16")
                 return [Value("ptr", place)]
+            case ast.Call(ast.Name("through"), [function, *args]):
+                self.through(function, args)
+                return []
             case ast.Call(ast.Name("unreachable"), []):
                 self.end("unreachable")
                 return []
@@ -267,6 +270,12 @@ class Expressions:
             self.do(template.format(*texts))
             return []
         return [Value(result, self.op(template.format(*texts)))]
+
+    def through(self, function: ast.expr, args: list[ast.expr]) -> None:
+        """A call of the function at an address, which gives nothing."""
+        address = self.expect(self.expr(function), "ptr").text
+        values = [self.expr(arg) for arg in args]
+        self.do(f"call void {address}({', '.join(f'{KINDS[v.kind]} {v.text}' for v in values)})")
 
     def call(self, name: str, args: list[ast.expr]) -> list[Value]:
         fn = self.source.functions.get(name)

@@ -239,3 +239,9 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
         return Array(x.shape[:-1] + y.shape[1:], [reduce(add, map(mul, a, b), zero) for a in left for b in right])
 
     return run
+
+
+def gram(x: Array, y: Array) -> Array:
+    """The products of the rows of two arrays."""
+    rows = [Array((a.shape[0], product(a.shape[1:])), a.data) for a in (x, y)]
+    return matmul("f64")(rows[0], transpose(rows[1]))

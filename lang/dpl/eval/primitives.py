@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
-from dpl.eval import arrays, derive, outside, strings
+from dpl.eval import arrays, derive, lapack, outside, strings
 from dpl.eval.datatypes import DataTypes
 from dpl.eval.outside import Outside
 from dpl.eval.scalar import COMPARISONS, FIT, cast, evaluation, scalar
@@ -157,6 +157,7 @@ BY_NAME: dict[str, Callable] = {
     "reshape": arrays.reshape,
     "transpose": arrays.transpose,
     "flatten": arrays.flatten,
+    "gram": arrays.gram,
     "string_length": len,
     "string_codes": strings.codes,
     "string_of_codes": strings.of_codes,
@@ -176,6 +177,7 @@ BY_NAME: dict[str, Callable] = {
     "stop_grad": derive.stop_grad,
     "tree_leaves": tree_leaves,
     **outside.BITCASTS,
+    **lapack.ROUTINES,
 }
 
 
