@@ -79,13 +79,7 @@ def test_literals_take_their_type():
     assert convert(t.Con("u8"), 300) == 44 and convert(t.Con("i8"), 200) == -56
 
 
-def test_control_is_left_to_the_interpreter():
-    shift = c.Reset(NOWHERE, I64, c.Shift(NOWHERE, I64, "k", lit(1)))
-    with pytest.raises(NeedsInterpreter):
-        lower_program(program(*show(shift)))
-
-
-def test_so_are_types_without_end():
+def test_types_without_end_are_left_to_the_interpreter():
     body = var("x20", UNIT)
     for i in reversed(range(21)):
         part = var(f"x{i - 1}", UNIT) if i else lit(1)
