@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-
 from dpl.source import Source
 from dplc.passes.control import explicit_control
 from dplc.passes.show import show_mono
