@@ -8,6 +8,8 @@ sets        core -> core + sets      which functions can each arrow be?
 lower       core + sets -> flat      closures become data: first order from here on
 loops       flat -> flat             tail recursion becomes loops
 simplify    flat -> flat             inline, fold, share, drop
+promote     flat -> flat             references that nobody else can see become variables
+stores      flat -> flat             references that derivatives flow through become places in arrays passed along
 derive      flat -> flat without Ad  forward and reverse mode, to any nesting
 constants   flat -> flat             parameters that are the same constant in every call go
 tidy        flat -> flat             simplify what that left
@@ -81,6 +83,7 @@ def stages() -> Iterator[Stage]:
     yield Stage("sets", lambda mono, _: solve(mono), show_sets)
 
     from dplc.ad.expand import expand
+    from dplc.ad.stores import pass_stores
     from dplc.passes.accumulate import accumulate
     from dplc.passes.constants import constant_parameters
     from dplc.passes.fuse import fuse
@@ -88,11 +91,14 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.memory import count_references
     from dplc.passes.nulls import thread_nulls
     from dplc.passes.orient import orient
+    from dplc.passes.promote import promote
     from dplc.passes.simplify import simplify
 
     yield flat("lower", lower)
     yield flat("loops", loops)
     yield flat("simplify", simplify)
+    yield flat("promote", promote)
+    yield flat("stores", pass_stores)
     yield flat("derive", expand)
     yield flat("constants", constant_parameters)
     yield flat("tidy", simplify)
@@ -160,8 +166,8 @@ def verify_flat(program) -> None:
 
 
 NAMES = (
-    "load", "check", "mono", "control", "sets", "lower", "loops", "simplify", "derive", "constants",
-    "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
+    "load", "check", "mono", "control", "sets", "lower", "loops", "simplify", "promote", "stores", "derive",
+    "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
 )  # fmt: skip
 
 

@@ -127,12 +127,12 @@ class Call:
 
 @node
 class Ad:
-    """A derivative still to be taken, of the *last* argument of `fn` (which gives one value); the other arguments (what
-    a closure captured) are constants.
+    """A derivative still to be taken, of the *first* value that `fn` gives, by its *last* argument; the other arguments
+    (what a closure captured) are constants, the other values (what a store became) are given as they are.
 
-    jvp: args = (captured ..., x, dx), binds (y, dy); dx and dy have the types of x and y.
-    jet: args = (captured ..., n, x), floats x and y, binds (y, the n Taylor coefficients at x after y).
-    vjp: args = (captured ..., x), binds (y, residual : Res(site)).
+    jvp: args = (captured ..., x, dx), binds (y, dy, others ...); dx and dy have the types of x and y.
+    jet: args = (captured ..., n, x), floats x and y, binds (y, the n Taylor coefficients after y, others ...).
+    vjp: args = (captured ..., x), binds (y, residual : Res(site), others ...).
     pullback: args = (residual, dy), binds (dx); `fn` is that of the vjp of the same site."""
 
     mode: Literal["jvp", "jet", "vjp", "pullback"]

@@ -62,13 +62,3 @@ def test_a_checkpoint_prints_once() -> None:
     machine = expanded(with_ad(program, "f", supply))
     assert machine.call("f.V", 0.7, 1.0) == plain
     assert machine.outside.output == ["here "]
-
-
-def test_references_are_left_to_the_interpreter() -> None:
-    supply = f.Supply()
-
-    def through(b: Builder, x: f.Var) -> f.Atom:
-        return b.op("ref_get", b.op("ref_new", x))
-
-    with pytest.raises(NeedsInterpreter):
-        expanded(with_ad(f.Program({"f": fn("f", (F,), through, supply)}), "f", supply))

@@ -1,0 +1,114 @@
+"""What functions do to the references of others.
+
+    fn bump(r: ref f64) -> ()             reads and writes references of f64
+    fn norm(x: f64) -> (f64)              nothing, whatever references it makes, reads and writes inside
+
+References are told apart by the types of their contents, and contents hold no references.  So a function whose
+parameters and results can hold no reference to some content has no business with the references to it that others
+made, nor others with its own: it is *closed* to them, and what it does to them is nobody's concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Flag
+
+from dplc.flat import term as f
+from dplc.flat.walk import every
+
+
+class Effect(Flag):
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    NEW = 4
+
+
+NONE, READ, WRITE, NEW = Effect.NONE, Effect.READ, Effect.WRITE, Effect.NEW
+OPERATIONS = {"ref_get": READ, "ref_set": WRITE, "ref_new": WRITE | NEW}
+
+
+def content_of(op: f.Op, vars_: tuple[f.Var, ...]) -> f.Type:
+    """Of the reference that an operation of `OPERATIONS` is about."""
+    return vars_[0].ty if op.op == "ref_get" else op.args[-1].ty
+
+
+class Holds:
+    """Which contents can be referred to by a value of a type."""
+
+    def __init__(self, datas: dict[str, f.DataDecl]) -> None:
+        self.datas = datas
+        self.known: dict[f.Type, frozenset[f.Type]] = {}
+
+    def of(self, ty: f.Type) -> frozenset[f.Type]:
+        if ty not in self.known:
+            self.known[ty] = frozenset(self.find(ty))
+        return self.known[ty]
+
+    def find(self, ty: f.Type) -> set[f.Type]:
+        found, seen, todo = set[f.Type](), {ty}, [ty]
+        while todo:
+            match todo.pop():
+                case f.Ref(content):
+                    found.add(content)
+                    continue
+                case f.Tup(items):
+                    inner: Iterable[f.Type | None] = items
+                case f.Arr(elem, _):
+                    inner = (elem,)
+                case f.Data(name):
+                    inner = self.datas[name].payloads
+                case _:
+                    continue
+            new = {part for part in inner if part is not None} - seen
+            seen |= new
+            todo += new
+        return found
+
+
+class Effects:
+    """Of all functions of a program, on references to some contents."""
+
+    def __init__(self, program: f.Program, contents: Iterable[f.Type]) -> None:
+        self.holds = Holds(program.datas)
+        self.contents = frozenset(contents)
+        self.program = program
+        self.open = {fn.name: self.reach(fn) for fn in program.fns.values()}
+        self.found: dict[tuple[str, f.Type], Effect] = {}
+        callers: dict[str, set[str]] = {}
+        for fn in program.fns.values():
+            for bind in every(fn.body):
+                match bind.rhs:
+                    case f.Op(op) if op in OPERATIONS:
+                        self.add(fn.name, content_of(bind.rhs, bind.vars), OPERATIONS[op])
+                    case f.Ad("pullback"):
+                        pass  # what was done to references was done when the derivative was taken
+                    case f.Call(callee) | f.Ad(_, callee):
+                        callers.setdefault(callee, set()).add(fn.name)
+                    case _:
+                        pass
+        todo = {fn for fn, _ in self.found}
+        while todo:
+            callee = todo.pop()
+            for caller in callers.get(callee, ()):
+                if any([self.add(caller, content, self.of(callee, content)) for content in self.open[callee]]):
+                    todo.add(caller)
+
+    def reach(self, fn: f.Fn) -> frozenset[f.Type]:
+        """The contents to which a function is not closed."""
+        types = (*(p.ty for p in fn.params), *fn.results)
+        return self.contents & frozenset[f.Type]().union(*map(self.holds.of, types))
+
+    def add(self, fn: str, content: f.Type, effect: Effect) -> bool:
+        """Whether that is news for callers."""
+        old = self.of(fn, content)
+        if content in self.open[fn]:
+            self.found[fn, content] = old | effect
+        return self.of(fn, content) != old
+
+    def of(self, fn: str, content: f.Type) -> Effect:
+        return self.found.get((fn, content), NONE)
+
+    def gives(self, fn: str, content: f.Type) -> bool:
+        """Whether references made by a function can be among what it gives."""
+        return NEW in self.of(fn, content) and any(content in self.holds.of(ty) for ty in self.program.fns[fn].results)
