@@ -49,6 +49,7 @@ class Failure(Exception):
 class Outside:
     output: list[str] = field(default_factory=list)
     buffer: list[str] = field(default_factory=list)
+    ticks: int = 0
 
 
 # ---- scalars --------------------------------------------------------------------------------------------------------
@@ -310,6 +311,8 @@ def effect(outside: Outside, op: f.Op, args: list) -> tuple:
             text = "".join(outside.buffer)
             outside.buffer.clear()
             return (text,)
+        case "tick":
+            outside.ticks += args[0]
         case "progress" | "dup" | "drop":
             pass
         case "ref_new":

@@ -81,6 +81,9 @@ OPS: dict[str, Spec] = {
     "lapack_svd": Spec("a -> u, s, v"), "lapack_triangular": Spec("upper, transposed, ones, t, b -> x"),
     "bitcast": Spec("a number -> the number of attr `to` with the same bits"),
     "stop_grad": Spec("x -> x, with derivative zero", own=(0,)),
+    # counting, put in by passes/tally.py
+    "tick": impure("n : i64: as many operations more have been done; gives nothing"),
+    "tally": impure("0 or 1 -> i64: the operations so far, or the bytes allocated"),
     # memory, put in by passes/memory.py
     "dup": impure("x: one owner more; gives nothing"),
     "drop": impure("x: one owner less; gives nothing", own=(0,)),

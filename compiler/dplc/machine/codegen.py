@@ -23,14 +23,14 @@ HUGE = 250_000
 INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
 
 
-def compile_program(program: f.Program) -> Compiled:
-    text, sites = emit_text(program)
+def compile_program(program: f.Program, counting: bool = False) -> Compiled:
+    text, sites = emit_text(program, counting)
     return Compiled(assemble(text), sites.to_json())
 
 
-def emit_text(program: f.Program) -> tuple[str, Sites]:
+def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
     """The module's text, and its sites."""
-    text, sites = emit_program(program, shared.mentioned)
+    text, sites = emit_program(program, shared.mentioned, counting)
     return module(text), sites
 
 

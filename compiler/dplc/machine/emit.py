@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
 from dplc.machine.emit_function import FunctionEmitter, many, symbol
-from dplc.machine.emitter import NEVER, escape
+from dplc.machine.emitter import BYTES, NEVER, OPERATIONS, escape
 from dplc.machine.failures import Sites
 from dplc.machine.layout import leaves
 from dplc.machine.memory import Droppers
@@ -39,6 +39,7 @@ class Unit:
     group: dict[str, int]  # functions that call each other share a number
     tailcc: set[int]  # groups whose calls in tail position take no stack
     holed: set[str]  # functions that are told where their result is wanted (`passes/holes.py`)
+    counting: bool = False  # whether allocated bytes are counted (`passes/tally.py`)
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
@@ -89,14 +90,15 @@ class Unit:
         return "void" if self.indirect(name) else result_type(leaves(f.Tup(self.program.fns[name].results)))
 
 
-def emit_program(program: f.Program, library: Callable[[str], str]) -> tuple[str, Sites]:
+def emit_program(program: f.Program, library: Callable[[str], str], counting: bool = False) -> tuple[str, Sites]:
     """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting)
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
-    text = "".join((*parts, *unit.externs.values(), *unit.nodes))
+    counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
+    text = "".join((counters, *parts, *unit.externs.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
     return PRELUDE + text + library(text), unit.sites
 

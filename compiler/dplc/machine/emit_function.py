@@ -259,6 +259,7 @@ class FunctionEmitter(Emitter):
         return self._cell(tag, payload, self.value(arg))
 
     def _cell(self, tag: int, payload: f.Type, values: Values) -> str:
+        self.allocated(str(HEADER + struct(payload).size))
         cell = self.w.let(f"call ptr @rt.cell(i64 {struct(payload).size})")
         self.w.store("i64", str(tag), self.w.at(cell, 8))
         self.put(payload, values, self.w.at(cell, HEADER))

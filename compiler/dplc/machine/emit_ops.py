@@ -10,7 +10,7 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat.ops import ELEMENTWISE
 from dplc.machine import emit_arrays, emit_map, emit_zeros
-from dplc.machine.emitter import zeros
+from dplc.machine.emitter import BYTES, OPERATIONS, zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, leaves, struct
 from dplc.machine.scalars import scalar, scalar_type
@@ -97,6 +97,7 @@ def _extension(ty: f.Type) -> str:
 
 def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
     content = op.args[0]
+    e.allocated(str(HEADER + struct(content.ty).size))
     cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
     e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
     return [cell]
@@ -158,7 +159,20 @@ def take(e: FunctionEmitter, op: f.Op) -> Values:
     return []
 
 
+# ---- counting
+
+
+def tick(e: FunctionEmitter, op: f.Op) -> Values:
+    e.count(OPERATIONS, e.one(op.args[0]))
+    return []
+
+
+def tally(e: FunctionEmitter, op: f.Op) -> Values:
+    which = e.w.let(f"icmp eq i64 {e.one(op.args[0])}, 0")
+    return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
+
+
 HANDLERS = emit_arrays.OPS | emit_zeros.OPS | {
     "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
-    "dup": dup, "drop": drop, "take": take,
+    "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
 }  # fmt: skip

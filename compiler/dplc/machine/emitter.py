@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NEVER = '@"never unique"'  # stands in for an owner that is null when its count is asked for
 
+OPERATIONS, BYTES = '@"operations"', '@"bytes"'  # counters, in programs that count
+
 ACCESS = ", !llvm.access.group !1"  # marks loads and stores of a loop whose steps do not depend on each other
 
 
@@ -41,6 +43,14 @@ class Emitter:
             self.w.load(leaf, self.w.at(address, offset))
             for leaf, offset in zip(shape.leaves, shape.offsets, strict=True)
         ]
+
+    def allocated(self, size: str) -> None:
+        """Counts the bytes of a new array or cell, in programs that count (`passes/tally.py`)."""
+        if self.unit.counting:
+            self.count(BYTES, size)
+
+    def count(self, counter: str, more: str) -> None:
+        self.w.store("i64", self.w.add(self.w.load("i64", counter), more), counter)
 
     # ---- owners
 

@@ -107,6 +107,27 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 
 @cli.command()
+@click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
+@click.option(
+    "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: 1000; of matrices 64]"
+)
+@click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
+@click.argument("target", metavar="FILE|MODULE|stdlib")
+@click.argument("names", nargs=-1)
+def bench(cost: bool, size: int | None, as_json: bool, target: str, names: tuple[str, ...]) -> int:
+    """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
+    if cost:
+        if size is not None:
+            raise click.UsageError("--cost measures at several sizes; leave out --size")
+        from dplc.tools.cost import tell_costs
+
+        return tell_costs(target, names, as_json)
+    from dplc.tools.bench import tell_times
+
+    return tell_times(target, names, size, as_json)
+
+
+@cli.command()
 @click.argument("stage")
 @click.argument("file")
 @click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")

@@ -1,0 +1,284 @@
+"""The functions of a file -> expressions that call them at arguments of any size, for `dpl bench`.
+
+    let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (0), _real (1))",), (0,), ...)
+
+Type variables are floats, or arrays where data may be anything that can be differentiated; all sizes are `n`, integers
+half of it; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
+smoothly on what it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpl.core import ty
+from dpl.core.term import LIST, Data
+from dpl.node import node
+from dpl.types.env import Exports, Value
+from dpl.types.meta import Meta, prune
+from dpl.types.scheme import Scheme, replace
+
+OWN = "main"  # the module whose names need no qualification
+SIZE = ty.Size(0, ((("n",), 1),))
+REAL = "_real (@)"  # a float, different for each integer @
+
+Constructor = tuple[str, ty.Ty | None]
+
+
+class Unmade(Exception):
+    """Why there are no arguments for a function, or nothing to differentiate."""
+
+
+@node
+class Case:
+    """A call `fn a0 b1 a2 ...`: `args` are its arguments, `active` the places of those that hold floats, `width` the
+    most dimensions among them."""
+
+    name: str
+    fn: str
+    args: tuple[str, ...]
+    active: tuple[int, ...]
+    inline: tuple[int, ...]  # those that hold functions: written where they are used
+    width: int
+
+
+def cases(module: str, exports: Exports, maker: Maker, names: Sequence[str]) -> Iterator[tuple[str, Case | str]]:
+    """Each definition of a module by its name, in order: its case, or why there is none."""
+    for name, value in sorted(exports.values.items(), key=place):
+        if isinstance(value, Value) and (not names or name in names):
+            shown = name if module == OWN else f"{module}.{name}"
+            try:
+                yield (
+                    shown,
+                    case(shown, name if name[0].isalpha() or name[0] == "_" else f"( {name} )", module, value, maker),
+                )
+            except Unmade as why:
+                yield shown, str(why)
+
+
+def place(item: tuple[str, object]) -> int:
+    value = item[1]
+    return value.span.start if isinstance(value, Value) else 0
+
+
+def case(shown: str, name: str, module: str, value: Value, maker: Maker) -> Case:
+    args, result = signature(value.scheme)
+    if not args:
+        raise Unmade("no function")
+    if not maker.floats(result):
+        raise Unmade("its result holds no floats")
+    inline = tuple(i for i, arg in enumerate(args) if maker.functions(arg))
+    active = tuple(i for i, arg in enumerate(args) if i not in inline and maker.floats(arg))
+    if not active:
+        raise Unmade("its arguments hold no floats")
+    if maker.functions(result):
+        raise Unmade("it gives a function")
+    texts = tuple(maker.value(arg, str(7 * i)) for i, arg in enumerate(args))
+    written = name if name[0].isalpha() or name[0] == "_" else f"( {name} )"
+    fn = written if module == OWN else f"{module}.{written}"
+    return Case(shown, fn, texts, active, inline, max(maker.width(arg) for arg in args))
+
+
+def signature(scheme: Scheme) -> tuple[list[ty.Ty], ty.Ty]:
+    """The types of the arguments and the result, at floats and the size `n`."""
+    rest = prune(replace(scheme.ty, {p.name: default(scheme, p) for p in scheme.params}, {}))
+    args = []
+    while isinstance(rest, ty.Fn):
+        if isinstance(rest.eff, ty.Ctl):
+            raise Unmade("it captures its caller's context")
+        args.append(prune(rest.arg))
+        rest = prune(rest.result)
+    return args, rest
+
+
+def default(scheme: Scheme, param: ty.Var) -> ty.Ty | ty.Size | ty.Effect:
+    """What a variable stands for; an array where it may be any data that can be differentiated."""
+    if param.sort == "type":
+        classes = scheme.classes.get(param.name, frozenset())
+        return ty.Arr(ty.F64, SIZE) if classes and classes <= {"diff", "active"} else ty.F64
+    return SIZE if param.sort == "size" else ty.PURE
+
+
+class Maker:
+    """Writes values of any type.  `helpers` are the definitions that they need."""
+
+    def __init__(self, datas: Mapping[str, Data]) -> None:
+        self.datas = datas
+        self.helpers: list[str] = []
+        self.named: dict[ty.Ty, str] = {}
+        self.making: ty.Ty | None = None  # the recursive type whose helper is being written
+
+    # ---- what a type is like
+
+    def parts(self, t: ty.Ty) -> list[ty.Ty]:
+        """The types of what a value of this type directly holds; of functions, none."""
+        match t:
+            case ty.Tup(items):
+                return list(items)
+            case ty.Arr(elem):
+                return [elem]
+            case ty.Con("ref"):
+                raise Unmade("it is given or gives a reference")
+            case ty.Con():
+                return [arg for _, arg in self.constructors(t) if arg is not None]
+            case _:
+                return []
+
+    def constructors(self, t: ty.Con) -> list[Constructor]:
+        data = LIST if t.name == "list" else self.datas.get(t.name)
+        if data is None:
+            return []
+        env = dict(zip((p.name for p in data.params), t.args, strict=True))
+        return [(name, None if arg is None else ty.substitute(arg, env)) for name, arg in data.cases]
+
+    def within(self, t: ty.Ty) -> set[ty.Ty]:
+        """All types of what a value of this type holds, itself included."""
+        seen: set[ty.Ty] = set()
+        todo = [t]
+        while todo:
+            part = prune(todo.pop())
+            if isinstance(part, Meta):
+                raise Unmade("its type is not known")
+            if part not in seen:
+                seen.add(part)
+                todo += self.parts(part)
+        return seen
+
+    def floats(self, t: ty.Ty) -> bool:
+        return any(isinstance(part, ty.Con) and part.name in ty.FLOATS for part in self.within(t))
+
+    def functions(self, t: ty.Ty) -> bool:
+        return any(isinstance(part, ty.Fn) for part in self.within(t))
+
+    def width(self, t: ty.Ty) -> int:
+        """How many dimensions of size n it has."""
+        match prune(t):
+            case ty.Arr(elem, size):
+                return bool(size.terms) + self.width(elem)
+            case ty.Con("list", (elem,)) if not isinstance(elem, ty.Size):
+                return 1 + self.width(elem)
+            case ty.Con():
+                return max((self.width(p) for p in self.parts(t) if t not in self.within(p)), default=0)
+            case ty.Tup(items):
+                return max(map(self.width, items), default=0)
+            case _:
+                return 0
+
+    # ---- values
+
+    def value(self, t: ty.Ty, at: str, real: str = REAL) -> str:
+        """An expression of type `t`; `at`, an expression too, tells it from others.  `real` is how floats are made."""
+        t = prune(t)
+        match t:
+            case ty.Con(name) if name in ty.FLOATS:
+                made = real.replace("@", at)
+                return f"({made})" if t == ty.F64 else f"({name} ({made}))"
+            case ty.Con("i64"):
+                return "(n / 2)"
+            case ty.Con(name) if name in ty.INTS:
+                return f"({name} ({at}))"
+            case ty.Con("bool"):
+                return "true"
+            case ty.Con("string"):
+                return '"word"'
+            case ty.Tup(items):
+                return "(" + ", ".join(self.value(item, f"{at} + {i}", real) for i, item in enumerate(items)) + ")"
+            case ty.Arr(elem, size):
+                return self.array(elem, self.length(elem, size), at, real)
+            case ty.Con("list", (elem,)) if not isinstance(elem, ty.Size):
+                return f"(List.of_array {self.array(elem, self.length(elem, SIZE), at, real)})"
+            case ty.Con():
+                return self.constructed(t, at, real)
+            case ty.Fn():
+                return self.function(t, at)
+            case _:
+                raise Unmade(f"no value of type {t} can be made")
+
+    def array(self, elem: ty.Ty, length: str, at: str, real: str) -> str:
+        index = f"i{at.count('i')}"
+        inner = index if elem == ty.I64 else self.value(elem, f"({at}) * 31 + {index}", real)
+        return f"[for {index} < {length} -> {inner}]"
+
+    def length(self, elem: ty.Ty, size: ty.Size) -> str:
+        """Of what recursive data holds of its own kind, two."""
+        if self.making and self.making in self.within(elem):
+            return "2"
+        terms = [" * ".join([str(count), *("n" for _ in names)]) for names, count in size.terms]
+        return " + ".join([*terms, str(size.const)]) if size.const or not terms else " + ".join(terms)
+
+    def constructed(self, t: ty.Con, at: str, real: str) -> str:
+        if t == self.making:
+            return f"({self.named[t]} (depth - 1) (2 * ({at})) n)"
+        if not self.recursive(t):
+            return self.applied(t, self.richest(self.constructors(t)), at, real)
+        if real != REAL or self.making:
+            raise Unmade("recursive data inside of other recursive data, or given by a function, cannot be made")
+        if t not in self.named:
+            self.define(t)
+        return f"({self.named[t]} {self.depth(t)} ({at}) n)"
+
+    def recursive(self, t: ty.Ty) -> bool:
+        return any(t in self.within(part) for part in self.parts(t))
+
+    def define(self, t: ty.Con) -> None:
+        """A function that makes recursive data of some depth."""
+        ends = [c for c in self.constructors(t) if c[1] is None or t not in self.within(c[1])]
+        if not ends:
+            raise Unmade(f"no {t.name} without another in it")
+        self.named[t], self.making = f"_make_{len(self.named)}", t
+        end, more = (self.applied(t, c, "k", REAL) for c in (self.richest(ends), self.branching(t)))
+        self.making = None
+        head = f"let rec {self.named[t]} (depth : int) (k : int) (n : int) ="
+        self.helpers.append(f"{head} if depth <= 0 then {end} else {more}")
+
+    def branching(self, t: ty.Con) -> Constructor:
+        return max(self.constructors(t), key=lambda c: self.occurrences(t, c[1]))
+
+    def occurrences(self, t: ty.Ty, within: ty.Ty | None) -> int:
+        """How many values of a type another one holds at once."""
+        match within:
+            case None:
+                return 0
+            case ty.Tup(items):
+                return sum(self.occurrences(t, item) for item in items)
+            case ty.Arr(elem) | ty.Con("list", (ty.Con() | ty.Tup() | ty.Arr() as elem,)):
+                return 2 * self.occurrences(t, elem)
+            case _:
+                return int(t == within or t in self.within(within))
+
+    def depth(self, t: ty.Con) -> str:
+        """So that there are about n parts."""
+        return "n" if self.occurrences(t, self.branching(t)[1]) < 2 else "(int (log2 (float n)))"
+
+    def richest(self, constructors: Sequence[Constructor]) -> Constructor:
+        return max(constructors, key=lambda c: (c[1] is not None and self.floats(c[1]), c[1] is not None))
+
+    def applied(self, t: ty.Con, constructor: Constructor, at: str, real: str) -> str:
+        name, arg = constructor
+        data = self.datas[t.name]
+        module = t.name.rpartition(".")[0]
+        prefix = "" if module in (OWN, "Prelude") else f"{module}."
+        if data.fields:
+            items = arg.items if isinstance(arg, ty.Tup) and len(data.fields) > 1 else (arg,)
+            made = (self.value(item, f"{at} + {i}", real) for i, item in enumerate(items) if item is not None)
+            return "{ " + "; ".join(f"{field} = {v}" for field, v in zip(data.fields, made, strict=True)) + " }"
+        return f"{prefix}{name}" if arg is None else f"({prefix}{name} {self.value(arg, at, real)})"
+
+    # ---- functions
+
+    def function(self, t: ty.Fn, at: str) -> str:
+        """A smooth function: each float of what it gives is the sine of a sum of what it is given."""
+        params, given, result = [], ["0.1"], t
+        while isinstance(result, ty.Fn):
+            name, arg = f"x{len(params)}", prune(result.arg)
+            params.append(name)
+            if arg == ty.F64:
+                given.append(f"0.{len(params) + 3} * {name}")
+            elif arg == ty.I64:
+                given.append(f"0.001 * float {name}")
+            elif self.floats(arg) and not self.functions(arg):
+                given.append(f"0.{len(params) + 3} * sum (Tree.flatten {name})")
+            result = prune(result.result)
+        total = " + ".join(given)
+        made = f"{total} > 1.0" if result == ty.BOOL else self.value(result, at, f"sin ({total} + 0.01 * float (@))")
+        return f"(fun {' '.join(params)} -> {made})"

@@ -1,0 +1,140 @@
+"""`dpl bench --cost`: what functions and their gradients cost over growing sizes, counted.
+
+Operations are those of the compiled program (`passes/tally.py`), bytes those it allocates, for arrays and cells, copies
+and what is kept for the backward sweep included.  Counts are exact: the same on every run and machine.
+
+The ratio compares the gradient's operations with those of the function, and one for each float that goes in or comes
+out, as the gradient must at least write those.  It grows if the last doubling of the size makes it larger by more than
+a tenth.  `memory` likewise compares the bytes that the gradient allocates with those of the function, and eight for
+each of its operations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dpl.node import node
+from dpl.source import Source
+
+from dplc.machine.jit import Compiled
+from dplc.tools.driver import COST, subjects
+from dplc.tools.measure import Measured, measure
+from dplc.tools.process import on_large_stack
+
+SIZES = (16, 32, 64, 128, 256)
+SQUARES = (8, 16, 32, 64, 128)  # of arguments with two dimensions and more
+GROWTH = 1.1
+
+
+@node
+class Cost:
+    """At one size: the floats that go in and out, and what the function and its gradient cost."""
+
+    size: int
+    floats: int
+    operations: int
+    bytes: int
+    gradient_operations: int
+    gradient_bytes: int
+
+    @property
+    def work(self) -> int:
+        return self.operations + self.floats
+
+    @property
+    def ratio(self) -> float:
+        return self.gradient_operations / self.work
+
+    @property
+    def memory(self) -> float:
+        return self.gradient_bytes / (self.bytes + 8 * self.work)
+
+
+@node
+class Report:
+    """A function's costs by size, or why there are none."""
+
+    name: str
+    costs: tuple[Cost, ...]
+    why: str = ""
+
+    @property
+    def grows(self) -> list[str]:
+        """What grows: the ratio, the memory, both or none."""
+        before, last = self.costs[-2:]
+        pairs = {"ratio": (before.ratio, last.ratio), "memory": (before.memory, last.memory)}
+        return [what for what, (a, b) in pairs.items() if b > a * GROWTH]
+
+
+def costs(
+    target: str, names: Sequence[str] = (), sizes: Sequence[int] = SIZES, squares: Sequence[int] = SQUARES
+) -> list[Report]:
+    """Of all functions of a file or of the library that can be measured, and why not of the others."""
+
+    def work() -> list[Report]:
+        return [
+            report(measured)
+            for subject in subjects(target, names)
+            for measured in measure(subject, COST, counting, lambda case: squares if case.width > 1 else sizes)
+        ]
+
+    return on_large_stack(work)
+
+
+def report(measured: Measured) -> Report:
+    return Report(measured.name, tuple(Cost(*map(int, row)) for row in measured.rows), measured.why)
+
+
+def counting(source: Source) -> Compiled:
+    """The program, made to count."""
+    from dplc.machine.codegen import compile_program
+    from dplc.passes.memory import count_references
+    from dplc.passes.tally import tally
+    from dplc.pipeline import Context, compile_to
+
+    fused = compile_to("fuse", source, Context())[1]
+    return compile_program(count_references(tally(fused)), counting=True)
+
+
+# ---- telling
+
+
+def tell_costs(target: str, names: Sequence[str], as_json: bool) -> int:
+    found = costs(target, names)
+    for line in map(as_object, found) if as_json else table(found):
+        print(line)
+    return 0
+
+
+def as_object(report: Report) -> str:
+    rows = [
+        {
+            "size": c.size, "floats": c.floats, "operations": c.operations, "bytes": c.bytes,
+            "gradient": {"operations": c.gradient_operations, "bytes": c.gradient_bytes},
+            "ratio": round(c.ratio, 3), "memory": round(c.memory, 3),
+        }
+        for c in report.costs
+    ]  # fmt: skip
+    if not rows:
+        return json.dumps({"name": report.name, "skipped": report.why})
+    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows})
+
+
+def table(found: Sequence[Report]) -> list[str]:
+    """A line for each function at its largest size, with the ratios at all sizes."""
+    width = max([len(r.name) for r in found if r.costs], default=0)
+    head = f"{'':{width}} {'size':>6} {'operations':>12} {'gradient':>12} {'bytes':>12} {'gradient':>12}  ratio by size"
+    lines = [head] if width else []
+    for r in found:
+        if r.costs:
+            c = r.costs[-1]
+            ratios = " ".join(f"{cost.ratio:5.2f}" for cost in r.costs)
+            grows = "  grows" if "ratio" in r.grows else ""
+            grows += "  memory grows" if "memory" in r.grows else ""
+            lines.append(
+                f"{r.name:{width}} {c.size:6} {c.operations:12} {c.gradient_operations:12} {c.bytes:12}"
+                f" {c.gradient_bytes:12}  {ratios}{grows}"
+            )
+    skipped = [f"not measured: {r.name} ({r.why})" for r in found if not r.costs]
+    return lines + skipped

@@ -1,0 +1,135 @@
+"""The text of a program that measures: the user's definitions, and for each case a function that calls it.
+
+The user's `do`s and `expect`s are left out.  Arguments come out of references, so that the compiler can neither foresee
+them nor share work between a function and its gradient.  The gradient is the pullback at the result itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpl.node import node
+from dpl.source import Source
+from dpl.syntax import tree
+from dpl.syntax.load import load, module_name, read, standard_modules
+from dpl.types.check import check_all
+from dpl.types.library import library
+
+from dplc.passes.tally import READ
+from dplc.tools.cases import OWN, Case, Maker, cases
+
+SAMPLES = 15
+LONG = 1e-3
+
+COMMON = f"""
+extern "{READ}" _bench_tally : int -> int
+let _real (k : int) : float = 0.5 + float ((k * 7919 + 12345) % 65537) / 65537.0
+-- How often something is to be repeated to take {LONG} seconds.
+let _bench_often (repeat : int -> unit) : int =
+  let (count, _) =
+    loop (count, spent) = (1, 0.0) while spent < {LONG} do
+      let start = Sys.time () in
+      repeat (2 * count);
+      (2 * count, Sys.time () - start)
+  in
+  count
+"""
+
+COST = """
+let _bench_{i} (n : int) =
+  print $"start {i}";
+{arguments}
+  let (o0, b0) = (_bench_tally 0, _bench_tally 1) in
+  let y = ref (f !active) in
+  let (o1, b1) = (_bench_tally 0, _bench_tally 1) in
+  let g = ref (let (y, pullback) = vjp f !active in pullback y) in
+  let (o2, b2) = (_bench_tally 0, _bench_tally 1) in
+  print $"{i} {{n}} {{Tree.count !active + Tree.count !y}} {{o1 - o0}} {{b1 - b0}} {{o2 - o1}} {{b2 - b1}}"
+"""
+
+TIME = f"""
+let _bench_{{i}} (n : int) =
+  print $"start {{i}}";
+{{arguments}}
+  let y = ref (f !active) in
+  let g = ref (let (y, pullback) = vjp f !active in pullback y) in
+  let value (count : int) = loop _ = () for _ < count do y := f !active in
+  let gradient (count : int) = loop _ = () for _ < count do g := (let (y, pullback) = vjp f !active in pullback y) in
+  let (many, few) = (_bench_often value, _bench_often gradient) in
+  loop _ = () for _ < {SAMPLES} do
+    let t0 = Sys.time () in
+    value many;
+    let t1 = Sys.time () in
+    gradient few;
+    let t2 = Sys.time () in
+    print $"{{i}} {{{{n}}}} {{{{(t1 - t0) / float many}}}} {{{{(t2 - t1) / float few}}}}"
+"""
+
+
+@node
+class Subject:
+    """What is to be measured: a file's text without what it does, or a module of the library; its cases by name, with
+    the reason instead where there is none; and the definitions that arguments need."""
+
+    name: str
+    source: Source
+    cases: tuple[tuple[str, Case | str], ...]
+    helpers: tuple[str, ...]
+
+
+def subjects(target: str, names: Sequence[str]) -> list[Subject]:
+    """A file, a module of the standard library, or `stdlib` for all of these."""
+    modules = [name for name in standard_modules() if target in ("stdlib", name)]
+    return [of_module(name, names) for name in modules] or [of_file(Path(target), names)]
+
+
+def of_module(name: str, names: Sequence[str]) -> Subject:
+    maker = Maker(library().datas)
+    own = [n.removeprefix(f"{name}.") for n in names]
+    found = tuple(cases(name, library().modules[name].public(), maker, own))
+    return Subject(name, Source(name, ""), found, tuple(maker.helpers))
+
+
+def of_file(path: Path, names: Sequence[str]) -> Subject:
+    checked = check_all(load(read(path)))
+    maker = Maker(checked.program.datas)
+    found = tuple(cases(OWN, checked.exports[OWN], maker, names))
+    return Subject(module_name(path), Source(str(path), definitions(read(path)), path), found, tuple(maker.helpers))
+
+
+def definitions(source: Source) -> str:
+    """A text with blanks instead of what it does."""
+    text = source.text
+    for decl in load(source)[-1].tree.decls:
+        if isinstance(decl, tree.DeclDo | tree.DeclExpect):
+            start, end = decl.span.start, decl.span.end
+            text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:end]) + text[end:]
+    return text
+
+
+def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequence[Sequence[int]]) -> Source:
+    """The program that measures cases at some sizes each, beginning with that of the number it is given."""
+    parts = [subject.source.text, COMMON, *subject.helpers]
+    parts += [template.format(i=i, arguments=arguments(case)) for i, case in enumerate(chosen)]
+    parts.append("let _bench_first = match Sys.args with first :: _ -> String.to_int first | [] -> None")
+    for i, at in enumerate(sizes):
+        calls = "; ".join(f"_bench_{i} {n}" for n in at)
+        parts.append(f"do (match _bench_first with Some first when first > {i} -> () | _ -> begin {calls} end)")
+    return Source(subject.source.name, "\n".join(parts) + "\n", subject.source.path)
+
+
+def arguments(case: Case) -> str:
+    """`active`, and `f`, a function of it."""
+    fixed = [i for i in range(len(case.args)) if i not in case.active and i not in case.inline]
+    names = [case.args[i] if i in case.inline else f"a{i}" for i in range(len(case.args))]
+    lines = [f"let active = ref {bundle([case.args[i] for i in case.active])} in"]
+    if fixed:
+        lines.append(f"let fixed = ref {bundle([case.args[i] for i in fixed])} in")
+        lines.append(f"let {bundle([names[i] for i in fixed])} = !fixed in")
+    lines.append(f"let f {bundle([names[i] for i in case.active])} = {case.fn} {' '.join(names)} in")
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def bundle(texts: Sequence[str]) -> str:
+    return f"({', '.join(texts)})"
