@@ -1,6 +1,6 @@
 """The functions of a file -> expressions that call them at arguments of any size, for `dpl bench`.
 
-    let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (0), _real (1))",), (0,), ...)
+    let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), _real (n + 1))",), (0,), ...)
 
 Type variables are floats, or arrays where data may be anything that can be differentiated; all sizes are `n`, integers
 half of it; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
@@ -20,7 +20,7 @@ from dpl.types.scheme import Scheme, replace
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))
-REAL = "_real (@)"  # a float, different for each integer @
+REAL = "_real (n + @)"  # a float, different for each integer @
 
 Constructor = tuple[str, ty.Ty | None]
 

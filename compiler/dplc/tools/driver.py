@@ -1,7 +1,10 @@
 """The text of a program that measures: the user's definitions, and for each case a function that calls it.
 
-The user's `do`s and `expect`s are left out.  Arguments come out of references, so that the compiler can neither foresee
-them nor share work between a function and its gradient.  The gradient is the pullback at the result itself.
+The user's `do`s and `expect`s are left out.  The gradient is the pullback at the result itself.
+
+The compiler must neither leave out what is measured, nor share it between a function and its gradient, nor take it out
+of the loop that repeats it.  So there are conditions, `never` and that a step is not below the `limit`, of which it
+does not know that they do not hold: if they did, the arguments would be others, and the results would be printed.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ COMMON = f"""
 extern "{READ}" _bench_tally : int -> int
 let _real (k : int) : float = 0.5 + float ((k * 7919 + 12345) % 65537) / 65537.0
 -- How often something is to be repeated to take {LONG} seconds.
-let _bench_often (repeat : int -> unit) : int =
+let _bench_often never repeat =
   let (count, _) =
     loop (count, spent) = (1, 0.0) while spent < {LONG} do
       let start = Sys.time () in
-      repeat (2 * count);
+      let last = repeat (2 * count) in
+      if never then print last;
       (2 * count, Sys.time () - start)
   in
   count
@@ -41,28 +45,42 @@ let _bench_{i} (n : int) =
   print $"start {i}";
 {arguments}
   let (o0, b0) = (_bench_tally 0, _bench_tally 1) in
-  let y = ref (f !active) in
+  let y = f fixed given in
   let (o1, b1) = (_bench_tally 0, _bench_tally 1) in
-  let g = ref (let (y, pullback) = vjp f !active in pullback y) in
+  let g = (let (y, pullback) = vjp (f fixed') given' in pullback y) in
   let (o2, b2) = (_bench_tally 0, _bench_tally 1) in
-  print $"{i} {{n}} {{Tree.count !active + Tree.count !y}} {{o1 - o0}} {{b1 - b0}} {{o2 - o1}} {{b2 - b1}}"
+  if never then begin print y; print g end;
+  print $"{i} {{n}} {{Tree.count given + Tree.count y}} {{o1 - o0}} {{b1 - b0}} {{o2 - o1}} {{b2 - b1}}"
 """
 
 TIME = f"""
 let _bench_{{i}} (n : int) =
   print $"start {{i}}";
 {{arguments}}
-  let y = ref (f !active) in
-  let g = ref (let (y, pullback) = vjp f !active in pullback y) in
-  let value (count : int) = loop _ = () for _ < count do y := f !active in
-  let gradient (count : int) = loop _ = () for _ < count do g := (let (y, pullback) = vjp f !active in pullback y) in
-  let (many, few) = (_bench_often value, _bench_often gradient) in
+  let limit = max_int / 2 + int (Sys.time ()) in
+  let value (count : int) =
+    loop y = f fixed given for i < count do
+      let (fixed, given) = if i < limit then (fixed, given) else (fixed', given') in
+      let y = f fixed given in
+      if i > limit then print y;
+      y
+  in
+  let pulled fixed given = (let (y, pullback) = vjp (f fixed) given in pullback y) in
+  let gradient (count : int) =
+    loop g = pulled fixed given for i < count do
+      let (fixed, given) = if i < limit then (fixed, given) else (fixed', given') in
+      let g = pulled fixed given in
+      if i > limit then print g;
+      g
+  in
+  let (many, few) = (_bench_often never value, _bench_often never gradient) in
   loop _ = () for _ < {SAMPLES} do
     let t0 = Sys.time () in
-    value many;
+    let y = value many in
     let t1 = Sys.time () in
-    gradient few;
+    let g = gradient few in
     let t2 = Sys.time () in
+    if never then begin print y; print g end;
     print $"{{i}} {{{{n}}}} {{{{(t1 - t0) / float many}}}} {{{{(t2 - t1) / float few}}}}"
 """
 
@@ -120,15 +138,17 @@ def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequ
 
 
 def arguments(case: Case) -> str:
-    """`active`, and `f`, a function of it."""
+    """`f`, a function of what is `fixed` and of what is `given`; both, twice, not known to be the same."""
     fixed = [i for i in range(len(case.args)) if i not in case.active and i not in case.inline]
     names = [case.args[i] if i in case.inline else f"a{i}" for i in range(len(case.args))]
-    lines = [f"let active = ref {bundle([case.args[i] for i in case.active])} in"]
-    if fixed:
-        lines.append(f"let fixed = ref {bundle([case.args[i] for i in fixed])} in")
-        lines.append(f"let {bundle([names[i] for i in fixed])} = !fixed in")
-    lines.append(f"let f {bundle([names[i] for i in case.active])} = {case.fn} {' '.join(names)} in")
-    return "\n".join(f"  {line}" for line in lines)
+    shown = [bundle([names[i] for i in some]) for some in (fixed, case.active)]
+    made = [bundle([case.args[i] for i in some]) for some in (fixed, case.active)]
+    return f"""
+  let never = Sys.time () < 0.0 in
+  let make (n : int) = {bundle(made)} in
+  let (fixed, given) = make n in
+  let (fixed', given') = if never then make (n + 1) else (fixed, given) in
+  let f {" ".join(shown)} = {case.fn} {" ".join(names)} in"""
 
 
 def bundle(texts: Sequence[str]) -> str:
