@@ -1,84 +1,27 @@
-"""Times the character network in DPL, NumPy and C, side by side on the same text.
+"""Times a program in DPL beside the same algorithm in C, with hand-derived gradients: the same inputs, in one run.
 
-    python benchmarks/run.py [TEXT-FILE] [ITERATIONS] [--repeat N]
+    python benchmarks/run.py char_rnn [TEXT-FILE] [ITERATIONS] [--repeat N]
+    python benchmarks/run.py NAME [SIZE] [--mode MODE] [--repeat N]
 
-Each program runs as a process of its own, one thread; they take turns, so that a busy machine is unfair to all.  Prints
-medians: of the whole run, and of the training alone (the whole less a run of no iterations), with ratios to the
-fastest.  C is left out where there is no compiler.  Without a file, the text is the ASCII part of the library.
+The character network runs beside NumPy, too; the other names are those of `benchmarks/control/`.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import shutil
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-ENVIRONMENT = os.environ | {
-    "PYTHONPATH": os.pathsep.join((str(ROOT / "lang"), str(ROOT / "compiler"))),
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
-
-
-def commands(folder: Path, text: str) -> dict[str, list[str]]:
-    """What to run, by name; the number of iterations is to follow."""
-    arguments = [text]
-    program = str(ROOT / "examples" / "char_rnn.dp")
-    found = {
-        "DPL": [sys.executable, "-m", "dplc.cli", "run", program, *arguments],
-        "NumPy": [sys.executable, str(HERE / "char_rnn_numpy.py"), *arguments],
-    }
-    compiler = shutil.which("cc")
-    if compiler:
-        binary = str(folder / "char_rnn")
-        flags = ["-O3", "-march=native", "-ffast-math"]
-        subprocess.run([compiler, *flags, str(HERE / "char_rnn.c"), "-lm", "-o", binary], check=True)
-        found["C"] = [binary, *arguments]
-    return found
-
-
-def own_text(folder: Path) -> str:
-    """A file with the library's text."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "stdlib").glob("*.dp")))
-    target = folder / "text.txt"
-    target.write_bytes(text.encode("ascii", "ignore"))
-    return str(target)
-
-
-def seconds(command: list[str]) -> float:
-    begin = time.perf_counter()
-    subprocess.run(command, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+import char_rnn
+import control
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time the character network in DPL, NumPy and C.")
-    parser.add_argument("text", nargs="?")
-    parser.add_argument("iterations", nargs="?", type=int, default=2000)
-    parser.add_argument("--repeat", type=int, default=5)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        contestants = commands(Path(folder), options.text or own_text(Path(folder)))
-        times: dict[tuple[str, int], list[float]] = {}
-        for _ in range(options.repeat + 1):  # the first round fills caches
-            for name, command in contestants.items():
-                for count in (0, options.iterations):
-                    times.setdefault((name, count), []).append(seconds([*command, str(count)]))
-    median = {key: statistics.median(taken[1:]) for key, taken in times.items()}
-    whole = {name: median[name, options.iterations] for name in contestants}
-    training = {name: whole[name] - median[name, 0] for name in contestants}
-    print(f"{'':6} {'whole run':>19} {'training':>19}")
-    for name in sorted(contestants, key=lambda name: whole[name]):
-        columns = (f"{t[name]:8.3f} s {t[name] / min(t.values()):6.1f} x" for t in (whole, training))
-        print(f"{name:6} {'  '.join(columns)}")
+    match sys.argv[1:]:
+        case ["char_rnn", *arguments]:
+            char_rnn.main(arguments)
+        case [name, *arguments] if name in control.BENCHMARKS:
+            control.main(name, arguments)
+        case _:
+            sys.exit(f"{__doc__}\nNAME is one of: char_rnn {' '.join(control.BENCHMARKS)}")
 
 
 if __name__ == "__main__":
