@@ -58,6 +58,26 @@ class Effects:
             return all(self.unify(low, PURE) for low in meta.lowers)
         return all(self.unify(high, effect) for high in meta.uppers)
 
+    def relax(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> None:
+        """Before generalising over `meta`: unless callers choose it, or something happens at it, it is pure rather than
+        what is above it.  So a function that captures once it has all its arguments may call itself with them."""
+        if self._still(meta, chosen):
+            highs = map(prune_effect, meta.uppers)
+            if any(type(high) is Ctl or (type(high) is EffectMeta and not self._still(high, chosen)) for high in highs):
+                self.unify(meta, PURE)
+
+    def _still(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> bool:
+        """Whether all that happens at an effect is pure."""
+        stack, seen = [meta], []
+        while stack:
+            at = prune_effect(stack.pop())
+            if type(at) is Ctl or (type(at) is EffectMeta and chosen(at)):
+                return False
+            if type(at) is EffectMeta and at not in seen:
+                seen.append(at)
+                stack += at.lowers
+        return True
+
     def raise_up(self, meta: EffectMeta, level: int) -> None:
         """Before generalising over `meta`: if what is above it cannot be generalised, it is that."""
         stack, seen = list(meta.uppers), []

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,6 +153,14 @@ def free(s: Solver, types, level: int) -> Free:
     return found
 
 
+def _taken(t: Type) -> Iterator[Type]:
+    """What a function takes, argument by argument, and what it gives in the end."""
+    while type(t := prune(t)) is ty.Fn:
+        yield t.arg
+        t = t.result
+    yield t
+
+
 def generalise(
     s: Solver, types: list[Type], pending: list[Constraint], taken: dict[str, int]
 ) -> tuple[list[Scheme], list]:
@@ -162,6 +170,9 @@ def generalise(
     level = s.level
     found = free(s, types, level)
     kept = _related(s, found, pending, level)
+    taking = free(s, [part for t in types for part in _taken(t)], level).effects
+    for effect in found.effects:
+        s.effects.relax(effect, lambda e: e.level <= level or e in taking)
     for effect in found.effects:
         s.effects.raise_up(effect, level)
     for effect in found.effects:
