@@ -6,6 +6,7 @@ mono        core -> core             one copy for each type at which something i
 control     core -> core             shift and reset become functions: continuations are arguments
 sets        core -> core + sets      which functions can each arrow be?
 lower       core + sets -> flat      closures become data: first order from here on
+collapse    flat -> flat             functions that call each other in a circle become one
 loops       flat -> flat             tail recursion becomes loops
 simplify    flat -> flat             inline, fold, share, drop
 promote     flat -> flat             references that nobody else can see become variables
@@ -85,6 +86,7 @@ def stages() -> Iterator[Stage]:
     from dplc.ad.expand import expand
     from dplc.ad.stores import pass_stores
     from dplc.passes.accumulate import accumulate
+    from dplc.passes.collapse import collapse
     from dplc.passes.constants import constant_parameters
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
@@ -95,6 +97,7 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.simplify import simplify
 
     yield flat("lower", lower)
+    yield flat("collapse", collapse)
     yield flat("loops", loops)
     yield flat("simplify", simplify)
     yield flat("promote", promote)
@@ -166,7 +169,7 @@ def verify_flat(program) -> None:
 
 
 NAMES = (
-    "load", "check", "mono", "control", "sets", "lower", "loops", "simplify", "promote", "stores", "derive",
+    "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "promote", "stores", "derive",
     "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
 )  # fmt: skip
 

@@ -19,14 +19,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dpl.node import replace
-from dpl.source import Span
 
 from dplc.flat import term as f
-from dplc.flat.copy import Copier
-from dplc.flat.places import inlined
 from dplc.flat.recursion import groups
 from dplc.flat.types import elementwise, rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
+from dplc.passes.collapse import Inliner
 from dplc.passes.drop import drop_unused
 from dplc.passes.fold import fold, scalar_row
 from dplc.passes.measure import measure
@@ -79,22 +77,6 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
     return reached
 
 
-class _Inliner(Copier):
-    """Copies a body to where it is called; its operations remember the call, for messages."""
-
-    def __init__(self, supply: f.Supply, params: dict[str, f.Atom], label: str, caller: Span) -> None:
-        super().__init__(supply, params)
-        self.label = label
-        self.caller = caller
-
-    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
-        return tuple([
-            f.Bind(bind.vars, replace(bind.rhs, span=inlined(bind.rhs.span, self.label, self.caller)))
-            if isinstance(bind.rhs, f.Op | f.Call | f.Ad | f.Build | f.Map) else bind
-            for bind in super().binds(binds)
-        ])  # fmt: skip
-
-
 class _Simplifier:
     """Walks one function.  `known` says what variables are replaced by, `defs` how the others were made, `made` (one
     dictionary for each enclosing block) which expressions have been computed."""
@@ -145,10 +127,8 @@ class _Simplifier:
                 self.same(bind.vars, given)
             case f.Call(fn, args) if fn in self.inline:
                 callee = self.inline[fn]
-                params = dict(zip((p.name for p in callee.params), self.atoms(args), strict=True))
-                self.splice(
-                    bind.vars, _Inliner(self.supply, params, callee.label, bind.rhs.span).block(callee.body), out
-                )
+                copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
+                self.splice(bind.vars, copied, out)
             case f.If():
                 self.if_(bind, bind.rhs, out)
             case f.Switch():
