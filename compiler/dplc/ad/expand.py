@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from dpl.diagnostics import DplError
 from dpl.source import Span
 
-from dplc.ad import jet, special
+from dplc.ad import jet, jet_rules, special
 from dplc.ad.activity import Deps, Graph, Grapher, Node
-from dplc.ad.builder import Builder
+from dplc.ad.builder import Builder, int_
 from dplc.ad.convert import Conversions
 from dplc.ad.forward import Forward
 from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
@@ -134,9 +134,11 @@ class Derivatives:
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
             case "jet":
                 *captured, order, x = ad.args
-                given = (jet.variable(b, order, x), order)
+                some = b.op("max", order, int_(1))  # an array in which nothing is has no inner dimensions
+                given = (jet.variable(b, some, x), some)
                 (y, *others), (series,) = self.beside(b, ad, self.series, (*captured, x), given)
-                self.rename(b, vars_, (y, b.op("acc_zeros", series or zero(f.Arr(y.ty, 1)), order), *others))
+                full = b.op("acc_zeros", series or zero(f.Arr(y.ty, 1)), some)
+                self.rename(b, vars_, (y, b.op("slice", full, int_(0), order, unchecked=True), *others))
             case "vjp":
                 made = self.pulled(ad)
                 y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
@@ -285,7 +287,7 @@ class Derivatives:
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
             made = self._forward[key] = Forwarded(self.fresh(name, mode.name), results, [MAYBE] * len(results))
             if name in self.program.rules:
-                write = special.forward if mode is self.first else special.series
+                write = special.forward if mode is self.first else jet_rules.series
                 write(self, fn, made, active)
             elif results:
                 work = mode.transform(self, mode, self.graph(name), active)

@@ -25,15 +25,9 @@ from dplc.ad.recurrence import Term, convolution, series
 from dplc.flat import term as f
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
-from dplc.passes import NeedsInterpreter
 
 if TYPE_CHECKING:
     from dplc.ad.expand import Derivatives, Mode
-
-LINEAR = frozenset(
-    ["index", "slice", "update", "concat", "array", "fill", "sum", "sum_to", "transpose", "reshape", "cast"]
-    + ["acc_add", "acc_zeros", "acc_index", "acc_slice"]
-)
 
 
 def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
@@ -55,10 +49,13 @@ class Jet(Forward):
     def dims(self, b: Builder, atom: f.Atom) -> tuple[f.Atom, ...]:
         return (*b.dims(atom), self.order) if f.is_float(elem_of(atom.ty)) else b.dims(atom)
 
-    def op(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
-        if rules.known(op) and not (rules.scalar_row(op.op) or op.op in LINEAR | {"dot", "matmul", "matmul_acc"}):
-            raise NeedsInterpreter(f"Taylor series do not go through `{op.op}` yet", op.span)
-        return super().op(b, op, y)
+    def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
+        """An array of no series has no dimension for their coefficients, unless it is told."""
+        super().build(b, build, vars_)
+        for var in vars_:
+            part = self.env.get((var.name, 0))
+            if part is not None and f.is_float(elem_of(var.ty)):
+                self.env[(var.name, 0)] = Part(b.op("reshape", part.atom, *self.dims(b, var)), part.presence)
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
         """Dimensions that an operation is given end with that of the coefficients."""
@@ -163,10 +160,10 @@ class Writer:
         return self.b.op("concat", self.b.op("array", x), xs)
 
     def product(self, outer: dict[int, f.Atom]) -> f.Var:
-        b, attrs = self.b, dict(self.op.attrs)
+        b = self.b
 
         def times(b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
-            return b.op(self.op.op, x, y, **attrs)
+            return again(b, self.op, x, y)
 
         index, inner = b.fresh("i", f.I64), b.inner()
         left, right = (self.whole(x, outer[i]) if i in outer else x for i, x in enumerate(self.args))
@@ -188,16 +185,14 @@ class Writer:
         assert all(a.series is not None for a in args if a.varied), f"{row} of something computed"
         fn = self.jet.function_of(op, active, False)
         one, end = int_(1), b.op("add", self.order, int_(1))
-        rest = [
-            innermost(b, b.op("slice", xs, one, end, unchecked=True)) for a in args if (xs := a.series) is not None
-        ]
+        rest = [innermost(b, b.op("slice", xs, one, end, unchecked=True)) for a in args if (xs := a.series) is not None]
         (made,) = b.call(fn, (*op.args, *rest, self.order), (of_rank(value.ty, 1),))
         return Term("given", value, series=b.op("concat", b.op("array", value), outermost(b, made)))
 
     def masked(self, given: Collection[f.Atom], made: f.Atom) -> f.Var:
         """Zero where there is no number, and nothing is there in any operand's series."""
         b = self.b
-        value = b.op(self.op.op, *self.args)
+        value = again(b, self.op, *self.args)
         c, k, some, inner = b.fresh("k", f.I64), b.fresh("k", f.I64), b.inner(), b.inner()
         state = b.fresh("s", of_rank(f.BOOL, rank_of(value.ty)))
         nothing = f.Const(0.0, elem_of(value.ty))
@@ -210,6 +205,11 @@ class Writer:
         absent = inner.op("and", inner.op("not", there), inner.op("ne", part, part))
         body = inner.block(inner.op("select", absent, nothing, part))
         return b.bind((made.ty,), f.Build(k, self.order, body))[0]
+
+
+def again(b: Builder, op: f.Op, *args: f.Atom) -> f.Var:
+    """The operation on other operands."""
+    return linear(b, f.Op(op.op, args, op.attrs, op.span), {})
 
 
 def outermost(b: Builder, xs: f.Atom) -> f.Atom:

@@ -17,7 +17,7 @@ Numbers here may be arrays, elementwise; a series has its coefficients along the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dpl.prims import TABLE, contribution
@@ -280,7 +280,7 @@ def shape(b: Builder, term: Term) -> f.Atom:
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def series(b: Builder, row: str, args: list[tuple[f.Atom, f.Atom | None]], order: f.Atom, given: Given) -> f.Atom:
+def series(b: Builder, row: str, args: Sequence[tuple[f.Atom, f.Atom | None]], order: f.Atom, given: Given) -> f.Atom:
     """The series, from coefficient 0, of a row, given its operands with their series (None: a constant)."""
 
     def terms() -> list[Term]:

@@ -1,7 +1,8 @@
 """Differentiating one scalar operation: the highest level among its operands decides, forward or reverse.
 
-Every application of `jvp` or `vjp` has a level of its own, higher than all before it.  At its level a float is a
-`Dual` (forward: number and tangent) or a `Node` (reverse: number and how it came about).  An operation strips the
+Every application of `jvp`, `vjp` or `taylor` has a level of its own, higher than all before it.  At its level a float
+is a `Dual` (forward: number and tangent), a `Jet` (number and Taylor coefficients, series.py) or a `Node` (reverse:
+number and how it came about).  An operation strips the
 highest level off its operands, computes on what is left (which may be tagged again: recursion), and puts the level
 back on.  So levels never mix, and forward and reverse nest in any order.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
+from dpl.eval.series import Jet, solved
 from dpl.eval.value import Tagged, Value
 from dpl.prims import contribution
 
@@ -21,6 +23,8 @@ class World(Protocol):
     """Where rules are evaluated (scalar.py)."""
 
     kind: str
+
+    def literal(self, value: float, like: Value) -> Value: ...
 
     def apply(self, name: str, *args: Value) -> Value: ...
 
@@ -115,6 +119,9 @@ def differentiate(active: Active, args: tuple) -> Value:
     result = active.apply(*primals)
     if not places:
         return result
+    if isinstance(args[places[0]], Jet):
+        operands = (a if i in places else p for i, (a, p) in enumerate(zip(args, primals, strict=True)))
+        return solved(active.rules, active.forward, tuple(operands), result, level)
     if isinstance(args[places[0]], Node):
         return Node(level, result, active, tuple([args[i] for i in places]), primals, places)
     tangent = None

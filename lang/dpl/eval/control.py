@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
-from dpl.eval import derive
+from dpl.eval import derive, ruled
 from dpl.eval.code import Code, Scope
 from dpl.eval.failure import located
 from dpl.eval.machine import Frame, Machine, State
@@ -70,6 +70,17 @@ def _split(y: Value, frame: Frame) -> State:
     return k[0], derive.split_forward(level, y), k
 
 
+def _taylor(machine: Machine, args: tuple, k: Frame) -> State:
+    order, f, x = args
+    level = machine.levels.fresh()
+    return machine.apply(f, (derive.lift_jet(level, x, order),), (_coefficients, (level, order), k))
+
+
+def _coefficients(y: Value, frame: Frame) -> State:
+    _, (level, order), k = frame
+    return k[0], derive.split_jet(level, y, order), k
+
+
 def _vjp(machine: Machine, args: tuple, k: Frame) -> State:
     f, x = args
     level = machine.levels.fresh()
@@ -90,7 +101,7 @@ def _checkpoint(machine: Machine, args: tuple, k: Frame) -> State:
 def _ruled(with_rule: Callable) -> Callable:
     def start(machine: Machine, args: tuple, k: Frame) -> State:
         f, rule, x = args
-        if derive.highest(x):
+        if ruled.highest(x):
             return k[0], with_rule(machine.call, machine.levels, rule, x), k
         return machine.apply(f, (x,), k)
 
@@ -99,10 +110,11 @@ def _ruled(with_rule: Callable) -> Callable:
 
 PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
     "jvp": _jvp,
+    "taylor": _taylor,
     "vjp": _vjp,
     "checkpoint": _checkpoint,
-    "with_vjp": _ruled(derive.with_vjp),
-    "with_jvp": _ruled(derive.with_jvp),
+    "with_vjp": _ruled(ruled.with_vjp),
+    "with_jvp": _ruled(ruled.with_jvp),
 }
 
 

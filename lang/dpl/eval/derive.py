@@ -1,6 +1,7 @@
-"""`jvp`, `vjp` and functions with rules of their own, between a function's argument and its result.
+"""`jvp`, `taylor` and `vjp`, between a function's argument and its result.
 
     jvp f x dx:   lift_forward x dx  ->  f  ->  split_forward
+    taylor n f x: lift_jet x         ->  f  ->  split_jet
     vjp f x:      lift_reverse x     ->  f  ->  primal, Builtin pullback
 
 Arguments and results are any data; their floats are tagged and untagged as lists of leaves (structure.py), and
@@ -10,14 +11,16 @@ functions of the program are called through `call`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import count
 
 from dpl.diagnostics import DplError
 from dpl.eval.active import Dual, Node, at_level, primal_at
 from dpl.eval.scalar import scalar
+from dpl.eval.series import Jet
 from dpl.eval.structure import check_same_form, leaves, rebuild
-from dpl.eval.tape import Joint, Output, check_linear, sweep
-from dpl.eval.value import FUNCTIONS, Builtin, Tagged, Value, number
+from dpl.eval.tape import sweep
+from dpl.eval.value import FUNCTIONS, Array, Builtin, Tagged, Value, number
 
 Call = Callable[..., Value]
 
@@ -77,12 +80,51 @@ def lift_forward(level: int, x: Value, dx: Value) -> Value:
 def split_forward(level: int, y: Value) -> tuple[Value, Value]:
     """Value and tangent."""
     found = leaves(y)
-    return primal(y, level), rebuild(y, (_tangent(leaf, level) for leaf in found))
+    return primal(y, level), rebuild(y, (tangent(leaf, level) for leaf in found))
 
 
-def _tangent(leaf: Value, level: int) -> Value:
+def tangent(leaf: Value, level: int) -> Value:
     leaf = at_level(leaf, level)
     return leaf.tangent if isinstance(leaf, Dual) and leaf.level == level else zero_of(leaf)
+
+
+# ---- forward, in series -------------------------------------------------------------------------------------------
+
+
+def lift_jet(level: int, x: Value, order: int) -> Value:
+    """The variable itself."""
+    return jet(level, [x, 1.0, *[None] * (order - 1)][: order + 1])
+
+
+def jet(level: int, found: list) -> Value:
+    """A number with these coefficients."""
+    return found[0] if all(c is None for c in found[1:]) else Jet(level, found)
+
+
+def coefficients(leaf: Value, level: int) -> list:
+    leaf = at_level(leaf, level)
+    return list(leaf.coefficients) if isinstance(leaf, Jet) and leaf.level == level else [leaf]
+
+
+def slope(found: list) -> list:
+    """The coefficients of the derivative."""
+    slopes = [c if c is None else scale(c, float(k)) for k, c in enumerate(found[1:], 1)]
+    return [0.0 if slopes[:1] in ([], [None]) else slopes[0], *slopes[1:]]
+
+
+def scale(x: Value, by: float) -> Value:
+    return scalar("mul", "f64")(x, by)
+
+
+def total(parts: list) -> Value:
+    there = [part for part in parts if part is not None]
+    return reduce(scalar("add", "f64"), there) if there else None
+
+
+def split_jet(level: int, y: Value, order: int) -> Array:
+    """All coefficients of the result."""
+    found = coefficients(y, level)
+    return Array((order + 1,), [0.0 if c is None else c for c in (*found, *[None] * (order + 1 - len(found)))])
 
 
 # ---- reverse ------------------------------------------------------------------------------------------------------
@@ -111,88 +153,3 @@ def pullback(level: int, x: Value, y: Value) -> Builtin:
 def seeds(level: int, outputs: list, cotangents: list) -> list:
     pairs = ((node_at(leaf, level), cotangent) for leaf, cotangent in zip(outputs, cotangents, strict=True))
     return [(node, cotangent) for node, cotangent in pairs if node]
-
-
-# ---- functions with their own rules -------------------------------------------------------------------------------
-
-
-def highest(x: Value) -> int:
-    """The highest level among the floats of a value, 0 if none is tagged."""
-    return max((leaf.level for leaf in leaves(x) if isinstance(leaf, Tagged)), default=0)
-
-
-def is_dual(x: Value, level: int) -> bool:
-    return any(isinstance(leaf, Dual) and leaf.level == level for leaf in leaves(x))
-
-
-def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """A function with its own reverse rule, at an argument that is tagged.  Forward mode transposes the rule."""
-    level = highest(x)
-    y, pull = call(rule, primal(x, level))
-    if not is_dual(x, level):
-        inner = leaves(y)
-
-        def pull_all(pairs: list) -> list:
-            cotangents = [zero_of(leaf) for leaf in inner]
-            for index, cotangent in pairs:
-                cotangents[index] = cotangent
-            gradient = leaves(call(pull, rebuild(y, iter(cotangents))))
-            return [g for g, leaf in zip(gradient, leaves(x), strict=True) if node_at(leaf, level)]
-
-        return _join(level, x, y, pull_all)
-    inside = levels.fresh()
-    zero = lift_reverse(inside, zeros(y))
-    gradient = call(pull, zero)
-    tangents = [_tangent(leaf, level) for leaf in leaves(x)]
-    found = sweep(seeds(inside, leaves(gradient), tangents))
-    return _with_tangents(level, y, [found.of(leaf) if isinstance(leaf, Node) else leaf for leaf in leaves(zero)])
-
-
-def with_jvp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """A function with its own forward rule, at an argument that is tagged.  The rule runs on a tangent of a level of
-    its own; the graph that this leaves shows whether it is linear, and is swept for reverse mode."""
-    level, inside = highest(x), levels.fresh()
-    direction = rebuild(x, iter([source(inside, _tangent(a, level)) if is_float(a) else zero_of(a) for a in leaves(x)]))
-    y, dy = call(rule, primal(x, level), direction)
-    outputs = leaves(dy)
-    check_linear([leaf for leaf in outputs if is_float(leaf)], inside)
-    y = primal(y, inside)
-    if is_dual(x, level):
-        return _with_tangents(level, y, [primal_at(leaf, inside) for leaf in outputs])
-    inputs = [d for d, leaf in zip(leaves(direction), leaves(x), strict=True) if node_at(leaf, level)]
-
-    def pull_all(pairs: list) -> list:
-        nodes = ((node_at(outputs[index], inside), cotangent) for index, cotangent in pairs)
-        found = sweep([(node, cotangent) for node, cotangent in nodes if node])
-        return [found.of(node) for node in inputs]
-
-    return _join(level, x, y, pull_all)
-
-
-def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
-    """`y`, its floats depending on those of `x` by a rule."""
-    parents = tuple(node for leaf in leaves(x) if (node := node_at(leaf, level)))
-    joint = Node(level, None, Joint(pull_all), parents)
-
-    def output(index: int, leaf: Value) -> Value:
-        if not is_float(leaf):
-            return leaf
-        captured = node_at(leaf, level)
-        both = (joint, captured) if captured else (joint,)
-        return Node(level, primal_at(leaf, level), Output(index), both)
-
-    return rebuild(y, iter([output(i, leaf) for i, leaf in enumerate(leaves(y))]))
-
-
-def _with_tangents(level: int, y: Value, tangents: list) -> Value:
-    """`y` with tangents from a rule, added to what flowed in through captured variables."""
-
-    def tag(leaf: Value, tangent: Value) -> Value:
-        if not is_float(leaf):
-            return leaf
-        captured = at_level(leaf, level)
-        if isinstance(captured, Dual) and captured.level == level:
-            tangent = scalar("add", "f64")(captured.tangent, tangent)
-        return Dual(level, primal_at(leaf, level), tangent)
-
-    return rebuild(y, iter([tag(leaf, tangent) for leaf, tangent in zip(leaves(y), tangents, strict=True)]))

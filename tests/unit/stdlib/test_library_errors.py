@@ -19,7 +19,7 @@ import pytest
         ('String.split "" "abc"', "String.split"),
         ('Data.read_text "no/such/file"', "no/such/file"),
         ('Data.read_csv "no/such/file"', "no/such/file"),
-        ("Ad.diffn 7 (fun x -> x) 1.0", "Ad.jet"),
+        ("Ad.diffn (-1) (fun x -> x) 1.0", "no derivative of order -1"),
     ],
 )
 def test_refusal(dpl, expression: str, message: str) -> None:
