@@ -10,13 +10,16 @@ smoothly on what it is given.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
 from dpl.node import node
+from dpl.types.constraints import Matmul
 from dpl.types.env import Exports, Value
-from dpl.types.meta import Meta, prune
+from dpl.types.meta import Meta, dimensions, prune
 from dpl.types.scheme import Scheme, replace
+from dpl.types.unify import Clash, Solver
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))
@@ -62,7 +65,7 @@ def place(item: tuple[str, object]) -> int:
 
 
 def case(shown: str, name: str, module: str, value: Value, maker: Maker) -> Case:
-    args, result = signature(value.scheme)
+    args, result = signature(value.scheme, maker)
     if not args:
         raise Unmade("no function")
     if not maker.floats(result):
@@ -79,9 +82,9 @@ def case(shown: str, name: str, module: str, value: Value, maker: Maker) -> Case
     return Case(shown, fn, texts, active, inline, max(maker.width(arg) for arg in args))
 
 
-def signature(scheme: Scheme) -> tuple[list[ty.Ty], ty.Ty]:
+def signature(scheme: Scheme, maker: Maker) -> tuple[list[ty.Ty], ty.Ty]:
     """The types of the arguments and the result, at floats and the size `n`."""
-    rest = prune(replace(scheme.ty, {p.name: default(scheme, p) for p in scheme.params}, {}))
+    rest = prune(replace(scheme.ty, chosen(scheme, Solver(maker.datas)), {}))
     args = []
     while isinstance(rest, ty.Fn):
         if isinstance(rest.eff, ty.Ctl):
@@ -91,12 +94,33 @@ def signature(scheme: Scheme) -> tuple[list[ty.Ty], ty.Ty]:
     return args, rest
 
 
-def default(scheme: Scheme, param: ty.Var) -> ty.Ty | ty.Size | ty.Effect:
-    """What a variable stands for; an array where it may be any data that can be differentiated."""
-    if param.sort == "type":
-        classes = scheme.classes.get(param.name, frozenset())
+def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
+    """What each variable stands for: a float; an array where it may be any data that can be differentiated; a vector
+    where it is the factor of a matrix, and what follows from that."""
+    others: dict[str, Any] = {"size": SIZE, "effect": ty.PURE}
+    env = {
+        p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params
+    }
+    related = [c.mapped(lambda t: replace(t, env, {})) for c in scheme.constraints]
+    try:
+        for product in [c for c in related if isinstance(c, Matmul)]:
+            left, right, _ = map(prune, product.types)
+            if isinstance(left, ty.Arr) != isinstance(right, ty.Arr):
+                known, factor = (left, right) if isinstance(left, ty.Arr) else (right, left)
+                sizes, _ = dimensions(known)
+                solver.unify(factor, ty.Arr(ty.F64, sizes[-1 if known is left else 0]))
+        while decided := [c for c in list(related) if c.solve(solver, related.append)]:
+            related = [c for c in related if c not in decided]
+    except Clash as clash:
+        raise Unmade("its sizes do not fit at the size n") from clash
+    return {name: default(scheme, name, t) for name, t in env.items()}
+
+
+def default(scheme: Scheme, name: str, t: Any) -> Any:
+    classes = scheme.classes.get(name, frozenset())
+    if isinstance(prune(t), Meta):
         return ty.Arr(ty.F64, SIZE) if classes and classes <= {"diff", "active"} else ty.F64
-    return SIZE if param.sort == "size" else ty.PURE
+    return t
 
 
 class Maker:

@@ -24,6 +24,7 @@ from dplc.tools.cases import OWN, Case, Maker, cases
 
 SAMPLES = 15
 LONG = 1e-3
+FIRST = "DPL_BENCH_FIRST"  # the environment's variable with the number of the case to begin with
 
 COMMON = f"""
 extern "{READ}" _bench_tally : int -> int
@@ -130,7 +131,7 @@ def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequ
     """The program that measures cases at some sizes each, beginning with that of the number it is given."""
     parts = [subject.source.text, COMMON, *subject.helpers]
     parts += [template.format(i=i, arguments=arguments(case)) for i, case in enumerate(chosen)]
-    parts.append("let _bench_first = match Sys.args with first :: _ -> String.to_int first | [] -> None")
+    parts.append(f'let _bench_first = match Sys.env "{FIRST}" with Some first -> String.to_int first | None -> None')
     for i, at in enumerate(sizes):
         calls = "; ".join(f"_bench_{i} {n}" for n in at)
         parts.append(f"do (match _bench_first with Some first when first > {i} -> () | _ -> begin {calls} end)")

@@ -15,7 +15,7 @@ from dpl.source import Source
 from dplc.machine.jit import Compiled, execute
 from dplc.passes import NeedsInterpreter
 from dplc.tools.cases import Case
-from dplc.tools.driver import Subject, program
+from dplc.tools.driver import FIRST, Subject, program
 
 Compile = Callable[[Source], Compiled]
 
@@ -77,7 +77,8 @@ def run(code: Compiled, chosen: Sequence[Case]) -> list[Measured]:
         failure, at = None, first
         with captured() as lines:
             try:
-                execute(code, [str(first)])
+                with environment(FIRST, str(first)):
+                    execute(code)
             except DplError as stopped:
                 failure = stopped
         for line in lines:
@@ -90,7 +91,18 @@ def run(code: Compiled, chosen: Sequence[Case]) -> list[Measured]:
             break
         rows[at], why[at] = [], f"fails: {failure.diagnostics[0].title}"
         first = at + 1
-    return [Measured(case.name, tuple(rows[i]), why[i]) for i, case in enumerate(chosen)]
+    ended = "the program ends before it can be measured"
+    return [Measured(case.name, tuple(r), w if r or w else ended) for case, r, w in zip(chosen, rows, why, strict=True)]
+
+
+@contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """A variable of the environment, while something runs."""
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 @contextmanager
