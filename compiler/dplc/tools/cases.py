@@ -1,6 +1,6 @@
 """The functions of a file -> expressions that call them at arguments of any size, for `dpl bench`.
 
-    let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), _real (n + 1))",), (0,), ...)
+    let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), ...)",), (0,), ...)
 
 Type variables are floats, or arrays where data may be anything that can be differentiated; all sizes are `n`, integers
 half of it; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
@@ -98,9 +98,7 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
     """What each variable stands for: a float; an array where it may be any data that can be differentiated; a vector
     where it is the factor of a matrix, and what follows from that."""
     others: dict[str, Any] = {"size": SIZE, "effect": ty.PURE}
-    env = {
-        p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params
-    }
+    env = {p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params}
     related = [c.mapped(lambda t: replace(t, env, {})) for c in scheme.constraints]
     try:
         for product in [c for c in related if isinstance(c, Matmul)]:
