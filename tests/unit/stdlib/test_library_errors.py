@@ -19,6 +19,13 @@ import pytest
         ('String.split "" "abc"', "String.split"),
         ('Data.read_text "no/such/file"', "no/such/file"),
         ('Data.read_csv "no/such/file"', "no/such/file"),
+        ("Linalg.solve [[1.0, 2.0], [2.0, 4.0]] [1.0, 2.0]", "Linalg.solve: the matrix is singular"),
+        ("Linalg.inverse [[0.0]]", "Linalg.inverse: the matrix is singular"),
+        ("Linalg.triangular_solve [[0.0]] [1.0]", "Linalg.triangular_solve: there is a zero on the diagonal"),
+        ("Linalg.cholesky [[1.0, 2.0], [2.0, 1.0]]", "Linalg.cholesky: the matrix is not positive definite"),
+        ("Linalg.qr [[1.0, 2.0]]", "Linalg.qr: 1 rows are fewer than 2 columns"),
+        ("Linalg.svd [[1.0, 2.0]]", "Linalg.svd: 1 rows are fewer than 2 columns"),
+        ("Linalg.lstsq [[1.0, 2.0], [2.0, 4.0]] [1.0, 2.0]", "Linalg.lstsq: the matrix is not of full rank"),
         ("Ad.diffn (-1) (fun x -> x) 1.0", "no derivative of order -1"),
     ],
 )
