@@ -1,0 +1,116 @@
+"""Continuations as values of the compiler and of the program, and the types of functions that take them.
+
+a -{ctl r}-> b                  =>      a -> (b -> r) -> r
+a -> b -{ctl r}-> c, named      =>      a -> b -> (c -> r) -> r, its worker
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.walk import subterms
+from dpl.node import replace
+from dpl.source import Span
+
+from dplc.narrow import the
+
+
+@dataclass(frozen=True, slots=True)
+class Cont:
+    """What becomes of a value, giving one of type `answer`: `then` writes it, once.  One that is a `value` already (a
+    variable) or does nothing may be used several times."""
+
+    answer: t.Ty
+    then: Callable[[c.Term], c.Term]
+    value: c.Var | None = None
+    several: bool = False
+
+    def after(self, then: Callable[[c.Term], c.Term]) -> Cont:
+        """Something to be done before, of the same answer."""
+        return Cont(self.answer, then)
+
+
+def nothing(answer: t.Ty) -> Cont:
+    """The empty context."""
+    return Cont(answer, lambda value: value, several=True)
+
+
+def known(k: c.Var) -> Cont:
+    """A continuation that is a value."""
+    answer = the(t.Fn, k.ty).result
+    return Cont(answer, lambda value: c.App(value.span, answer, k, value), k, several=True)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------
+
+
+class Continuing:
+    """What the definitions share: types without effects, and fresh names."""
+
+    def __init__(self) -> None:
+        self.types: dict[int, tuple[t.Ty, t.Ty]] = {}  # by identity; the old types are kept, and so their identities
+        self.count = 0
+
+    def fresh(self, hint: str, ty: t.Ty, span: Span) -> c.Var:
+        self.count += 1
+        return c.Var(span, ty, f"{hint}.c{self.count}")
+
+    def type(self, ty: t.Ty) -> t.Ty:
+        found = self.types.get(id(ty))
+        if found is None:
+            found = self.types[id(ty)] = (ty, self.converted(ty))
+        return found[1]
+
+    def converted(self, ty: t.Ty) -> t.Ty:
+        match ty:
+            case t.Con(name, args) if args:
+                return t.Con(name, tuple([a if isinstance(a, t.Size) else self.type(a) for a in args]))
+            case t.Tup(items):
+                return t.Tup(tuple([self.type(i) for i in items]))
+            case t.Arr(elem, size):
+                return t.Arr(self.type(elem), size)
+            case t.Fn(arg, t.Ctl(answer), result):
+                k = t.Fn(self.type(result), t.PURE, self.type(answer))
+                return t.Fn(self.type(arg), t.PURE, t.Fn(k, t.PURE, k.result))
+            case t.Fn(arg, _, result):
+                return t.Fn(self.type(arg), t.PURE, self.type(result))
+            case _:
+                return ty
+
+    def worker(self, ty: t.Ty, count: int) -> t.Ty:
+        """The type of a function of `count` parameters that takes its continuation with the last."""
+        fn = the(t.Fn, ty)
+        return self.type(ty) if count == 1 else t.Fn(self.type(fn.arg), t.PURE, self.worker(fn.result, count - 1))
+
+    def data(self, data: c.Data) -> c.Data:
+        return replace(data, cases=tuple((name, None if ty is None else self.type(ty)) for name, ty in data.cases))
+
+
+def arity(e: c.Term) -> int:
+    """How many arguments the worker of a definition takes; 1 if it has none."""
+    functions: list[c.Lam] = []
+    while isinstance(e, c.Lam):
+        functions.append(e)
+        e = e.body
+    return len(functions) if any(captures_on_call(lam) for lam in functions[:-1]) else 1
+
+
+def captures_on_call(fn: c.Term) -> bool:
+    return isinstance(the(t.Fn, fn.ty).eff, t.Ctl)
+
+
+def spine(e: c.App) -> tuple[c.Term, list[c.App]]:
+    """`f a b` -> f, and the applications, innermost first."""
+    applications: list[c.App] = []
+    head: c.Term = e
+    while isinstance(head, c.App):
+        applications.append(head)
+        head = head.fn
+    return head, applications[::-1]
+
+
+def mentions(e: c.Term, name: str) -> bool:
+    return (isinstance(e, c.Var) and e.name == name) or any(mentions(part, name) for part in subterms(e))
