@@ -43,11 +43,11 @@ def module(text: str) -> str:
     return head + re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
-def assemble(text: str) -> bytes:
-    """LLVM text -> object code."""
+def assemble(text: str, most: int = 2) -> bytes:
+    """LLVM text -> object code, with at `most` that effort."""
     target.start()
     lines = text.count("\n")
-    effort = 2 if lines < LARGE else 1 if lines < HUGE else 0
+    effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = target.host(effort)
     module = parse(text)
     options = llvm.create_pipeline_tuning_options(speed_level=effort)

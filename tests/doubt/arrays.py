@@ -1,0 +1,202 @@
+"""Arrays: comprehensions, map, scan, slices, updates, products, and what makes a number of one."""
+
+from __future__ import annotations
+
+from doubt.scopes import BOOL, FLOAT, INT, array, list_of, mentions, rank
+from doubt.writer import Hole, rule
+
+
+def is_array(h: Hole) -> bool:
+    return h.ty.name == "[]"
+
+
+def is_vector(h: Hole) -> bool:
+    return rank(h.ty) == 1
+
+
+def is_matrix(h: Hole) -> bool:
+    return rank(h.ty) == 2
+
+
+def short(h: Hole) -> int:
+    return h.writer.below(3) + 1
+
+
+# ---- from arrays to numbers ----
+
+
+@rule(4, lambda h: h.ty == FLOAT)
+def reduced(h: Hole) -> str:
+    v = array(FLOAT, 19 if h.often(3) else short(h))
+    match h.writer.below(8):
+        case 0 | 1:
+            return f"{h.one('sum', 'mean', 'prod')} {h(v)}"
+        case 2:
+            return f"{h.one('norm', 'maximum', 'minimum', 'logsumexp', 'var', 'std')} {h(v)}"
+        case 3:
+            return f"dot {h(v)} {h(v)}"
+        case 4:
+            return f"{h(v)}[{h.index(v.size)}]"
+        case 5:
+            return f"sum ({h(array(v, short(h)))} @ {h(v)})"
+        case 6:
+            matrix = array(v, short(h))
+            return f"{h(matrix)}[{h.index(matrix.size)}, {h.index(v.size)}]"
+    deep = array(array(v, 2), short(h))
+    return f"sum (sum (sum {h(deep)}))"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def reduced_by_function(h: Hole) -> str:
+    v = array(FLOAT, short(h))
+    x, y = h.named("a", FLOAT), h.named("x", FLOAT)
+    match h.writer.below(4):
+        case 0:
+            operator, start = h.one(("+", "0.0"), ("*", "1.0"))
+            return f"reduce (fun {x[0]} {y[0]} -> {x[0]} {operator} {y[0]}) {start} {h(v)}"
+        case 1:  # associative, with neutral element 0
+            return f"reduce (fun {x[0]} {y[0]} -> {x[0]} + {y[0]} + 0.3 * {x[0]} * {y[0]}) 0.0 {h(v)}"
+        case 2:
+            return f"sum (filter (fun {x[0]} -> {h.apart(BOOL, x)}) {h(v)})"
+    return f"reduce (fun {x[0]} {y[0]} -> max {x[0]} {y[0]}) (-9.0) {h(v)}"
+
+
+# ---- arrays of anything ----
+
+
+@rule(3, is_array)
+def written_out(h: Hole) -> str:
+    if h.ty.size > 4:
+        return comprehension(h)
+    return f"[{', '.join(h(h.ty.args[0]) for _ in range(h.ty.size))}]"
+
+
+@rule(5, is_array)
+def comprehension(h: Hole) -> str:
+    i = h.named("i", INT)
+    return f"[for {i[0]} < {h.ty.size} -> {h.apart(h.ty.args[0], i)}]"
+
+
+@rule(5, is_array)
+def mapped(h: Hole) -> str:
+    (item,), n = h.ty.args, h.ty.size
+    x, i = h.named("x", h.writer.data_type(1)), h.named("i", INT)
+    match h.writer.below(6):
+        case 0 | 1:
+            return f"map (fun {h.parameter(x)} -> {h.apart(item, x)}) {h(array(x[1], n))}"
+        case 2:
+            return f"[for {x[0]} in {h(array(x[1], n))} -> {h.apart(item, x)}]"
+        case 3:
+            return f"mapi (fun {i[0]} {h.parameter(x)} -> {h.apart(item, i, x)}) {h(array(x[1], n))}"
+        case 4:
+            y = h.named("y", item)
+            body = h.apart(item, x, y)
+            return f"map2 (fun {h.parameter(x)} {h.parameter(y)} -> {body}) {h(array(x[1], n))} {h()}"
+    return f"tabulate {n} (fun {i[0]} -> {h.apart(item, i)}) :> {h.ty}"
+
+
+@rule(4, is_array)
+def rearranged(h: Hole) -> str:
+    (item,), n = h.ty.args, h.ty.size
+    x, y = h.named("x", item), h.named("y", item)
+    match h.writer.below(9):
+        case 0:
+            return f"reverse {h()}"
+        case 1:
+            return f"fill {n} {h(item)}"
+        case 2:
+            return f"{h(array(item, n + 2))}[1:{n + 1}]"
+        case 3 if n > 1:
+            k = h.writer.below(n - 1) + 1
+            return f"{h(array(item, k))} ++ {h(array(item, n - k))}"
+        case 4:
+            return f"scan (fun {x[0]} {y[0]} -> {y[0]}) {h(item)} {h()}"
+        case 5:
+            return f"gather {h(array(item, 3))} (map (fun {x[0]} -> {x[0]} % 3) {h(array(INT, n))})"
+        case 6:
+            return f"scatter {h()} [{h.index(n)}, {n - 1}] {h(array(item, 2))}"
+        case 7:
+            return f"[for {x[0]} in zip {h()} {h()} -> {h.one('fst', 'snd')} {x[0]}]"
+    return f"map {h.one('fst', 'snd')} (zip {h()} {h()})"
+
+
+@rule(3, is_array)
+def updated(h: Hole) -> str:
+    return f"{{ {h()} with [{h.index(h.ty.size)}] = {h(h.ty.args[0])} }}"
+
+
+@rule(2, is_array)
+def updated_in_a_loop(h: Hole) -> str:
+    """Filled by a loop that reads what it writes."""
+    (item,), n = h.ty.args, h.ty.size
+    a, i, z = h.named("a", h.ty), h.named("i", INT), h.named("z", item)
+    body = h(item, a, i, z)
+    to = f"({i[0]} + {h.writer.below(3)}) % {n}"
+    return (
+        f"loop {a[0]} = {h()} for {i[0]} < {h.count()} do "
+        f"let {z[0]} = {a[0]}[{i[0]} % {n}] in {{ {a[0]} with [{to}] = {body} }}"
+    )
+
+
+# ---- arrays of floats ----
+
+
+@rule(6, lambda h: rank(h.ty) > 0)
+def elementwise(h: Hole) -> str:
+    match h.writer.below(5):
+        case 0:
+            return f"{h.one('sin', 'tanh', '-', 'damp', 'relu', 'square')} {h()}"
+        case 1 | 2:
+            return f"{h()} {h.one('+', '*', '-')} {h()}"
+        case 3:
+            lower = h.one(FLOAT, h.ty.args[0])
+            return f"{h(lower)} {h.one('*', '+', '-')} {h()}"
+    return f"{h.one('max', 'min', 'hypot')} {h()} {h.one(h, lambda: h(FLOAT))()}"
+
+
+@rule(5, is_vector)
+def vector(h: Hole) -> str:
+    n, k = h.ty.size, short(h)
+    match h.writer.below(9):
+        case 0:
+            return f"{h(array(array(FLOAT, k), n))} @ {h(array(FLOAT, k))}"
+        case 1:
+            return f"{h(array(FLOAT, k))} @ {h(array(array(FLOAT, n), k))}"
+        case 2:
+            return f"{h.one('sum', 'mean', 'maximum', 'prod')} {h(array(h.ty, k))}"
+        case 3:
+            return f"{h.one('softmax', 'log_softmax', 'cumsum', 'cumprod')} {h()}"
+        case 4:
+            return f"sort {h()}"
+        case 5:
+            return f"{h(array(array(FLOAT, k), n))}[:, {h.index(k)}]"
+        case 6:
+            return f"scatter_add {h()} [{h.index(n)}, {n - 1}] {h(array(FLOAT, 2))}"
+        case 7:
+            x, y = h.fresh("a"), h.fresh("x")
+            return f"scan (fun {x} {y} -> {x} + {y} + 0.3 * {x} * {y}) 0.0 {h()}"
+    return f"gather {h(array(FLOAT, k))} [for {h.fresh('_i')} < {n} -> {h.index(k)}]"
+
+
+@rule(5, is_matrix)
+def matrix(h: Hole) -> str:
+    n, (row,) = h.ty.size, h.ty.args
+    m, k = row.size, short(h)
+    match h.writer.below(5):
+        case 0:
+            return f"{h(array(array(FLOAT, k), n))} @ {h(array(array(FLOAT, m), k))}"
+        case 1:
+            return f"transpose {h(array(array(FLOAT, n), m))}"
+        case 2:
+            return f"outer {h(array(FLOAT, n))} {h(row)}"
+        case 3:
+            return f"{{ {h()} with [{h.index(n)}, {h.index(m)}] = {h(FLOAT)} }}"
+    i, j = h.named("i", INT), h.named("j", INT)
+    return f"[for {i[0]} < {n}, {j[0]} < {m} -> {h.apart(FLOAT, i, j)}]"
+
+
+@rule(1, lambda h: is_array(h) and not mentions(h.ty, "->"))
+def from_list(h: Hole) -> str:
+    (item,), n = h.ty.args, h.ty.size
+    first = " :: ".join(h(item) for _ in range(n))
+    return f"(List.to_array ({first} :: {h(list_of(item))}))[0:{n}] :> {h.ty}"

@@ -1,0 +1,128 @@
+"""Lists, options, tuples, and the program's own types, with functions that follow their structure."""
+
+from __future__ import annotations
+
+from doubt.scopes import BOOL, INT, Ty, array, list_of
+from doubt.writer import Hole, rule
+
+
+@rule(5, lambda h: h.ty.name == "list")
+def listed(h: Hole) -> str:
+    (item,) = h.ty.args
+    x = h.named("x", h.writer.data_type(1))
+    match h.writer.below(9):
+        case 0:
+            return f"[{h(item)};]"
+        case 1:
+            return f"[{h(item)}; {h(item)}]"
+        case 2:
+            return f"{h(item)} :: {h()}"
+        case 3:
+            return f"{h()} ++ {h()}"
+        case 4:
+            return f"List.rev {h()}"
+        case 5 | 6:
+            return f"List.map (fun {h.parameter(x)} -> {h(item, x)}) {h(list_of(x[1]))}"
+        case 7:
+            y = h.named("x", item)
+            return f"List.filter (fun {h.parameter(y)} -> {h(BOOL, y)}) {h()}"
+    return f"List.of_array {h(array(item, h.writer.below(3) + 1)) if item.name != 'ref' else '[]'}"
+
+
+@rule(4, lambda h: h.ty.name == "list")
+def list_by_recursion(h: Hole) -> str:
+    """What is last but for a cell, and takes no stack."""
+    go, n, x = h.fresh("go"), h.named("n", INT), h.named("x", h.writer.data_type(1))
+    start = h(x[1])
+    last = h.apart(h.ty, x)
+    item, following = h.apart(h.ty.args[0], n, x), h.apart(x[1], n, x)
+    body = f"if {n[0]} <= 0 then {last} else {item} :: {go} ({n[0]} - 1) {following}"
+    return f"let rec {go} {n[0]} ({x[0]} : {x[1]}) = {body} in {go} {h.count()} {start}"
+
+
+@rule(5, lambda h: h.ty.name == "option")
+def optional(h: Hole) -> str:
+    return f"Some {h(h.ty.args[0])}" if h.often(70) else "None"
+
+
+@rule(7, lambda h: h.ty.name == "*")
+def tupled(h: Hole) -> str:
+    return ", ".join(h(item) for item in h.ty.args)
+
+
+@rule(6, lambda h: h.ty.name == "ref")
+def referred(h: Hole) -> str:
+    return f"ref {h(h.ty.args[0])}"
+
+
+@rule(7, lambda h: h.writer.is_record(h.ty))
+def record(h: Hole) -> str:
+    fields = [(field, item) for field, item in h.writer.parts(h.ty) if item]
+    if len(fields) > 1 and h.often(40):
+        field, item = h.one(*fields)
+        return f"{{ {h()} with {field} = {h(item)} }}"
+    return "{ " + "; ".join(f"{field} = {h(item)}" for field, item in fields) + " }"
+
+
+@rule(7, lambda h: h.writer.is_data(h.ty))
+def constructed(h: Hole) -> str:
+    constructor, inside = h.one(*h.writer.parts(h.ty))
+    return constructor if inside is None else f"{constructor} {h(inside)}"
+
+
+# ---- following the structure ----
+
+
+def recursive_types(h: Hole) -> list[Ty]:
+    w = h.writer
+    return [w.applied(name) for name, declared in w.declared.items() if declared.is_recursive]
+
+
+@rule(4, lambda h: bool(recursive_types(h)))
+def by_structure(h: Hole) -> str:
+    """A function made for this place: what it makes of the parts of a value, it combines."""
+    ty = h.one(*recursive_types(h))
+    go, t = h.fresh("go"), h.fresh("t")
+    value, environment = h(ty), h.named("c", h.writer.data_type(1))
+    arms = [structural_arm(h, go, ty, name, inside, environment) for name, inside in h.writer.parts(ty)]
+    start = h(environment[1])
+    head = f"let rec {go} {h.parameter(environment)} ({t} : {ty}) : {h.ty} = match {t} with {' | '.join(arms)}"
+    return f"{head} in {go} {start} {value}"
+
+
+def structural_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None, environment: tuple[str, Ty]) -> str:
+    """The result of each part of the type itself is found first, and is there for the result of the whole."""
+    if inside is None:
+        return f"{constructor} -> {h.apart(h.ty, environment)}"
+    items = inside.args if inside.name == "*" else (inside,)
+    names = [h.named("v", item) for item in items]
+    pattern = f"({', '.join(name for name, _ in names)})" if len(names) > 1 else names[0][0]
+    lines, inner = [], [environment, *(var for var in names if var[1] != me)]
+    for name, item in names:
+        result = h.named("r", h.ty)
+        call = f"{go} {environment[0] if h.often(50) else h.apart(environment[1], *inner)}"
+        if item == me:
+            lines.append(f"let {result[0]} = {call} {name} in")
+        elif item.name in ("[]", "list") and item.args[0] == me:
+            result = result[0], Ty(item.name, (h.ty,), item.size)
+            lines.append(f"let {result[0]} = {'List.map' if item.name == 'list' else 'map'} ({call}) {name} in")
+        else:
+            continue
+        inner.append(result)
+    return f"{constructor} {pattern} -> {' '.join(lines)} {h.apart(h.ty, *inner)}"
+
+
+@rule(3, lambda _: True)
+def by_list(h: Hole) -> str:
+    """A function over a list: by the result of its rest, or with what was made so far."""
+    item = h.writer.data_type(1)
+    go, x, xs, r = h.fresh("go"), h.named("x", item), h.named("t", list_of(item)), h.named("r", h.ty)
+    value, start = h(xs[1]), h()
+    if h.often(50):
+        body = f"match {xs[0]} with [] -> {r[0]} | {x[0]} :: rest -> {go} {h.apart(h.ty, x, r)} rest"
+        return f"let rec {go} ({r[0]} : {h.ty}) ({xs[0]} : {xs[1]}) = {body} in {go} {start} {value}"
+    rest = f"let {r[0]} = {go} rest in {h.apart(h.ty, x, r)}"
+    return (
+        f"let rec {go} ({xs[0]} : {xs[1]}) = match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest} "
+        f"in {go} {value}"
+    )

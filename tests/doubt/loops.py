@@ -1,0 +1,96 @@
+"""Loops, which count or have fuel, and references: local, captured, in data, written in loops."""
+
+from __future__ import annotations
+
+from doubt.scopes import BOOL, FLOAT, INT, function, mentions, ref
+from doubt.writer import Hole, rule
+
+
+def has_refs(h: Hole) -> bool:
+    return h.writer.features.refs
+
+
+def no_functions(h: Hole) -> bool:
+    return h.writer.features.refs and not h.writer.reaches(h.ty, "->", "ref")
+
+
+@rule(4, lambda _: True)
+def counted(h: Hole) -> str:
+    s, i = h.named("s", h.ty), h.named("i", INT)
+    return f"loop {s[0]} = {h()} for {i[0]} < {h.count()} do {h(h.ty, s, i)}"
+
+
+@rule(3, lambda _: True)
+def conditional(h: Hole) -> str:
+    """A state of several parts, one of which is fuel."""
+    s, other, fuel, out = h.named("s", h.ty), h.named("s", h.some_type()), h.named("n", INT), h.fresh("o")
+    start, other_start = h(), h(other[1])
+    test = f"{fuel[0]} > 0" + (f" && {h.small(BOOL, s, other, fuel)}" if h.often(50) else "")
+    state = f"({h(h.ty, s, other, fuel)}, {h(other[1], s, other, fuel)}, {fuel[0]} - 1)"
+    return (
+        f"let ({out}, _, _) = (loop ({s[0]}, {other[0]}, {fuel[0]}) = ({start}, {other_start}, {h.count()}) "
+        f"while {test} do {state}) in {out}"
+    )
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def converging(h: Hole) -> str:
+    """Until it no longer moves: how many steps depends on numbers, the result nearly not."""
+    x, n, inside = h.fresh("x"), h.fresh("n"), h()
+    return (
+        f"fst (loop ({x}, {n}) = (0.5, 60) while {n} > 0 && abs ({x} - cos (0.4 * {x} + 0.3 * tanh {inside})) > 1e-13 "
+        f"do (cos (0.4 * {x} + 0.3 * tanh {inside}), {n} - 1))"
+    )
+
+
+@rule(4, no_functions)
+def local_reference(h: Hole) -> str:
+    """Made, written, read."""
+    q = h.named("q", ref(h.ty))
+    return f"let {q[0]} = ref {h()} in {q[0]} := {h(h.ty, q)}; {h(h.ty, q)}"
+
+
+@rule(5, lambda h: has_refs(h) and any(var.ty.name == "ref" for var in h.scope.vars))
+def assigned(h: Hole) -> str:
+    """A reference in scope gets another content, before the rest."""
+    q = h.one(*(var for var in reversed(h.scope.vars) if var.ty.name == "ref"))
+    value = h(q.ty.args[0])
+    match h.writer.below(4):
+        case 0:
+            return f"(if {h(BOOL)} then {q.name} := {value}); {h()}"
+        case 1:
+            i = h.fresh("_i")
+            return f"(loop () = () for {i} < {h.count()} do {q.name} := {value}); {h()}"
+    return f"{q.name} := {value}; {h()}"
+
+
+@rule(4, has_refs)
+def captured_reference(h: Hole) -> str:
+    """By a function that writes it, and says what was in it."""
+    content, argument = h.writer.data_type(1), h.writer.data_type(1)
+    q, p = h.named("q", ref(content)), h.named("p", argument)
+    bump = h.named("g", function(argument, content))
+    start, new, old = h(content), h.apart(content, q, p), h.fresh("v")
+    body = f"let {old} = !{q[0]} in {q[0]} := {new}; {h.one(old, '!' + q[0])}"
+    return f"let {q[0]} = ref {start} in let {bump[0]} {h.parameter(p)} = {body} in {h(h.ty, q, bump)}"
+
+
+@rule(3, no_functions)
+def accumulated_reference(h: Hole) -> str:
+    """Written by each step of a loop, read after it."""
+    q, i = h.named("q", ref(h.ty)), h.named("i", INT)
+    start, new = h(), h(h.ty, q, i)
+    return f"let {q[0]} = ref {start} in (loop () = () for {i[0]} < {h.count()} do {q[0]} := {new}); !{q[0]}"
+
+
+@rule(2, lambda h: has_refs(h) and not mentions(h.ty, "ref"))
+def references_in_data(h: Hole) -> str:
+    """Several references, of which it is found when it runs which is meant; two may be the same."""
+    content = FLOAT if h.often(60) else h.writer.data_type(1)
+    a, b, c = (h.named("q", ref(content)) for _ in range(3))
+    first, second = h(content), h(content)
+    other = a[0] if h.often(30) else f"ref {second}"
+    chosen = f"let {c[0]} = if {h(BOOL)} then {a[0]} else {b[0]} in {c[0]} := {h(content, a, b, c)};"
+    return f"let ({a[0]}, {b[0]}) = (let r = ref {first} in (r, {other.replace(a[0], 'r')})) in {chosen} " + h(
+        h.ty, a, b, c
+    )

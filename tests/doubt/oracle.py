@@ -1,0 +1,168 @@
+"""A program's text -> what each engine makes of it, in a process that may crash, hang or fail without harm.
+
+The process is a fork of one that is warm (grammar, standard library and LLVM loaded), and takes program after program
+until it dies or is old.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dpl.diagnostics import DplError
+from dpl.eval.run import run
+from dpl.source import Source
+from dplc.machine.codegen import assemble
+from dplc.machine.jit import Compiled, execute
+from dplc.passes import NeedsInterpreter
+from dplc.pipeline import Context, stages
+from dplc.tools.process import on_large_stack
+
+SECONDS = 60  # for one program on one engine
+AGE = 100  # programs
+DONE = "done"
+INTERP, NATIVE, OPTIMISED = "interp", "native", "optimised"
+EFFORT = {NATIVE: 0, OPTIMISED: 2}  # LLVM's: to optimise takes longer than all else together
+SELDOM = (200_000, 20, 100)  # cycles of garbage are few
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was printed, and how it ended: `done`, `failed` when it ran, `rejected` by the checker, `refused` by the
+    compiler, `crashed` or `killed`; with the code of the error, or the reason."""
+
+    output: str
+    end: str
+    why: str = ""
+
+
+class Oracle:
+    """Asks a process of its own, and starts another when that is gone."""
+
+    def __init__(self) -> None:
+        on_large_stack(warm_up)
+        self.output = os.memfd_create("output")
+        self.child = 0
+        self.age = 0
+
+    def ask(self, engine: str, text: str) -> Outcome:
+        if not self.child:
+            self.start()
+        os.ftruncate(self.output, 0)
+        send(self.question, f"{engine}\n{text}")
+        answer = receive(self.answer)
+        self.age += 1
+        if answer is None:
+            end, why = "killed", f"by {signal.Signals(os.WTERMSIG(self.wait())).name}"
+        else:
+            end, _, why = answer.partition("\n")
+            if self.age >= AGE:
+                self.stop()
+        return Outcome(content(self.output), end, why)
+
+    def start(self) -> None:
+        theirs, self.question = os.pipe()
+        self.answer, ours = os.pipe()
+        self.child, self.age = os.fork(), 0
+        if self.child == 0:
+            os.close(self.question)
+            os.dup2(self.output, 1)
+            on_large_stack(lambda: serve(theirs, ours))
+            os._exit(0)
+        os.close(theirs)
+        os.close(ours)
+
+    def stop(self) -> None:
+        os.kill(self.child, signal.SIGKILL)
+        self.wait()
+
+    def wait(self) -> int:
+        _, status = os.waitpid(self.child, 0)
+        os.close(self.question)
+        os.close(self.answer)
+        self.child = 0
+        return status
+
+
+def warm_up() -> None:
+    """Load in this process what its children will need."""
+    for text in ("do print 1\n", "do print (grad sin 1.0)\n"):
+        list(through_stages(text))
+    gc.freeze()
+
+
+def send(pipe: int, text: str) -> None:
+    data = text.encode()
+    with os.fdopen(os.dup(pipe), "wb") as file:
+        file.write(len(data).to_bytes(8, "little") + data)
+
+
+def receive(pipe: int) -> str | None:
+    """The next message; None if the other end is gone."""
+    with os.fdopen(os.dup(pipe), "rb", buffering=0) as file:
+        size = int.from_bytes(file.read(8) or b"", "little")
+        parts, missing = [], size
+        while missing and (part := file.read(missing)):
+            parts.append(part)
+            missing -= len(part)
+    return b"".join(parts).decode() if size and not missing else None
+
+
+def content(file: int) -> str:
+    return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace")
+
+
+# ---- in the child ----
+
+
+def serve(questions: int, answers: int) -> None:
+    gc.set_threshold(*SELDOM)
+    while (question := receive(questions)) is not None:
+        engine, _, text = question.partition("\n")
+        os.lseek(1, 0, os.SEEK_SET)
+        signal.alarm(SECONDS)
+        answer = ended(lambda: interpreted(text) if engine == INTERP else native(text, EFFORT[engine]))  # noqa: B023
+        signal.alarm(0)
+        send(answers, answer)
+
+
+def ended(work: Callable[[], object]) -> str:
+    try:
+        work()
+        return DONE
+    except DplError as error:
+        code = error.diagnostics[0].code
+        return f"failed\n{code}" if code.startswith("R") else f"rejected\n{code} {error}"
+    except NeedsInterpreter as refusal:
+        return f"refused\n{refusal.reason}"
+    except Exception:
+        return f"crashed\n{traceback.format_exc()}"
+
+
+def through_stages(text: str) -> Iterator:
+    """What the stages give; every form that has a verifier is verified."""
+    value, context = Source("<random>", text), Context(verify=True)
+    for stage in stages():
+        value = stage.run(value, context)
+        if stage.verify:
+            stage.verify(value)
+        yield stage.name, value
+
+
+def interpreted(text: str) -> None:
+    program = next(value for name, value in through_stages(text) if name == "check")
+    out = io.StringIO()
+    try:
+        run(program, out=out)
+    finally:
+        os.write(1, out.getvalue().encode())
+
+
+def native(text: str, effort: int) -> None:
+    module, sites = next(value for name, value in through_stages(text) if name == "llvm")
+    execute(Compiled(assemble(module, effort), sites.to_json()))
