@@ -1,7 +1,7 @@
 """Facts about delimited control that are rejections, by the names of the cases they were translated from.
 
-What needs a `shift` to change the answer type of its `reset` is a type error that says so; the values that such programs
-would have, with an answer that is data, are in `cont.dp`.  A derivative is a barrier for `shift`.
+What needs a `shift` to change the answer type of its `reset` is a type error that says so; the values that such
+programs would have, with an answer that is data, are in `cont.dp`.  A derivative is a barrier for `shift`.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from dpl.diagnostics import DplError
 from dpl.source import Span
 
-from dplc.ad import jet, jet_rules, special
+from dplc.ad import form, jet, jet_rules, special
 from dplc.ad.activity import Deps, Graph, Grapher, Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.convert import Conversions
+from dplc.ad.form import has_form
 from dplc.ad.forward import Forward
 from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
 from dplc.ad.reverse import Reverse
@@ -129,6 +130,7 @@ class Derivatives:
         fn = self.body(ad.fn, ad.span)
         match ad.mode:
             case "jvp":
+                form.check(self.convert, b, ad.args[-1], ad.args[-2], "direction", ad.span)
                 tangents = self.convert.to_tan(b, ad.args[-1])
                 (y, *others), outs = self.beside(b, ad, self.first, ad.args[:-1], tangents)
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
@@ -142,7 +144,7 @@ class Derivatives:
             case "vjp":
                 made = self.pulled(ad)
                 y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
-                self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]))), *others))
+                self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]), *self.formed(y))), *others))
             case "pullback":
                 residual = (
                     f.Var(ad.args[0].name, self.residual_of(ad.site)) if isinstance(ad.args[0], f.Var) else ad.args[0]
@@ -169,6 +171,9 @@ class Derivatives:
         outs: list[f.Atom | None] = [None] * len(types)
         active = self.pulled_leaves(fn)
         start = len(self.param_nodes(fn)) - len(types)
+        if has_form(fn.results[0]):
+            y = b.get(residual, 1 + len(self.like(fn, x)))
+            form.check(self.convert, b, ad.args[1], y, "cotangent", ad.span)
         if active:
             given = self.convert.to_tan(b, ad.args[1])
             cts = [given[i] for i in self.wanted_leaves(fn)]
@@ -187,6 +192,10 @@ class Derivatives:
     def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
         """The argument, if its shape is needed to give a cotangent of its type."""
         return () if f.is_float(fn.params[-1].ty) else (x,)
+
+    def formed(self, y: f.Var) -> tuple[f.Atom, ...]:
+        """The result, if cotangents could differ from it in form."""
+        return (y,) if has_form(y.ty) else ()
 
     def rename(self, b: Builder, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> None:
         """Binds variables to atoms, through a tuple."""
@@ -210,8 +219,9 @@ class Derivatives:
         if site not in self._residuals:
             ad = self.sites[site]
             made = self.pulled(ad)
-            x = self.body(ad.fn).params[-1]
-            self._residuals[site] = f.Tup((made.residual, *(a.ty for a in self.like(self.body(ad.fn), x))))
+            fn = self.body(ad.fn)
+            x, y = fn.params[-1], f.Var("y", fn.results[0])
+            self._residuals[site] = f.Tup((made.residual, *(a.ty for a in (*self.like(fn, x), *self.formed(y)))))
         return self._residuals[site]
 
     # ---- who depends on what -------------------------------------------------------------------------------------

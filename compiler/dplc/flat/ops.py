@@ -41,7 +41,7 @@ OPS: dict[str, Spec] = {
     "dot": impure("a, b of rank 1 -> scalar"),
     "matmul": impure("a, b of rank 2, attrs ta, tb (transposed first) -> rank 2"),
     "matmul_acc": impure("c (null or rank 2), a, b, attrs ta, tb -> c + a @ b", own=(0,)),
-    "same_shape": impure("a, b: run-time error unless the shapes agree; gives nothing"),
+    "same_shape": impure("a, b, attr what: run-time error unless the shapes agree; gives nothing"),
     # accumulating cotangents: zero-aware
     "is_null": Spec("x of type Arr or Data -> bool"),
     "acc_add": Spec("a, b floats or arrays of floats, either null -> a + b", own=(0, 1)),

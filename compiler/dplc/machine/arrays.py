@@ -177,7 +177,9 @@ def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
     return e.w.at(a.data, e.w.scale(element_number(e, a, indices), a.size))
 
 
-def check_shape(e: Emitter, dims: Sequence[str], others: Sequence[str], site: int | str) -> None:
+def check_shape(
+    e: Emitter, dims: Sequence[str], others: Sequence[str], site: int | str, failure: Failure = Failure.SHAPE
+) -> None:
     for a, b in zip(dims, others, strict=True):
         if a != b:
-            e.require(e.w.let(f"icmp eq i64 {a}, {b}"), Failure.SHAPE, site, a, b)
+            e.require(e.w.let(f"icmp eq i64 {a}, {b}"), failure, site, a, b)

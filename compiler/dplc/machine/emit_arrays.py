@@ -292,7 +292,7 @@ def has_lapack(e: FunctionEmitter, _op: f.Op) -> Values:
 
 def same_shape(e: FunctionEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
-    arrays.check_shape(e, a.dims, b.dims, e.site(op.span))
+    arrays.check_shape(e, a.dims, b.dims, e.site(op.span, op.attr("what")), Failure.FORM)
     return []
 
 

@@ -45,6 +45,7 @@ class Failure(IntEnum):
     FILE = 11  # text: path and reason
     CODE_POINT = 12  # a: what is no code point
     FORMAT = 13  # text: a format that does not fit
+    FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
 
 
 class Sites:
@@ -81,7 +82,11 @@ class Sites:
     @staticmethod
     def from_json(text: str) -> Sites:
         packed, rows, labels, externs = json.loads(text)
-        sources = [Source(name, content, Path(path) if path else None) for name, path, content in packed]
+        nowhere = NOWHERE.source
+        sources = [
+            nowhere if name == nowhere.name else Source(name, content, Path(path) if path else None)
+            for name, path, content in packed
+        ]
 
         def unpack(number: int, start: int, end: int, label: str = "", caller: list | None = None) -> Span:
             if caller:
@@ -119,6 +124,8 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
         if label := sites.labels.get(inner.function):
             calls.append(Site(shown(label), at))
     calls += [Site(shown(label), place) for label, place in places.path(span)]
+    if span == NOWHERE:  # in what the compiler wrote for a type: at its call
+        span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
     mentioned = {span.source, *(call.span.source for call in calls)}
     own = {source for source in mentioned if not source.name.startswith(LIBRARY)}
@@ -165,5 +172,7 @@ def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
             return "R0501", f"{a} is not the number of a character", ()
         case Failure.FORMAT:
             return "R0502", text, ()
+        case Failure.FORM:
+            return "R0503", f"{word}: sizes {a} and {b} differ", ()
         case Failure.NONE | Failure.EXIT:
             raise Bug(f"no failure: {record.code}")

@@ -112,7 +112,7 @@ class Mapping:
         b = self.body.b
         first, *others = arrays
         for other in others:
-            b.effect("same_shape", (first, other), self.span)
+            b.effect("same_shape", (other, first), self.span, what="the two values do not have one form")
         rows = [flattened(b, a)[0] for a in arrays]
         _, count = flattened(b, first)
         index = b.var("i", f.I64)

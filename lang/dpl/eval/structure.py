@@ -105,7 +105,8 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                     todo.append((a.arg, b.arg))
             case Array():
                 if a.shape != b.shape:
-                    raise DplError.at("R0503", f"{what}: sizes {sizes(b.shape)} and {sizes(a.shape)} differ")
+                    n, m = next((n, m) for n, m in zip(b.shape, a.shape, strict=True) if n != m)
+                    raise DplError.at("R0503", f"{what}: sizes {n} and {m} differ")
                 if a.data and isinstance(a.data[0], INNER):
                     todo.extend(zip(a.data, b.data, strict=True))
             case _:  # a leaf
