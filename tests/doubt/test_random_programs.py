@@ -22,7 +22,7 @@ from doubt.programs import Program, Size, programs
 BATCHES, EACH, SMALL = 20, 100, Size(budget=14, depth=3, definitions=1)
 LONG, LARGE = int(os.environ.get("DOUBT", "10000")), Size(budget=25, depth=4, definitions=2)
 FIRST = int(os.environ.get("DOUBT_SEED", "1")) * 1_000_000
-AGREED, REFUSED = 70, 5  # percent: at least, at most
+AGREED = 80  # percent of the programs, at least
 
 
 @cache
@@ -62,7 +62,7 @@ def share(verdicts: Counter[str], verdict: str) -> float:
 def test_programs(batch: int) -> None:
     """One batch of ten as LLVM optimises it."""
     verdicts = doubt(batch, EACH, SMALL, NATIVE if batch % 10 else OPTIMISED)
-    assert share(verdicts, "agreed") >= AGREED and share(verdicts, "refused") <= REFUSED, verdicts
+    assert share(verdicts, "agreed") >= AGREED, verdicts
 
 
 @pytest.mark.slow
