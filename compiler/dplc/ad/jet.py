@@ -96,7 +96,7 @@ class Jet(Forward):
         return self.called(b, op, [(i, part)], presence, y)
 
     def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], presence: Presence, y: f.Var) -> Part:
-        holes = all(part.holes for _, part in there) and op.op not in rules.SAFE
+        holes = rules.scalar_row(op.op) and op.op not in rules.SAFE and all(part.holes for _, part in there)
         fn = self.function_of(op, [i for i, _ in there], holes)
         made = b.call(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
         return Part(made[0], presence)
