@@ -1,0 +1,96 @@
+"""A gradient costs at most a small multiple of its function, at every size: counted, not timed (`dpl bench --cost`).
+
+Held to it are all functions of the standard library and of the examples, and those of `facts.dp`, each about one way in
+which a derivative could cost more: their gradients, the gradients of these, and their derivatives in forward mode.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dpl.syntax.load import standard_modules
+from dplc.tools.cost import Report, costs
+
+HERE = Path(__file__).parent
+FACTS = HERE / "facts.dp"
+FACT = re.compile(r"^let (\w+) \((\w+) : ([^=]*)\) =", re.MULTILINE)
+LIMIT = 6.0
+SIZES, SQUARES = (8, 16, 32, 64), (4, 8, 16, 32)
+# What the generated arguments cannot show, or what costs more as it says itself.
+UNMEASURED = {
+    "List.assoc": "no generated key is in the list",
+    "Prelude.checkpoint_loop": "computes again as often as it is told to: the argument is `levels`",
+}
+OF_NO_INTEREST = (
+    "no function", "its result holds no floats", "its arguments hold no floats", "it gives a function",
+    "it captures its caller's context", "it is given or gives a reference",
+)  # fmt: skip
+
+
+def bounded(report: Report) -> None:
+    assert report.costs, f"{report.name} cannot be measured: {report.why}"
+    ratios = [round(cost.ratio, 2) for cost in report.costs]
+    assert max(ratios) < LIMIT, f"{report.name}: {ratios}"
+    assert not report.grows, f"{report.name} grows: {ratios}, memory {[round(c.memory, 2) for c in report.costs]}"
+
+
+@pytest.mark.parametrize("module", standard_modules())
+def test_the_standard_library_is_bounded(module: str) -> None:
+    for report in costs(module, sizes=SIZES, squares=SQUARES):
+        if report.name not in UNMEASURED and report.why not in OF_NO_INTEREST:
+            bounded(report)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("0*.dp")), ids=lambda path: path.stem)
+def test_examples_are_bounded(example: Path) -> None:
+    for report in costs(str(example), sizes=SIZES, squares=SQUARES):
+        if report.why not in OF_NO_INTEREST:
+            bounded(report)
+
+
+def test_a_recurrent_network_is_bounded() -> None:
+    """As many letters as its text has, at least; its inner sizes are the same."""
+    names = ["remember", "scores", "read_on", "learn_from"]
+    found = costs(str(ROOT / "examples" / "char_rnn.dp"), names, squares=(100, 200))
+    assert [report.name for report in found] == names
+    for report in found:
+        bounded(report)
+
+
+def test_facts() -> None:
+    names = [name for name, _, _ in FACT.findall(FACTS.read_text())]
+    found = costs(str(FACTS), names)
+    assert [report.name for report in found] == names
+    for report in found:
+        bounded(report)
+
+
+@pytest.mark.parametrize("way", ["let (y, pb) = vjp {f} x in pb y", "let (_, dx) = jvp (grad_of {f}) x x in dx"])
+def test_facts_of_second_order(way: str, tmp_path: Path) -> None:
+    text = FACTS.read_text()
+    facts = FACT.findall(text)
+    more = [f"let second_{name} (x : {ty}) = {way.format(f=name)}" for name, _, ty in facts]
+    file = tmp_path / "second.dp"
+    file.write_text("\n".join([text, "let grad_of f x = let (y, pb) = vjp f x in pb y", *more]) + "\n")
+    names = [f"second_{name}" for name, _, _ in facts]
+    found = costs(str(file), names)
+    assert [report.name for report in found] == names
+    for report in found:
+        bounded(report)
+
+
+@pytest.mark.parametrize("name", ["by_loop", "by_recursion", "by_tail", "by_halves"])
+def test_sums_of_a_million_elements(name: str) -> None:
+    (report,) = costs(str(FACTS), [name], sizes=(10**4, 10**5, 10**6))
+    bounded(report)
+    assert report.costs[-1].gradient_bytes < 100 * 10**6
+
+
+def test_a_tree_of_many_parameters_is_asked_many_times() -> None:
+    """For each answer, as many operations as the tree is deep; the rest of it is not touched."""
+    (report,) = costs(str(FACTS), ["answers"], sizes=(10**4, 10**5))
+    bounded(report)
+    assert report.costs[-1].gradient_operations < 40 * 17 * 10**5
