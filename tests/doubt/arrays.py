@@ -61,6 +61,13 @@ def reduced_by_function(h: Hole) -> str:
     return f"reduce (fun {x[0]} {y[0]} -> max {x[0]} {y[0]}) (-9.0) {h(v)}"
 
 
+@rule(1, lambda h: h.ty in (FLOAT, array(FLOAT, 2)))
+def of_a_regular_matrix(h: Hole) -> str:
+    u = h.fresh("u")
+    matrix = f"(let {u} = tanh {h(array(FLOAT, 2))} in outer {u} {u} + [[1.5, 0.2], [-0.1, 2.0]])"
+    return f"Linalg.{h.one('det', 'logdet')} {matrix}" if h.ty == FLOAT else f"Linalg.solve {matrix} {h()}"
+
+
 # ---- arrays of anything ----
 
 

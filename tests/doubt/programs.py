@@ -91,7 +91,7 @@ class Size:
 @st.composite
 def programs(draw: st.DrawFn, size: Size) -> Program:
     w = Writer(draw, Features(), size.budget)
-    w.features = Features(*(w.often(percent) for percent in (20, 30, 8, 8, 6, 8, 5)))
+    w.features = Features(*(w.often(percent) for percent in (35, 35, 8, 8, 6, 8, 5)))
     scope = declarations(w)
     definitions: list[str] = []
     for _ in range(w.below(size.definitions + 1)):

@@ -1,0 +1,72 @@
+"""The judge of random programs is awake: a fault that is planted in what an engine says is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from doubt.agreement import Crashed, EnginesDiffer, RoadsDiffer, judge
+from doubt.oracle import DONE, INTERP, NATIVE, Oracle, Outcome
+from doubt.programs import FIRST, MEASURE, OF_NUMBER, SECOND, Program
+from doubt.writer import Features
+
+F = "let f (x : float) : float = x * sin x\nlet x0 : float = 0.7\n"
+Fault = Callable[[str, Outcome], Outcome]
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Oracle:
+    return Oracle()
+
+
+def verdict(oracle: Oracle, body: str, fault: Fault = lambda _, outcome: outcome) -> str:
+    program = Program(body + MEASURE + OF_NUMBER, tuple(FIRST | SECOND), Features())
+    return judge(program, lambda engine, text: fault(engine, oracle.ask(engine, text)), NATIVE)
+
+
+def wrong(*names: str, by: float, engines: tuple[str, ...] = (INTERP, NATIVE)) -> Fault:
+    """The first number under those names is off by that factor."""
+
+    def planted(engine: str, outcome: Outcome) -> Outcome:
+        output = outcome.output
+        for name in names if engine in engines else ():
+            output = re.sub(
+                rf"(?<=^== {name}\n)([[(]?)([-\d.e]+)", lambda m: f"{m[1]}{float(m[2]) * by}", output, flags=re.M
+            )
+        return replace(outcome, output=output)
+
+    return planted
+
+
+def test_good_programs_agree(oracle: Oracle) -> None:
+    assert verdict(oracle, F) == "agreed"
+    assert verdict(oracle, F.replace("x * sin x", "sqrt (0.0 * x)")) == "infinite"
+    assert verdict(oracle, F.replace("x * sin x", "x + float ([1, 2])[2]")) == "failed with R0705"
+
+
+@pytest.mark.parametrize("name", [*FIRST, *SECOND])
+def test_engines_that_differ(oracle: Oracle, name: str) -> None:
+    with pytest.raises(EnginesDiffer, match=name):
+        verdict(oracle, F, wrong(name, by=1 + 1e-6, engines=(NATIVE,)))
+
+
+@pytest.mark.parametrize("name", ["forward", "reverse", *SECOND])
+def test_roads_that_differ(oracle: Oracle, name: str) -> None:
+    with pytest.raises(RoadsDiffer):
+        verdict(oracle, F, wrong(name, by=1 + 1e-6))
+
+
+@pytest.mark.parametrize("names", [("forward", "reverse"), tuple(SECOND)])
+def test_differences_that_differ(oracle: Oracle, names: tuple[str, ...]) -> None:
+    with pytest.raises(RoadsDiffer, match="finite differences"):
+        verdict(oracle, F, wrong(*names, by=1.01))
+
+
+@pytest.mark.parametrize("engine", [INTERP, NATIVE])
+@pytest.mark.parametrize("end", ["crashed", "killed", "refused", "rejected"])
+def test_ends_that_are_not_good(oracle: Oracle, engine: str, end: str) -> None:
+    with pytest.raises(Crashed):
+        verdict(oracle, F, lambda by, outcome: replace(outcome, end=end if by == engine else DONE))
