@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dpl.diagnostics import DplError
 from dpl.source import Span
 
-from dplc.ad import form, jet, jet_rules, special
+from dplc.ad import form, jet, jet_rules, ruled, special
 from dplc.ad.activity import Deps, Graph, Grapher, Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.convert import Conversions
@@ -96,6 +96,7 @@ class Derivatives:
         self._boxes: set[str] = set()
         self.quiet: dict[str, str] = {}  # functions to come (`special.silent`), and what they are the silent form of
         self._residuals: dict[str, f.Type] = {}
+        self.linear: dict[tuple, str] = {}  # functions that are checked to be linear (`linear.checked`)
 
     # ---- functions without Ad ------------------------------------------------------------------------------------
 
@@ -256,10 +257,14 @@ class Derivatives:
                 changed = False
                 for fn in order:
                     graph = Grapher(self.tangents, self._deps).draw(self.body(fn))
-                    deps = graph.deps() if fn not in self.program.rules else special.deps(self, fn, graph.deps())
+                    deps = graph.deps() if fn not in self.program.rules else ruled.deps(self, fn, graph.deps())
                     changed |= deps != self._deps[fn]
                     self._graphs[fn], self._deps[fn] = graph, deps
         return self._deps[name]
+
+    def deps_so_far(self, name: str) -> Deps:
+        """The same while it is being found; empty if nothing is known."""
+        return self._deps.get(name, ())
 
     def unknown(self, name: str) -> list[str]:
         """The functions reachable from one whose dependencies are not known yet, callees first."""
@@ -274,6 +279,8 @@ class Derivatives:
                 seen.add(fn)
                 todo.append((fn, True))
                 todo += [(bind.rhs.fn, False) for bind in every(self.body(fn).body) if isinstance(bind.rhs, f.Call)]
+                if fn in self.program.rules and ruled.captures(self, self.body(fn)):
+                    todo.append((self.program.rules[fn].fn, False))
         return order
 
     def graph(self, name: str) -> Graph:
@@ -297,7 +304,7 @@ class Derivatives:
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
             made = self._forward[key] = Forwarded(self.fresh(name, mode.name), results, [MAYBE] * len(results))
             if name in self.program.rules:
-                write = special.forward if mode is self.first else jet_rules.series
+                write = ruled.forward if mode is self.first else jet_rules.series
                 write(self, fn, made, active)
             elif results:
                 work = mode.transform(self, mode, self.graph(name), active)
@@ -320,7 +327,7 @@ class Derivatives:
         fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
         made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, [MAYBE] * len(active))
         if name in self.program.rules:
-            special.reverse(self, fn, made, active, wanted)
+            ruled.reverse(self, fn, made, active, wanted)
         elif name in self.program.checkpoints:
             special.checkpoint(self, fn, made, active, wanted)
         else:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dplc.ad.builder import Builder, int_
 from dplc.ad.jet import innermost, outermost
 from dplc.ad.presence import HOLEY, MAYBE, Presence
-from dplc.ad.special import only_last
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
     """Writes f.jet of a function with a rule."""
-    only_last(d, fn, [i for i, _ in active])
     b, order = Builder(d.supply), f.Var(d.supply.fresh("n"), f.I64)
     at = {i: ty for i, ty in zip(indices(d, fn.params), leaves(d, fn.params), strict=True)}
     given = [b.fresh("d", at[i]) for i, _ in active]

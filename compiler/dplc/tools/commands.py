@@ -55,8 +55,8 @@ def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], q
         click.echo(ctx.get_help())
 
 
-ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]), default="native", show_default=True,
-                      help="Native code, or the interpreter.")  # fmt: skip
+ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]),
+                      help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from pathlib import Path
@@ -36,16 +35,16 @@ def run_from_cache(args: list[str]) -> int | None:
     return execute(compiled, args[1:])
 
 
-def run_program(file: str | None, expression: str | None, args: list[str], engine: str, timings: bool, no_cache: bool,
-                verify: bool) -> int:  # fmt: skip
-    """Exit code of the program.  What native code does not know yet is run by the interpreter."""
+def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
+                no_cache: bool, verify: bool) -> int:  # fmt: skip
+    """Exit code of the program.  If no engine is named, what native code does not know is run by the interpreter."""
     from dplc.pipeline import Context
     from dplc.tools.process import on_large_stack
     from dplc.tools.report import warn
 
     source = text_of(file, expression)
     context = Context(verify=verify)
-    compiled = on_large_stack(lambda: compile_native(source, context)) if engine == "native" else None
+    compiled = None if engine == "interp" else on_large_stack(lambda: compile_native(source, context, engine is None))
     warn(context.warnings)
     if timings:
         tell(context)
@@ -74,16 +73,20 @@ def text_of(file: str | None, expression: str | None) -> Source:
     return read(Path(file))
 
 
-def compile_native(source: Source, context: Context):
-    """Object code, or None if the program must be interpreted."""
+def compile_native(source: Source, context: Context, may_be_interpreted: bool):
+    """Object code, or None with a warning if the program must be interpreted."""
+    from dpl.diagnostics import Diagnostic, DplError
+
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_to
 
     try:
         return compile_to("object", source, context)[1]
     except NeedsInterpreter as need:
-        if os.environ.get("DPL_EXPLAIN"):
-            print(f"interpreted: {need.reason}", file=sys.stderr)
+        refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span)
+        if not may_be_interpreted:
+            raise DplError(replace(refusal, denied=True)) from need
+        context.warnings.append(replace(refusal, helps=("the interpreter runs the program, far more slowly",)))
         return None
 
 

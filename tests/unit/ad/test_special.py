@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dplc.flat import term as f
-from dplc.passes import NeedsInterpreter
+from dplc.flat.interp_ops import Failure
 from flatly import Builder, F, expanded, fn, num, with_ad
 
 SEVEN = num(7.0)  # the rules here are wrong on purpose, so that it shows who was asked
@@ -38,12 +38,14 @@ def test_a_rule_serves_both_modes(made) -> None:
         assert y == value and abs(derivative - 7.0 * 0.9689124217106447) < 1e-12
 
 
-def test_a_rule_that_multiplies_tangents_is_left_to_the_interpreter() -> None:
+@pytest.mark.parametrize("mode", "JV")
+def test_a_rule_that_multiplies_tangents_fails(mode: str) -> None:
     supply = f.Supply()
     program = jvp_rule(supply)
     program.fns["rule"] = fn("rule", (F, F), lambda b, x, dx: (b.op("mul", x, x), b.op("mul", dx, dx)), supply)
-    with pytest.raises(NeedsInterpreter):
-        expanded(with_ad(program, "f", supply))
+    machine = expanded(with_ad(program, "f", supply))
+    with pytest.raises(Failure, match="R0504"):
+        machine.call(f"f.{mode}", 0.5, 1.0)
 
 
 def test_a_checkpoint_prints_once() -> None:
