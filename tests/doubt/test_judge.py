@@ -34,7 +34,7 @@ def wrong(*names: str, by: float, engines: tuple[str, ...] = (INTERP, NATIVE)) -
         output = outcome.output
         for name in names if engine in engines else ():
             output = re.sub(
-                rf"(?<=^== {name}\n)([[(]?)([-\d.e]+)", lambda m: f"{m[1]}{float(m[2]) * by}", output, flags=re.M
+                rf"(?<=^== {name}\n)([(\[]?)([-\d.e]+)", lambda m: f"{m[1]}{float(m[2]) * by}", output, flags=re.M
             )
         return replace(outcome, output=output)
 

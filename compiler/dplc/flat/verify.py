@@ -66,7 +66,8 @@ class _Fn:
                 for item in items:
                     self.type(item)
             case f.Arr(elem, rank):
-                self.expect(rank >= 1 and not isinstance(elem, f.Arr), f"no array type: {ty}")
+                if rank < 1 or isinstance(elem, f.Arr):
+                    raise self.wrong(f"no array type: {ty}")
                 self.type(elem)
             case f.Ref(elem):
                 self.type(elem)
@@ -78,21 +79,23 @@ class _Fn:
     def atom(self, atom: f.Atom) -> f.Type:
         match atom:
             case f.Var(name, ty):
-                self.expect(name in self.scope, f"{name} is not in scope")
-                self.expect(
-                    self.scope[name] == ty, f"{name} has type {show_type(self.scope[name])}, not {show_type(ty)}"
-                )
+                if (known := self.scope.get(name)) is None:
+                    raise self.wrong(f"{name} is not in scope")
+                self.same(known, ty, name)
             case f.Const(value, ty):
-                self.expect(_fits(value, ty), f"{value!r} is no constant of type {show_type(ty)}")
+                if not _fits(value, ty):
+                    raise self.wrong(f"{value!r} is no constant of type {show_type(ty)}")
         return atom.ty
 
     def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
-        self.expect(actual == expected, f"{what} has type {show_type(actual)}, not {show_type(expected)}")
+        if actual != expected:
+            raise self.wrong(f"{what} has type {show_type(actual)}, not {show_type(expected)}")
 
     def all_same(self, actual: tuple[f.Type, ...], expected: tuple[f.Type, ...], what: str) -> None:
         self.expect(len(actual) == len(expected), f"{what}: {len(actual)} for {len(expected)}")
         for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-            self.same(a, e, f"{what} {i}")
+            if a != e:
+                self.same(a, e, f"{what} {i}")
 
     # -- blocks and right-hand sides ---------------------------------------------------------------------------
 
