@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dplc.ad import rules
+from dplc.ad import products, rules
 from dplc.ad.activity import Graph, Node, component
 from dplc.ad.builder import Builder
+from dplc.ad.convert import Conversions
 from dplc.ad.presence import HOLEY, MAYBE, Part, Presence, atom_of, either, together, whole
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
@@ -339,7 +340,7 @@ class Forward:
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """A product of arrays."""
         return self.sum(
-            b, y, [(i, part, lambda some, i, p: product(some, op, i, p.atom)) for i, part in self.there(op)]
+            b, y, [(i, part, lambda some, i, p: product(self.convert, some, op, i, p)) for i, part in self.there(op)]
         )
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
@@ -387,13 +388,16 @@ def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
     return b.op(op.op, *args, span=op.span, **dict(op.attrs))
 
 
-def product(b: Builder, op: f.Op, i: int, t: f.Atom) -> f.Atom:
+def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
     """The part of operand `i` in the tangent of a product of arrays."""
-    if op.op == "matmul_acc":
-        if i == 0:
-            return t
-        op, i = f.Op("matmul", op.args[1:], op.attrs, op.span), i - 1
-    return linear(b, op, {i: t})
+    if op.op == "matmul_acc" and i == 0:
+        return t.atom
+    shift = len(op.args) - 2
+    left, right = [t.atom if j == i else arg for j, arg in enumerate(op.args)][shift:]
+    if op.op == "dot":
+        return products.dot(b, t, (right, left)[i], op.span)
+    hollow = i - shift if t.holes else None
+    return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), hollow, None, op.span)
 
 
 def with_states(
