@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 FACTS = HERE / "facts.dp"
 FACT = re.compile(r"^let (\w+) \((\w+) : ([^=]*)\) =", re.MULTILINE)
 LIMIT = 6.0
+ROWS = {"by_rows": 6.5}  # where copies of rows count as much as what is computed with them
 SIZES, SQUARES = (8, 16, 32, 64), (4, 8, 16, 32)
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
@@ -33,7 +34,7 @@ OF_NO_INTEREST = (
 def bounded(report: Report) -> None:
     assert report.costs, f"{report.name} cannot be measured: {report.why}"
     ratios = [round(cost.ratio, 2) for cost in report.costs]
-    assert max(ratios) < LIMIT, f"{report.name}: {ratios}"
+    assert max(ratios) < ROWS.get(report.name, LIMIT), f"{report.name}: {ratios}"
     assert not report.grows, f"{report.name} grows: {ratios}, memory {[round(c.memory, 2) for c in report.costs]}"
 
 

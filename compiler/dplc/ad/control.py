@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dplc.ad import keep
 from dplc.ad.builder import Builder, int_
 from dplc.ad.forward import with_states
 from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, atom_of, either, together
@@ -171,7 +170,7 @@ class Branch:
     def build(self, blocks: list[f.Block]) -> f.Rhs:
         """The backward branches with their prologues, now that it is known what they need."""
         chosen = [
-            keep.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
+            self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
             for block, tape in zip(blocks, self.tapes, strict=True)
         ]
         self.kept = [kept for kept, _ in chosen]
@@ -259,7 +258,7 @@ class Body:
     ) -> f.Block:
         """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart.  Some
         variables stand in `arrays` of their own already."""
-        self.kept, again = keep.choose(body, self.tape.names, given, self.tape.forward())
+        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward())
         b = Builder(self.reverse.d.supply)
         for var in [v for v in self.kept if v.name in arrays]:
             b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))

@@ -15,7 +15,7 @@ does `Tape.forward` give the forward code, which now knows what to keep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,7 +27,7 @@ from dplc.ad.scope import Scope, if_there
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound
+from dplc.flat.walk import bound, every
 
 if TYPE_CHECKING:
     from dplc.ad.expand import Derivatives
@@ -70,7 +70,7 @@ class Tape:
         binds = [bind for var in self.params for bind in self.measures(var)]
         for step in self.steps:
             for bind in step.forward():
-                binds.append(bind)
+                binds += self.reverse.kept_apart(bind)
                 binds += [more for var in bind.vars for more in self.measures(var)]
         return binds
 
@@ -181,12 +181,15 @@ class Reverse:
         self.home: dict[str, Tape] = {}
         self.leaf: dict[Node, f.Type] = {}
         self.sizes = Dims(f.Block((), ()))
+        self.changing: set[str] = set()  # arrays that are updated
+        self.kept: set[str] = set()  # variables that are kept
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
         data type `box` if calls inside turn out to need one (`Derivatives.boxed`)."""
         self.register(fn)
         self.sizes = Dims(fn.body)
+        self.changing = set(changing(fn.body))
         tape = Tape(self, fn.body, fn.params)
         scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
@@ -200,8 +203,8 @@ class Reverse:
             scope.add(results[i], Part(seed, presence))
         tape.backward(scope)
         body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
+        kept, again = self.choose(body, tape.names, (), tape.forward())
         forward = tape.forward()
-        kept, again = keep.choose(body, tape.names, (), forward)
         there, value, back = self.residual(kept, box)
         made_fwd = f.Fn(
             fwd, fn.params, (*fn.results, value.ty),
@@ -230,6 +233,25 @@ class Reverse:
         tup = self.d.convert.open(back, param, 0)
         boxed = there.con(box, 0, value)
         return there.binds, boxed, (param, [*back.binds, *self.unkeep(kept, tup)])
+
+    def choose(
+        self, block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]
+    ) -> tuple[list[f.Var], list[f.Bind]]:
+        """What is to be kept, and what computed again (`keep.choose`)."""
+        kept, again = keep.choose(block, local, given, binds)
+        self.kept.update(var.name for var in kept)
+        return kept, again
+
+    def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
+        """A row that is kept, of an array that goes on to change, is copied: else the whole array would be."""
+        match bind:
+            case f.Bind((f.Var(name, f.Arr() as ty),), f.Op("index" | "slice", (f.Var(whole), *_)) as view) if (
+                name in self.kept and whole in self.changing
+            ):
+                row = f.Var(self.d.supply.fresh("row"), ty)
+                return [f.Bind((row,), view), f.Bind(bind.vars, f.Op("copy", (row,)))]
+            case _:
+                return [bind]
 
     def unkeep(self, kept: Sequence[f.Var], tup: f.Var) -> list[f.Bind]:
         return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
@@ -303,3 +325,13 @@ class Reverse:
 
     def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
         return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))
+
+
+def changing(body: f.Block) -> Iterator[str]:
+    """Arrays that are updated."""
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("update", (f.Var(name), *_)):
+                yield name
+            case _:
+                pass

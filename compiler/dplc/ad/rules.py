@@ -24,9 +24,9 @@ from dplc.flat.types import rank_of
 
 # Operands of which an operation is a linear function, the others being fixed.
 LINEAR: dict[str, tuple[int, ...]] = {
-    "cast": (0,), "index": (0,), "update": (0, 1), "slice": (0,), "concat": (0, 1), "reshape": (0,), "transpose": (0,),
-    "fill": (1,), "sum": (0,), "sum_to": (0,), "dot": (0, 1), "matmul": (0, 1), "matmul_acc": (0, 1, 2),
-    "acc_add": (0, 1), "acc_zeros": (0,), "acc_index": (0, 1), "acc_slice": (0, 1),
+    "cast": (0,), "index": (0,), "update": (0, 1), "slice": (0,), "concat": (0, 1), "reshape": (0,), "copy": (0,),
+    "transpose": (0,), "fill": (1,), "sum": (0,), "sum_to": (0,), "dot": (0, 1), "matmul": (0, 1),
+    "matmul_acc": (0, 1, 2), "acc_add": (0, 1), "acc_zeros": (0,), "acc_index": (0, 1), "acc_slice": (0, 1),
 }  # fmt: skip
 # Operations with floats in and floats out, or references to them, whose derivative is zero or handled elsewhere.
 CONSTANT = frozenset({"stop_grad", "ref_new", "ref_get", "ref_set", "fail", "exit", "dim", "is_null"})

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dplc.ad import rules
+from dplc.ad import products, rules
 from dplc.ad.builder import Builder, int_
 from dplc.ad.presence import HOLEY, MAYBE, Part, together
 from dplc.ad.scope import Scope
@@ -30,6 +30,8 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     match op.op:
         case "cast":
             give(r, scope, args[0], ct, b.op("cast", c, to=scalar_name(args[0].ty), span=op.span))
+        case "copy":
+            give(r, scope, args[0], ct, c)
         case "transpose":
             give(r, scope, args[0], ct, b.op("transpose", c))
         case "reshape":
@@ -51,7 +53,7 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
             at_slice(r, scope, args[0], ct, args[1])
         case "update":
             if wanted(r, scope, args[1]):
-                read(r, scope, args[1], ct, *args[2:])
+                take(r, scope, args[1], ct, *args[2:])
             if wanted(r, scope, args[0]):
                 cleared = b.op("update", c, nothing(r, b, args[1]), *args[2:], unchecked=True)
                 scope.add(r.nodes(args[0])[0], Part(cleared, HOLEY))
@@ -88,7 +90,7 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
             if wanted(r, scope, args[1]):
                 at = args[2 + rank :]
                 if op.op == "acc_index":
-                    read(r, scope, args[1], ct, *at)
+                    take(r, scope, args[1], ct, *at)
                 else:
                     end = b.op("add", at[0], r.dim(args[1], 0))
                     give(r, scope, args[1], ct, b.op("slice", c, at[0], end, unchecked=True))
@@ -114,7 +116,16 @@ def give(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, c: f.Atom) -> None:
 
 def read(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
     """The part of `ct` at some indices to an operand."""
+    given(r, scope, atom, ct, scope.b.op("index", ct.atom, *at, unchecked=True))
+
+
+def take(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
+    """The same where `ct` goes on to change: what is read must not keep it from being changed in place."""
     element = scope.b.op("index", ct.atom, *at, unchecked=True)
+    given(r, scope, atom, ct, scope.b.op("copy", element) if rank_of(element.ty) else element)
+
+
+def given(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, element: f.Atom) -> None:
     r.add(scope, atom, [Part(leaf, ct.part(leaf.ty)) for leaf in r.tangents.unpack(scope.b, element)])
 
 
@@ -200,10 +211,7 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
     (node,) = r.nodes(op.args[-2:][i])
     if node is None:
         return
-    left, right, ta, tb = rules.matmul_parts(op, ct.atom, i)
-    old = scope.get(node)
-    if old is None:
-        made = scope.b.op("matmul", left, right, ta=ta, tb=tb, span=op.span)
-    else:
-        made = scope.b.op("matmul_acc", old.atom, left, right, ta=ta, tb=tb, span=op.span)
+    factors, old = rules.matmul_parts(op, ct.atom, i), scope.get(node)
+    hollow = (0 if factors[0] is ct.atom else 1) if ct.holes else None
+    made = products.matmul(r.d.convert, scope.b, factors, hollow, None if old is None else old.atom, op.span)
     scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE if old is None else old.presence)))

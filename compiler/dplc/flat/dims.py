@@ -19,7 +19,7 @@ from dplc.flat.walk import binders, blocks
 
 Dim = f.Atom | tuple[f.Var, int]
 
-KEEP = frozenset({"update", "stop_grad", "cast"})  # have the dimensions of their first operand
+KEEP = frozenset({"update", "stop_grad", "cast", "copy"})  # have the dimensions of their first operand
 
 
 class Dims:

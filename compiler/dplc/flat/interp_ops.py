@@ -249,6 +249,7 @@ def scalar_text(x: object) -> str:
 PURE: dict[str, Callable] = {
     "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape, "transpose": transpose,
     "fill": fill, "sum": sum_, "dot": dot, "acc_add": acc_add, "is_null": lambda x: x is None, "stop_grad": lambda x: x,
+    "copy": lambda x: x,
     "iota": lambda n: Array((n,), list(range(n))), "str_append": lambda a, b: a + b, "str_length": len,
     "str_codes": lambda s: Array((len(s),), list(map(ord, s))), "str_of_codes": lambda a: "".join(map(chr, a.items)),
     "str_cmp": lambda a, b: (a > b) - (a < b),

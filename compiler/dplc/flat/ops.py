@@ -32,6 +32,7 @@ OPS: dict[str, Spec] = {
     "slice": impure("a, lo, hi -> elements of dimension 0 (a view)"),
     "concat": impure("a, b -> along dimension 0; inner shapes must agree"),
     "reshape": impure("a, d0 ... -> the same elements in new dimensions (a view); their number must agree", own=(0,)),
+    "copy": Spec("a -> the same elements, in memory of their own"),
     "transpose": Spec("a of rank >= 2 -> its first two dimensions exchanged"),
     "fill": impure("n, x -> n copies of x as a new outermost dimension; x may be an array", own=(1,)),
     "iota": impure("n -> 0 .. n - 1 as i64"),

@@ -44,6 +44,7 @@ LIKE_FIRST = frozenset(
         "update",
         "slice",
         "concat",
+        "copy",
         "transpose",
         "matmul",
         "acc_add",

@@ -110,6 +110,13 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
     return [a.owner, a.data, *dims]
 
 
+def copy(e: FunctionEmitter, op: f.Op) -> Values:
+    a = operand(e, op.args[0])
+    fresh = arrays.new_array(e, a.elem, a.dims)
+    arrays.copy_elements(e, a.elem, fresh.data, a.data, e.w.product(a.dims))
+    return fresh.values
+
+
 def transpose(e: FunctionEmitter, op: f.Op) -> Values:
     a = operand(e, op.args[0])
     rows, columns, *rest = a.dims
@@ -298,6 +305,7 @@ def same_shape(e: FunctionEmitter, op: f.Op) -> Values:
 
 OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
+    "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
     "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),

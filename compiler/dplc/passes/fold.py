@@ -27,6 +27,7 @@ SOLID = frozenset(
         "concat",
         "update",
         "slice",
+        "copy",
         "reshape",
         "transpose",
         "str_codes",

@@ -15,7 +15,19 @@ SHAPED = frozenset({"matmul", "matmul_acc", "dot", "concat", "array"})
 REPEATABLE = frozenset({"index", "slice", "reshape", "dot", "matmul", "str_of_codes"})
 # Not shared, as each is to be changed in place.
 FRESH = frozenset(
-    {"fill", "iota", "array", "acc_zeros", "update", "concat", "acc_index", "acc_slice", "matmul_acc", "acc_add"}
+    {
+        "fill",
+        "iota",
+        "array",
+        "acc_zeros",
+        "update",
+        "copy",
+        "concat",
+        "acc_index",
+        "acc_slice",
+        "acc_add",
+        "matmul_acc",
+    }
 )
 
 

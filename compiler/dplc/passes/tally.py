@@ -24,7 +24,7 @@ from dplc.flat.walk import supply_for, with_blocks
 
 READ = "dpl_tally"
 FREE = frozenset({"dim", "is_null", "stop_grad", "reshape", "slice", "same_shape", "check_equal", "bitcast"})
-WHOLE = frozenset({"transpose", "sum", "sum_to"})  # they go through all of their operand
+WHOLE = frozenset({"copy", "transpose", "sum", "sum_to"})  # they go through all of their operand
 
 
 def tally(program: f.Program) -> f.Program:

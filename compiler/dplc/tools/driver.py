@@ -9,9 +9,11 @@ does not know that they do not hold: if they did, the arguments would be others,
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax import tree
@@ -100,7 +102,15 @@ class Subject:
 def subjects(target: str, names: Sequence[str]) -> list[Subject]:
     """A file, a module of the standard library, or `stdlib` for all of these."""
     modules = [name for name in standard_modules() if target in ("stdlib", name)]
-    return [of_module(name, names) for name in modules] or [of_file(Path(target), names)]
+    if not modules and not Path(target).exists():
+        raise click.UsageError(f"{target} is neither a file nor a module of the standard library")
+    found = [of_module(name, names) for name in modules] or [of_file(Path(target), names)]
+    known = {name for subject in found for name, _ in subject.cases}
+    for name in names:
+        if not known & {name, *(f"{module}.{name}" for module in modules)}:
+            near = difflib.get_close_matches(name, known, 1)
+            raise click.UsageError(f"{target} defines no `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+    return found
 
 
 def of_module(name: str, names: Sequence[str]) -> Subject:
