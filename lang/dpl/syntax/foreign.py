@@ -61,7 +61,9 @@ OPERATORS = {
 
 
 def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """Uses of operators that other languages have, unless the program defines them."""
+    """Uses of operators that other languages have, unless the program defines them; a module that it opens may, too."""
+    if any(t.kind == "OPEN" for t in tokens):
+        return []
     defined = {
         t.value
         for a, t, b in zip(tokens, tokens[1:], tokens[2:], strict=False)

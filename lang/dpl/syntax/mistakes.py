@@ -352,6 +352,10 @@ def _after_dot(place: Place) -> Diagnostic | None:
     if place.before.kind != "DOT":
         return None
     match place.token.kind:
+        case "LPAR" if place.tokens[place.number - 2].kind == "UPPER":
+            module, helps = place.tokens[place.number - 2].value, ("name it there:  let plus = ( + )",)
+            title = "operators have no qualified names"
+            return place.error("E0106", title, f"take them all into scope:  open {module}", *helps)
         case "LPAR" | "LSQB" | "INDEX":
             return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
         case "INT" | "FLOAT":

@@ -15,7 +15,7 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import NAMES
+from dpl.syntax.foreign import NAMES, OPERATORS
 from dpl.types import checks, errors, sizes
 from dpl.types.constraints import Constraint
 from dpl.types.env import (
@@ -300,7 +300,8 @@ class Context:
         if kind == "type":
             known |= set(TYPES)
         code = "E0202" if kind == "value" else "E0203"
-        helps = (f"here it is written  {NAMES[name]}",) if name in NAMES else suggest(name, known)
+        foreign = OPERATORS.get(name) or (f"here it is written  {NAMES[name]}" if name in NAMES else "")
+        helps = (foreign,) if foreign else suggest(name, known)
         if kind == "constructor" and not helps:
             helps = (f"names of values begin with a small letter:  {name[:1].lower()}{name[1:]}",)
         if kind == "value" and name == self.defining:

@@ -8,6 +8,8 @@ $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 from __future__ import annotations
 
 from dpl.core import term, ty
+from dpl.diagnostics import DplError
+from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
@@ -298,7 +300,7 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
 
 @rule(tree.Field)
 def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
-    value = cx.infer(e.record)
+    value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
         raise cx.fail("E0203", f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`", e.span)
@@ -307,6 +309,19 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
     index = data.fields.index(e.name.rpartition(".")[2])
     return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+
+
+def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
+    """The record in `!r.f`, which is `(!r).f`; if `r` is no reference, `!(r.f)` was meant."""
+    try:
+        return cx.infer(e)
+    except DplError as error:
+        first, *rest = error.diagnostics
+        if e.op == "!" and first.span == e.arg.span:
+            text = e.arg.span.source.text[e.arg.span.start : e.arg.span.end]
+            ways = f"`!{text}.{field}` is `(!{text}).{field}`; for the content of a field, write  !({text}.{field})"
+            first = replace(first, helps=(ways, *first.helps))
+        raise DplError(first, *rest) from None
 
 
 def is_record(cx: Context, t: ty.Con) -> bool:

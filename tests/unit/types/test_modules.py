@@ -80,3 +80,9 @@ def test_open_shadows_what_was_declared_before() -> None:
         "int list",
         "int * int",
     ]
+
+
+def test_operators_of_a_module_that_is_opened(program, tmp_path) -> None:
+    (tmp_path / "lib" / "operators.dp").write_text("let ( +. ) a b = a ++ b\n")
+    main = program('import "lib/operators.dp" as Operators\nopen Operators\nlet it = [1.0] +. [2.0]')
+    assert show_scheme(check_all(load(main)).exports["main"].values["it"].scheme) == "float[2]"
