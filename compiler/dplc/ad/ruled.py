@@ -22,6 +22,7 @@ from dpl.node import node
 from dplc.ad import linear
 from dplc.ad.builder import Builder
 from dplc.ad.presence import Part, Presence
+from dplc.ad.special import silent
 from dplc.ad.tangent import zero
 from dplc.flat import term as f
 
@@ -125,17 +126,14 @@ def reverse(
         (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
         parts = d.convert.to_tan(back, dx)
     else:
-        if side is None:
-            (y,), more = there.call(fn.name, fn.params, fn.results, fn.span), ()
-        else:
-            nothing = d.convert.from_tan(there, [None] * len(d.tangents.leaves(x.ty)), x)
-            (y, _), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
+        nothing = d.convert.from_tan(there, [None] * len(d.tangents.leaves(x.ty)), x)
+        (y, _), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
         value = there.make((*fn.params, *more))
         param = back.fresh("res", value.ty)
         params = [back.get(param, i) for i in range(len(fn.params))]
         presence = dict(wanted)
         cts = [Part(seeds[i], presence[i]) if i in seeds else None for i in range(width(d, fn))]
-        parts = transpose(d, back, name, params, params[-1], cts, fn)
+        parts = transpose(d, back, name, params, params[-1], cts, fn, again=True)
     totals = {i: d.convert.add(back, acc, parts[i - start]) if i >= start else acc for i, acc in accs.items()}
     if side is not None:
         totals |= taken_back(back, side, back.get(param, 2 if rule.kind == "vjp" else len(fn.params)), seeds, accs)
@@ -257,10 +255,11 @@ def finish_reverse(
 
 
 def transpose(
-    d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn
-) -> list[f.Atom]:
+    d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
+    again: bool = False,
+) -> list[f.Atom]:  # fmt: skip
     """The transpose of `name(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
-    last result."""
+    last result.  What runs `again` prints nothing."""
     fn = d.body(name, of.span)
     leaves = d.tangents.leaves(like.ty)
     outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
@@ -271,10 +270,11 @@ def transpose(
     active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
     nothing = d.convert.from_tan(b, [None] * len(leaves), like)
     if not active:
-        b.call(name, (*fixed, nothing), fn.results, of.span)  # it may fail
+        b.call(silent(d, name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
         return outs
     made = d.reverse(name, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
-    *_, residual = b.call(made.fwd, (*fixed, nothing), (*fn.results, made.residual), of.span)
+    there = silent(d, made.fwd) if again else made.fwd
+    *_, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
     accs = [zero(leaves[i - start]) for i in active]
     args = (residual, *(part.atom for _, part, _ in wanted), *accs)
     for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
