@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from dpl.eval.series import Jet, solved
-from dpl.eval.value import Tagged, Value
+from dpl.eval.value import Tagged, Value, number
 from dpl.prims import contribution
 
 Rule: TypeAlias = Callable
+CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that pass one operand on: the others matter nothing
 
 
 class World(Protocol):
@@ -45,6 +46,13 @@ class Active:
         self.reverse = reverse
         exact = forward.kind == reverse.kind == "f64"
         self._plain = [rule if rule and exact and _operators_only(rule, len(rules)) else None for rule in rules]
+
+    def flows(self, i: int, args: tuple, result: Value) -> bool:
+        """Whether the result depends on operand `i`: zero times an infinite slope would be NaN, nothing is nothing."""
+        rule = self.rules[i]
+        if not rule or self.name not in CHOOSE:
+            return rule is not None
+        return number(contribution(self.forward, rule, 1.0, args, result)) != 0.0
 
     def contribution(self, world: World, i: int, t: Value, args: tuple, result: Value) -> Value:
         """What the tangent of operand `i` adds to the result's; or the result's cotangent to that of operand `i`."""
@@ -111,12 +119,12 @@ def differentiate(active: Active, args: tuple) -> Value:
     for i, a in enumerate(args):
         if isinstance(a, Tagged) and a.level == level:
             plain.append(a.primal)
-            if active.rules[i]:
-                places.append(i)
+            places.append(i)
         else:
             plain.append(a)
     primals = tuple(plain)
     result = active.apply(*primals)
+    places = [i for i in places if active.flows(i, primals, result)]
     if not places:
         return result
     if isinstance(args[places[0]], Jet):
