@@ -6,7 +6,8 @@
 
 An operation on a number counts as one, whichever it is, and so does reading or writing an element, making a cell,
 choosing a branch, and calling; an operation on arrays counts as many as it has elements to go through, a matrix
-product two for each pair it multiplies.  What costs nothing when it runs (views, tuples, lengths) counts as nothing.
+product two for each pair it multiplies, a factorization what Golub and Van Loan's book says.  What costs nothing when
+it runs (views, tuples, lengths) counts as nothing.
 
 The program reads its counters by a C function that is not there, `READ`, whose calls this pass turns into `tally`.
 The bytes it allocates, copies of shared arrays included, are counted by the machine (`machine/emitter.py`).
@@ -25,6 +26,11 @@ from dplc.flat.walk import supply_for, with_blocks
 READ = "dpl_tally"
 FREE = frozenset({"dim", "is_null", "stop_grad", "reshape", "slice", "same_shape", "check_equal", "bitcast"})
 WHOLE = frozenset({"copy", "transpose", "sum", "sum_to"})  # they go through all of their operand
+# Of m rows and n columns, in thirds of m n n and of n n n.
+FACTORIZATIONS = {
+    "lapack_lu": (0, 2), "lapack_cholesky": (0, 1), "lapack_qr": (12, -4), "lapack_eigh": (0, 27),
+    "lapack_svd": (42, 24),
+}  # fmt: skip
 
 
 def tally(program: f.Program) -> f.Program:
@@ -91,6 +97,13 @@ class _Counter:
                 rows, inner = (b.op("dim", (args[-2],), k=k ^ bool(op.attr("ta"))) for k in (0, 1))
                 columns = b.op("dim", (args[-1],), k=1 ^ bool(op.attr("tb")))
                 return tick(b, product(b, integer(2), rows, inner, columns))
+            case name if name in FACTORIZATIONS:
+                m, n = (b.op("dim", args, k=k) for k in (0, 1))
+                tall, square = FACTORIZATIONS[name]
+                thirds = b.op("add", (product(b, integer(tall), m, n, n), product(b, integer(square), n, n, n)))
+                return tick(b, b.op("div", (thirds, integer(3))))
+            case "lapack_triangular":
+                return tick(b, product(b, b.op("dim", args[-1:], k=0), elements(b, args[-1])))
             case "concat":
                 return tick(b, b.op("add", (elements(b, args[0]), elements(b, args[1]))))
             case "fill":

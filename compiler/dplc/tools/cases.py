@@ -3,8 +3,8 @@
     let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), ...)",), (0,), ...)
 
 Type variables are floats, or arrays where data may be anything that can be differentiated; all sizes are `n`, integers
-half of it; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
-smoothly on what it is given.
+half of it; square matrices are symmetric and positive definite; recursive data is balanced, and has about `n` parts.
+What a function that is an argument gives depends smoothly on what it is given.
 """
 
 from __future__ import annotations
@@ -218,6 +218,8 @@ class Maker:
 
     def array(self, elem: ty.Ty, length: str, at: str, real: str) -> str:
         index = f"i{at.count('i')}"
+        if elem == ty.Arr(ty.F64, SIZE) and length == self.length(ty.F64, SIZE) and real == REAL:
+            return f"(_matrix (n + {at}) n)"
         inner = index if elem == ty.I64 else self.value(elem, f"({at}) * 31 + {index}", real)
         return f"[for {index} < {length} -> {inner}]"
 

@@ -31,6 +31,8 @@ FIRST = "DPL_BENCH_FIRST"  # the environment's variable with the number of the c
 COMMON = f"""
 extern "{READ}" _bench_tally : int -> int
 let _real (k : int) : float = 0.5 + float ((k * 7919 + 12345) % 65537) / 65537.0
+let _matrix (k : int) (n : int) =
+  [for i < n -> [for j < n -> (if i = j then 2.0 * float n else 0.0) + _real (k + 31 * (i + j))]]
 -- How often something is to be repeated to take {LONG} seconds.
 let _bench_often never repeat =
   let (count, _) =
