@@ -18,6 +18,7 @@ nulls       flat -> flat             whether a cotangent is null is asked once
 orient      flat -> flat             transposed operands of products are read as they are
 accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
 fuse        flat -> flat             elementwise operations become single loops
+rare        flat -> flat             what is done only where a number is none becomes a branch
 memory      flat -> flat             reference counts, reuse in place
 llvm        flat -> LLVM's text
 object      LLVM's text -> machine code, which `machine.jit` loads and runs
@@ -94,6 +95,7 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.nulls import thread_nulls
     from dplc.passes.orient import orient
     from dplc.passes.promote import promote
+    from dplc.passes.rare import branch_rarely
     from dplc.passes.simplify import simplify
 
     yield flat("lower", lower)
@@ -109,6 +111,7 @@ def stages() -> Iterator[Stage]:
     yield flat("orient", orient)
     yield flat("accumulate", accumulate)
     yield flat("fuse", fuse)
+    yield flat("rare", branch_rarely)
     yield Stage("memory", lambda program, _: count_references(program), show_flat)
 
     from dplc.machine.codegen import Compiled, assemble, emit_text
@@ -170,7 +173,7 @@ def verify_flat(program) -> None:
 
 NAMES = (
     "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "promote", "stores", "derive",
-    "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "memory", "llvm", "object",
+    "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm", "object",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dplc.ad import paths
 from dplc.ad.builder import Builder, int_
 from dplc.ad.forward import with_states
 from dplc.ad.presence import FULL, HOLEY, MAYBE, Part, atom_of, either, together
@@ -21,6 +22,7 @@ from dplc.ad.reverse import Reverse, Tape
 from dplc.ad.scope import Inner, LoopScope, Scope, branch, if_there, unless
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
+from dplc.flat.walk import with_branches
 
 if TYPE_CHECKING:
     from dplc.ad.activity import Node
@@ -117,7 +119,9 @@ class Branch:
         parts = result_parts(self.reverse, scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
-            branch(scope, [frozenset(tape.names) for tape in self.tapes], writes, self.build)
+            branch(
+                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks)
+            )
 
     def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:
         """The backward code of branch `i`."""
@@ -167,8 +171,11 @@ class Branch:
         made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
         scope.add(node, Part(made, FULL))
 
-    def build(self, blocks: list[f.Block]) -> f.Rhs:
+    def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
         """The backward branches with their prologues, now that it is known what they need."""
+        if paths.fits(self, scope):
+            self.reverse.paths = made = paths.Paths.of(self, blocks)
+            return made.backward
         chosen = [
             self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
             for block, tape in zip(blocks, self.tapes, strict=True)
@@ -184,7 +191,7 @@ class Branch:
                 f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
             ]
             done.append(f.Block((*opened, *again, *block.binds), block.results))
-        return rebuilt(self.bind.rhs, done)
+        return with_branches(self.bind.rhs, done)
 
     def place(self, kept: Sequence[f.Var]) -> list[int]:
         """Slots of the right types for what a branch keeps."""
@@ -199,7 +206,7 @@ class Branch:
     def forward(self) -> list[f.Bind]:
         blocks = [self.filled(i) for i in range(len(self.tapes))]
         vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
-        return [f.Bind(vars_, rebuilt(self.bind.rhs, blocks))]
+        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
 
     def filled(self, i: int) -> f.Block:
         tape = self.tapes[i]
@@ -211,18 +218,6 @@ class Branch:
         items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
         tup = b.make(items)
         return f.Block((*binds, *b.binds), (*tape.block.results, tup))
-
-
-def rebuilt(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
-    """An If or a Switch with other blocks."""
-    match rhs:
-        case f.If(cond):
-            return f.If(cond, blocks[0], blocks[1])
-        case f.Switch(scrutinee, cases, default):
-            changed = tuple(f.Case(c.tag, c.payload, block) for c, block in zip(cases, blocks, strict=False))
-            return f.Switch(scrutinee, changed, None if default is None else blocks[-1])
-        case _:
-            raise AssertionError(rhs)
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:
@@ -258,7 +253,7 @@ class Body:
     ) -> f.Block:
         """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart.  Some
         variables stand in `arrays` of their own already."""
-        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward())
+        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward(), arrays)
         b = Builder(self.reverse.d.supply)
         for var in [v for v in self.kept if v.name in arrays]:
             b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))

@@ -12,7 +12,7 @@ its parameters have tangents, reverse mode also on which leaves of its results h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpl.diagnostics import DplError
@@ -24,10 +24,12 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.convert import Conversions
 from dplc.ad.form import has_form
 from dplc.ad.forward import Forward
+from dplc.ad.guesses import Guess, Guesses
 from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
 from dplc.ad.reverse import Reverse
 from dplc.ad.tangent import Series, Tangents, zero
 from dplc.flat import term as f
+from dplc.flat.recursion import callees
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every, supply_for, with_blocks
 
@@ -63,7 +65,11 @@ class Forwarded:
 
     name: str
     results: tuple[int, ...]
-    presence: list[Presence]
+    guess: Guess
+
+    @property
+    def presence(self) -> list[Presence]:
+        return self.guess.presence
 
 
 @dataclass(slots=True)
@@ -73,7 +79,11 @@ class Reversed:
     fwd: str
     bwd: str
     residual: f.Type
-    presence: list[Presence]
+    guess: Guess
+
+    @property
+    def presence(self) -> list[Presence]:
+        return self.guess.presence
 
 
 class Derivatives:
@@ -93,6 +103,7 @@ class Derivatives:
         self._forward: dict[tuple, Forwarded] = {}
         self._reverse: dict[tuple, Reversed] = {}
         self._open: set[str] = set()  # functions being generated
+        self._guesses = Guesses(self.forget)
         self._boxes: set[str] = set()
         self.quiet: dict[str, str] = {}  # functions to come (`special.silent`), and what they are the silent form of
         self._residuals: dict[str, f.Type] = {}
@@ -204,14 +215,24 @@ class Derivatives:
         b.binds += [f.Bind((self.retype.var(var),), f.TupGet(tup, i)) for i, var in enumerate(vars_)]
 
     def finish(self) -> None:
-        """The functions still to come; and no residual's name is left in a type."""
+        """The functions still to come; those that nobody calls go; and no residual's name is left in a type."""
         while missing := [name for name in self.quiet if name not in self.program.fns]:
             for name in missing:
                 special.quieten(self, name)
-        for name, fn in list(self.program.fns.items()):
-            self.program.fns[name] = self.retype.fn(fn)
+        reached = self.reached()
+        self.program.fns = {name: self.retype.fn(fn) for name, fn in self.program.fns.items() if name in reached}
         for name, decl in list(self.program.datas.items()):
             self.program.datas[name] = self.retype.data(decl)
+
+    def reached(self) -> set[str]:
+        """The functions that `main` calls, and those that they call."""
+        todo = [self.program.main] if self.program.main in self.program.fns else list(self.program.fns)
+        found = set(todo)
+        while todo:
+            new = set(callees(self.program.fns[todo.pop()].body)) - found
+            found |= new
+            todo += new
+        return found
 
     def residual_of(self, site: str) -> f.Type:
         """What the type `Res(site)` stands for; if only types mention the site any more, no value has that type."""
@@ -298,20 +319,29 @@ class Derivatives:
     ) -> Forwarded:
         mode = mode or self.first
         key = (mode.name, name, active)
-        if key not in self._forward:
+        if key in self._forward:
+            made = self._forward[key]
+            self._guesses.met(made.guess)
+        else:
             fn = self.body(name, span)
             indices = {i for i, _ in active}
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
-            made = self._forward[key] = Forwarded(self.fresh(name, mode.name), results, [MAYBE] * len(results))
-            if name in self.program.rules:
-                write = ruled.forward if mode is self.first else jet_rules.series
-                write(self, fn, made, active)
-            elif results:
+            made = self._forward[key] = Forwarded(
+                self.fresh(name, mode.name), results, self._guesses.guess(key, len(results))
+            )
+
+            def write() -> list[Presence]:
+                if name in self.program.rules:
+                    by_rule = ruled.forward if mode is self.first else jet_rules.series
+                    by_rule(self, fn, made, active)
+                    return [MAYBE] * len(results)
                 work = mode.transform(self, mode, self.graph(name), active)
-                self._open.add(made.name)
-                self.program.fns[made.name], made.presence = work.function(fn, made.name, results)
-                self._open.discard(made.name)
-        return self._forward[key]
+                self.program.fns[made.name], presence = work.function(fn, made.name, results)
+                return presence
+
+            if results or name in self.program.rules:
+                self.settle(made.guess, {made.name}, write)
+        return made
 
     def reverse(
         self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None
@@ -319,26 +349,39 @@ class Derivatives:
         key = (name, active, wanted)
         if key in self._reverse:
             made = self._reverse[key]
-            if made.fwd in self._open and not isinstance(made.residual, f.Data):
+            ordinary = name not in self.program.checkpoints and name not in self.program.rules
+            if self._guesses.met(made.guess) and ordinary:
                 made.residual = f.Data(f"res.{made.fwd}")  # it calls itself: what it keeps is boxed
                 self._boxes.add(f"res.{made.fwd}")
             return made
         fn = self.body(name, span)
         fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
-        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, [MAYBE] * len(active))
-        if name in self.program.rules:
-            ruled.reverse(self, fn, made, active, wanted)
-        elif name in self.program.checkpoints:
-            special.checkpoint(self, fn, made, active, wanted)
-        else:
-            graph = self.graph(name)
-            self._open |= {fwd, bwd}
-            work = Reverse(self, graph, active, wanted)
-            made_fwd, made_bwd, presence = work.function(fn, fwd, bwd, f"res.{fwd}")
-            self.program.fns[fwd], self.program.fns[bwd] = made_fwd, made_bwd
-            self._open -= {fwd, bwd}
-            made.presence, made.residual = presence, made_fwd.results[-1]
+        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, self._guesses.guess(key, len(active)))
+
+        def write() -> list[Presence]:
+            if name in self.program.rules:
+                ruled.reverse(self, fn, made, active, wanted)
+                return [MAYBE] * len(active)
+            if name in self.program.checkpoints:
+                return special.checkpoint(self, fn, made, active, wanted)
+            work = Reverse(self, self.graph(name), active, wanted)
+            self.program.fns[fwd], self.program.fns[bwd], presence = work.function(fn, fwd, bwd, f"res.{fwd}")
+            made.residual = self.program.fns[fwd].results[-1]
+            return presence
+
+        self.deps(name)
+        self.settle(made.guess, {fwd, bwd}, write)
         return made
+
+    def settle(self, guess: Guess, names: set[str], write: Callable[[], list[Presence]]) -> None:
+        self._open |= names
+        self._guesses.settle(guess, write)
+        self._open -= names
+
+    def forget(self, key: tuple) -> None:
+        """A derivative that rests on a wrong guess."""
+        self._forward.pop(key, None)
+        self._reverse.pop(key, None)
 
     def boxed(self, box: str) -> bool:
         return box in self._boxes

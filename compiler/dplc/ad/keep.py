@@ -1,16 +1,17 @@
 """What the forward sweep keeps for the backward sweep: the choice of residuals.
 
-Backward code mentions variables of the forward code by name.  Those that it needs are kept, except where the value is
-cheap to compute again from what is there anyway.
+Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept; so
+much is kept that the rest can be, and as little as possible:
+
+    t = mul 3.7 s;  u = sub 1.0 s;  y = mul t u         t, u and y are needed: s is kept
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from dplc.ad.cut import cut
 from dplc.flat import term as f
-from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, mentioned
 
 CHEAP = frozenset(
@@ -41,46 +42,62 @@ CHEAP = frozenset(
         "is_null",
     ]
 )
+BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
+ARRAY, OTHER = 1 << 16, 1 << 8  # what may hold much in memory is taken to weigh so much
 
 
 def choose(
-    block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]
+    block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind], kept: Collection[str] = ()
 ) -> tuple[list[f.Var], list[f.Bind]]:
     """What backward code `block` needs of the forward block that bound the names `local`, by `binds` and otherwise:
-    the variables to keep, and the bindings to repeat, in order.  The names `given` are at hand."""
-    used = mentioned(block)
-    keep = {name: var for name, var in used.items() if name in local and name not in given}
-    known = {name for name in used if name not in local} | set(given)
-    keep |= sources(keep, known, local, binds)
-    again: list[f.Bind] = []
-    for bind in reversed(binds):
-        if len(bind.vars) == 1 and bind.vars[0].name in keep and cheap(bind):
-            if all(a.name in keep or a.name in known for a in atoms(bind.rhs) if isinstance(a, f.Var)):
-                del keep[bind.vars[0].name]
-                again.append(bind)
-    return list(keep.values()), again[::-1]
+    the variables to keep, and the bindings to repeat, in order.  The names `given` are at hand, those in `kept` are
+    kept anyway."""
+    needed = {name: var for name, var in mentioned(block).items() if name in local and name not in given}
+    cheap = {bind.vars[0].name: bind for bind in binds if len(bind.vars) == 1 and is_cheap(bind)}
+    cone, todo = dict(needed), list(needed)
+    while todo:
+        for var in operands(cheap.get(todo.pop())):
+            if var.name in local and var.name not in given and var.name not in cone:
+                cone[var.name] = var
+                todo.append(var.name)
+    weights = {name: 0 if name in kept else weight(var.ty) for name, var in cone.items()}
+    sources = {n: [v.name for v in operands(cheap[n]) if v.name in cone] for n in cone if n in cheap}
+    keep = cut(weights, sources, needed)
+    again = repeated(needed, keep, sources)
+    return [cone[name] for name in cone if name in keep], [bind for name, bind in cheap.items() if name in again]
 
 
-def sources(
-    keep: Mapping[str, f.Var], known: Collection[str], local: Collection[str], binds: Sequence[f.Bind]
-) -> dict[str, f.Var]:
-    """Numbers worth keeping instead: each is all that is missing to compute two or more of `keep` again.
-
-    a = mul 3.7 s; b = sub 1.0 s        a, b are needed: s is kept"""
-    missing: Counter[f.Var] = Counter()
-    for bind in binds:
-        if len(bind.vars) == 1 and bind.vars[0].name in keep and cheap(bind):
-            operands = {a for a in atoms(bind.rhs) if isinstance(a, f.Var)}
-            lacking = {a for a in operands if a.name not in keep and a.name not in known}
-            if len(lacking) == 1:
-                missing.update(lacking)
-    return {v.name: v for v, count in missing.items() if count > 1 and v.name in local and isinstance(v.ty, f.Num)}
+def repeated(needed: Collection[str], keep: Collection[str], sources: Mapping[str, Collection[str]]) -> set[str]:
+    """What is computed again, where so much is kept."""
+    again, todo = set[str](), list(needed)
+    while todo:
+        name = todo.pop()
+        if name not in keep and name not in again:
+            again.add(name)
+            todo += sources[name]
+    return again
 
 
-def cheap(bind: f.Bind) -> bool:
+def operands(bind: f.Bind | None) -> list[f.Var]:
+    return [] if bind is None else [a for a in atoms(bind.rhs) if isinstance(a, f.Var)]
+
+
+def weight(ty: f.Type) -> int:
+    match ty:
+        case f.Num(name):
+            return BYTES.get(name, 8)
+        case f.Tup(items):
+            return sum(map(weight, items))
+        case f.Arr():
+            return ARRAY
+        case _:
+            return OTHER
+
+
+def is_cheap(bind: f.Bind) -> bool:
     match bind.rhs:
-        case f.Op(op, args):
-            return op == "dim" or (op in CHEAP and not any(rank_of(a.ty) for a in args))
+        case f.Op(op):
+            return op in CHEAP
         case f.TupGet():
             return True
         case _:

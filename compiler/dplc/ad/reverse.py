@@ -31,6 +31,7 @@ from dplc.flat.walk import bound, every
 
 if TYPE_CHECKING:
     from dplc.ad.expand import Derivatives
+    from dplc.ad.paths import Paths
 
 
 class Step(Protocol):
@@ -180,6 +181,7 @@ class Reverse:
         self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
         self.home: dict[str, Tape] = {}
         self.leaf: dict[Node, f.Type] = {}
+        self.paths: Paths | None = None
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
@@ -188,10 +190,10 @@ class Reverse:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
         data type `box` if calls inside turn out to need one (`Derivatives.boxed`)."""
         self.register(fn)
-        self.sizes = Dims(fn.body)
+        self.sizes, self.box = Dims(fn.body), box
         self.changing = set(changing(fn.body))
         tape = Tape(self, fn.body, fn.params)
-        scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
+        scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
         results = [node for r in fn.body.results for node in self.nodes(r)]
         types = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
@@ -204,41 +206,48 @@ class Reverse:
         tape.backward(scope)
         body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
         kept, again = self.choose(body, tape.names, (), tape.forward())
-        forward = tape.forward()
-        there, value, back = self.residual(kept, box)
+        back = f.Block((*again, *body.binds), body.results)
+        forward, value, param, back = self.residual(kept, tape.forward(), back)
         made_fwd = f.Fn(
-            fwd, fn.params, (*fn.results, value.ty),
-            f.Block((*forward, *there), (*fn.body.results, value)), fn.label, fn.span,
-        )  # fmt: skip
-        body = f.Block((*back[1], *again, *body.binds), body.results)
-        made_bwd = f.Fn(
-            bwd,
-            (back[0], *seeds, *accs),
-            tuple(a.ty for a in accs),
-            body,
-            fn.label and f"reverse of {fn.label}",
+            fwd,
+            fn.params,
+            (*fn.results, value.ty),
+            f.Block(tuple(forward), (*fn.body.results, value)),
+            fn.label,
             fn.span,
         )
+        label = fn.label and f"reverse of {fn.label}"
+        made_bwd = f.Fn(bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back, label, fn.span)
         return made_fwd, made_bwd, [either([scope.get(params[i])]) for i in self.active_params]
 
-    def residual(self, kept: Sequence[f.Var], box: str) -> tuple[list[f.Bind], f.Atom, tuple[f.Var, list[f.Bind]]]:
-        """How the residual is made, it, and how it is opened again: its parameter and the bindings."""
+    def residual(
+        self, kept: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
+    ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
+        """The forward code with what makes the residual, that, the parameter for it, and the backward code with what
+        opens it."""
+        if self.paths is not None:
+            return self.paths.residual(kept, forward, body)
         there, back = Builder(self.d.supply), Builder(self.d.supply)
         value = there.make(kept)
-        if not self.d.boxed(box):
-            param = back.fresh("res", value.ty)
-            return there.binds, value, (param, self.unkeep(kept, param))
-        self.d.program.datas[box] = f.DataDecl(box, (value.ty,), (box,))
-        param = back.fresh("res", f.Data(box))
-        tup = self.d.convert.open(back, param, 0)
-        boxed = there.con(box, 0, value)
-        return there.binds, boxed, (param, [*back.binds, *self.unkeep(kept, tup)])
+        if self.d.boxed(self.box):
+            self.d.program.datas[self.box] = f.DataDecl(self.box, (value.ty,), (self.box,))
+            param = back.fresh("res", f.Data(self.box))
+            tup, value = self.d.convert.open(back, param, 0), there.con(self.box, 0, value)
+        else:
+            param = tup = back.fresh("res", value.ty)
+        binds = (*back.binds, *self.unkeep(kept, tup), *body.binds)
+        return [*forward, *there.binds], value, param, f.Block(binds, body.results)
 
     def choose(
-        self, block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind]
+        self,
+        block: f.Block,
+        local: Collection[str],
+        given: Collection[str],
+        binds: Sequence[f.Bind],
+        anyway: Collection[str] = (),
     ) -> tuple[list[f.Var], list[f.Bind]]:
         """What is to be kept, and what computed again (`keep.choose`)."""
-        kept, again = keep.choose(block, local, given, binds)
+        kept, again = keep.choose(block, local, given, binds, anyway)
         self.kept.update(var.name for var in kept)
         return kept, again
 

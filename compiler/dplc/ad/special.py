@@ -17,7 +17,7 @@ OUTPUT = frozenset({"write", "progress"})
 
 def checkpoint(
     d: Derivatives, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
-) -> None:
+) -> list[Presence]:
     """Writes f.fwd and f.bwd of a checkpoint."""
     there, back = Builder(d.supply), Builder(d.supply)
     ys = there.call(fn.name, fn.params, fn.results, fn.span)
@@ -34,13 +34,13 @@ def checkpoint(
     args = [back.get(param, i) for i in range(len(fn.params))]
     *_, residual = back.call(silent(d, true.fwd), args, (*fn.results, true.residual), fn.span)
     totals = back.call(true.bwd, (residual, *seeds, *accs), [a.ty for a in accs], fn.span)
-    made.presence = true.presence
     d.program.fns[made.fwd] = f.Fn(
         made.fwd, fn.params, (*fn.results, value.ty), there.block(*ys, value), fn.label, fn.span
     )
     d.program.fns[made.bwd] = f.Fn(
         made.bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
     )
+    return true.presence
 
 
 def silent(d: Derivatives, name: str) -> str:

@@ -5,7 +5,7 @@ A pass that cares for a few shapes mentions these and leaves the rest to `rebuil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dplc.flat import term as f
 
@@ -105,6 +105,18 @@ def rebuild(
 def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
     """The same with inner blocks replaced."""
     return rebuild(rhs, lambda a: a, block, lambda v: v) if blocks(rhs) else rhs
+
+
+def with_branches(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
+    """An If or a Switch with other blocks."""
+    match rhs:
+        case f.If(cond):
+            return f.If(cond, blocks[0], blocks[1])
+        case f.Switch(scrutinee, cases, default):
+            changed = tuple(f.Case(c.tag, c.payload, block) for c, block in zip(cases, blocks, strict=False))
+            return f.Switch(scrutinee, changed, None if default is None else blocks[-1])
+        case _:
+            raise AssertionError(rhs)
 
 
 def every(block: f.Block) -> Iterator[f.Bind]:

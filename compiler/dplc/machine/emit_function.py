@@ -19,7 +19,7 @@ from dplc.machine import emit_loops, emit_map, emit_ops
 from dplc.machine.emitter import Emitter, escape, number, zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, has_nullary, leaves, struct
-from dplc.machine.writer import Values, function, typed
+from dplc.machine.writer import LIKELY, Values, function, typed
 from dplc.narrow import the
 from dplc.passes.holes import Hole, hole
 
@@ -40,6 +40,7 @@ class FunctionEmitter(Emitter):
             " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
         )
         self.ready: set[str] = set()  # arrays that a loop made ready to be written to
+        self.sound: set[str] = set()  # outcomes of tests for being a number
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
@@ -168,6 +169,8 @@ class FunctionEmitter(Emitter):
     def rhs(self, bind: f.Bind) -> Values:
         match bind.rhs:
             case f.Op() as op:
+                if op.op == "eq" and op.args[0] == op.args[1]:
+                    self.sound.add(bind.vars[0].name)
                 return emit_ops.op(self, op, bind.vars)
             case f.Call(name, args, span):
                 return self._call(name, args, span)
@@ -179,7 +182,8 @@ class FunctionEmitter(Emitter):
                 return [self._construct(self.unit.program.datas[data], tag, arg)]
             case f.If(cond, then, else_):
                 types = leaves(f.Tup(tuple(var.ty for var in bind.vars)))
-                return self.w.choose(self.one(cond), types, lambda: self.block(then), lambda: self.block(else_))
+                hint = LIKELY if isinstance(cond, f.Var) and cond.name in self.sound else ""
+                return self.w.choose(self.one(cond), types, lambda: self.block(then), lambda: self.block(else_), hint)
             case f.Switch() as switch:
                 return self._switch(switch, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
             case f.For() | f.While() | f.Build():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 Values = list[str]
+LIKELY = ", !prof !0"  # marks a branch whose first target is nearly always taken (`emit.PRELUDE`)
 
 
 class Writer:
@@ -72,10 +73,12 @@ class Writer:
 
     # ---- shapes of control
 
-    def choose(self, cond: str, types: Sequence[str], yes: Callable[[], Values], no: Callable[[], Values]) -> Values:
+    def choose(
+        self, cond: str, types: Sequence[str], yes: Callable[[], Values], no: Callable[[], Values], hint: str = ""
+    ) -> Values:
         """if cond then yes () else no ()"""
         then, other, join = self.block("then"), self.block("else"), self.block("join")
-        self.branch(cond, then, other)
+        self.branch(cond, then, other, hint)
         edges = []
         for label, arm in ((then, yes), (other, no)):
             self.start(label)
@@ -87,7 +90,7 @@ class Writer:
     def unless_cold(self, cond: str, otherwise: Callable[[], None]) -> None:
         """Goes on where `cond` holds; `otherwise` never returns."""
         good, bad = self.block("ok"), self.block("bad")
-        self.branch(cond, good, bad, ", !prof !0")
+        self.branch(cond, good, bad, LIKELY)
         self.start(bad)
         otherwise()
         self.do("unreachable")

@@ -4,8 +4,9 @@
     fn push(xs: list, x: f64) { ConMake cons (x, xs) }                                 xs is owned
 
 A parameter is owned if the function stores it, returns it, or gives it to whoever owns it, or does so with what lies
-inside (so that the inside of a value nobody else holds can be changed in place).  All start as borrowed; what
-contradicts that is taken back until nothing does.  A call in tail position within a group of mutually recursive
+inside (so that the inside of a value nobody else holds can be changed in place).  All start as borrowed, but for what a
+derivative kept, which as a rule is read once, and so goes as it is read; what contradicts that is taken back until
+nothing does.  A call in tail position within a group of mutually recursive
 functions must stay the last thing done: there, what the caller would have to drop afterwards is given away.
 """
 
@@ -26,7 +27,7 @@ def infer(program: f.Program) -> Borrowed:
     owners = {name: Owners.of(fn) for name, fn in program.fns.items()}
     borrowed: Borrowed = {}
     for name, fn in program.fns.items():
-        borrowed[name] = {i for i, p in enumerate(fn.params) if counted_paths(p.ty)}
+        borrowed[name] = {i for i, p in enumerate(fn.params) if counted_paths(p.ty) and not residual(p.ty)}
     group_of, _ = groups(program)
     callers: dict[str, set[str]] = {}
     for name, fn in program.fns.items():
@@ -42,6 +43,10 @@ def infer(program: f.Program) -> Borrowed:
         todo += again - waiting
         waiting |= again
     return borrowed
+
+
+def residual(ty: f.Type) -> bool:
+    return isinstance(ty, f.Data) and ty.name.startswith("res.")
 
 
 def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:

@@ -31,7 +31,7 @@ from dplc.passes.measure import measure
 from dplc.passes.pieces import in_pieces
 from dplc.passes.purity import movable, shareable
 
-SMALL = 12  # bindings of a function that is inlined wherever it is called
+SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
 
 
 def simplify(program: f.Program) -> f.Program:
@@ -57,7 +57,8 @@ def simplify(program: f.Program) -> f.Program:
 
 
 def small(body: f.Block) -> bool:
-    return all(i < SMALL for i, _ in enumerate(every(body)))
+    work = (bind for bind in every(body) if not isinstance(bind.rhs, f.TupMake | f.TupGet))
+    return all(i < SMALL for i, _ in enumerate(work))
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:

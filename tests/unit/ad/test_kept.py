@@ -1,0 +1,131 @@
+"""What is kept for the backward sweep: as little as possible, in a record for each path."""
+
+from __future__ import annotations
+
+import pytest
+from dplc.ad.builder import int_
+from dplc.ad.cut import cut
+from dplc.ad.expand import expand
+from dplc.flat import term as f
+from dplc.flat.walk import every
+from flatly import INT, Builder, F, check, fn, for_, gradient, if_, num, while_
+
+
+@pytest.mark.parametrize(
+    ("weights", "sources", "wanted", "kept"),
+    [
+        ({"a": 8, "b": 8, "c": 8}, {"b": ["a"], "c": ["a"]}, ["b", "c"], {"a"}),
+        ({"a": 8, "b": 8}, {"b": ["a"]}, ["b"], {"b"}),  # of equals, what is nearest
+        ({"a": 8, "b": 1}, {"b": ["a"]}, ["b"], {"b"}),
+        ({"a": 8, "b": 8}, {"b": ["a"]}, ["a", "b"], {"a"}),
+        ({"a": 8, "b": 8, "c": 8}, {"c": ["a", "b"]}, ["c"], {"c"}),
+        ({"a": 8}, {"a": []}, ["a"], set()),  # made of nothing
+        ({"a": 8, "b": 8}, {}, ["a", "b"], {"a", "b"}),
+        (
+            dict.fromkeys("abcdefg", 8),
+            {"c": ["a", "b"], "d": ["c"], "e": ["c"], "f": ["d", "e"], "g": ["e"]},
+            ["d", "f", "g"],
+            {"c"},
+        ),
+    ],
+)
+def test_lightest_cut(weights: dict, sources: dict, wanted: list, kept: set) -> None:
+    assert cut(weights, sources, wanted) == kept
+
+
+def kept_by_step(program: f.Program) -> list[int]:
+    """The widths of what loops keep in each step."""
+    loops = [bind.rhs for fn in program.fns.values() for bind in every(fn.body)]
+    return [loop.collect for loop in loops if isinstance(loop, f.For | f.While) and loop.collect]
+
+
+def midpoint(b: Builder, x: f.Var) -> f.Atom:
+    """Steps whose backward code needs much that the state alone gives again."""
+
+    def step(c: Builder, i: f.Var, s: f.Var) -> list[f.Atom]:
+        half = c.op("add", s, c.op("mul", num(0.05), c.op("mul", c.op("mul", s, x), c.op("sub", num(1.0), s))))
+        return [c.op("add", s, c.op("mul", num(0.1), c.op("mul", c.op("mul", half, x), c.op("sub", num(1.0), half))))]
+
+    return for_(b, int_(20), (num(0.5),), step)[0]
+
+
+def test_a_loop_keeps_its_state_alone() -> None:
+    supply = f.Supply()
+    program = f.Program({"m": fn("m", (F,), midpoint, supply)})
+    check(program, "m", 1.3, supply)
+    program = f.Program({"m": fn("m", (F,), midpoint, supply)}, main=gradient(program, "m", supply))
+    gradient(program, "m", supply)
+    assert kept_by_step(expand(program)) == [1]
+
+
+def tree(supply: f.Supply) -> f.Program:
+    """f(x, n) = if n < 2 then x + n / 10 else f(x, n - 1) f(x, n - 2) / 2 + x, and g(x) = f(x, 7)."""
+
+    def body(b: Builder, n: f.Var, x: f.Var) -> f.Atom:
+        def leaf(c: Builder) -> f.Atom:
+            return c.op("add", x, c.op("mul", num(0.1), c.op("cast", n, to="f64")))
+
+        def node(c: Builder) -> f.Atom:
+            (left,) = c.call("f", (c.op("sub", n, int_(1)), x), (F,))
+            (right,) = c.call("f", (c.op("sub", n, int_(2)), x), (F,))
+            return c.op("add", c.op("mul", num(0.5), c.op("mul", left, right)), x)
+
+        return if_(b, b.op("lt", n, int_(2)), leaf, node)
+
+    start = fn("g", (F,), lambda b, x: b.call("f", (int_(7), x), (F,))[0], supply)
+    return f.Program({"f": fn("f", (INT, F), body, supply), "g": start})
+
+
+def test_recursion_keeps_a_record_for_each_path() -> None:
+    supply = f.Supply()
+    check(tree(supply), "g", 0.3, supply)
+    program = tree(supply)
+    gradient(program, "g", supply)
+    (record,) = [data for name, data in expand(program).datas.items() if name.startswith("res.")]
+    own = f.Data(record.name)
+    assert set(record.payloads) == {None, f.Tup((F, F, own, own))}
+
+
+def test_tangents_through_recursion_are_known_to_be_there() -> None:
+    supply = f.Supply()
+    program = tree(supply)
+    program.fns["g.J"] = fn("g.J", (F, F), lambda b, x, dx: b.bind((F, F), f.Ad("jvp", "g", (x, dx), "j")), supply)
+    made = expand(program)
+    assert "select" not in {b.rhs.op for fn in made.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Op)}
+
+
+def sometimes(supply: f.Supply) -> f.Program:
+    """f(n, x) = if n = 0 then 1 else sqrt (x f(n - 1, x)): at the end, there is nothing of x."""
+
+    def body(b: Builder, n: f.Var, x: f.Var) -> f.Atom:
+        def more(c: Builder) -> f.Atom:
+            (rest,) = c.call("f", (c.op("sub", n, int_(1)), x), (F,))
+            return c.op("sqrt", c.op("mul", x, rest))
+
+        return if_(b, b.op("eq", n, int_(0)), lambda c: num(1.0), more)
+
+    start = fn("g", (F,), lambda b, x: b.call("f", (int_(3), x), (F,))[0], supply)
+    return f.Program({"f": fn("f", (INT, F), body, supply), "g": start})
+
+
+def test_a_wrong_guess_is_taken_back() -> None:
+    supply = f.Supply()
+    check(sometimes(supply), "g", 0.7, supply)
+
+
+def root(b: Builder, a: f.Var) -> f.Atom:
+    """Newton's method, to where it stands still."""
+    start = b.op("mul", num(0.5), b.op("add", a, num(1.0)))
+
+    def test(c: Builder, before: f.Var, x: f.Var) -> f.Atom:
+        return c.op("gt", c.op("abs", c.op("sub", x, before)), num(1e-12))
+
+    def step(c: Builder, before: f.Var, x: f.Var) -> list[f.Atom]:
+        return [x, c.op("mul", num(0.5), c.op("add", x, c.op("div", a, x)))]
+
+    return while_(b, (num(0.0), start), test, step)[1]
+
+
+def test_loops_of_unknown_length() -> None:
+    supply = f.Supply()
+    check(f.Program({"r": fn("r", (F,), root, supply)}), "r", 7.0, supply)
