@@ -23,7 +23,20 @@ from dpl.source import Source, Span
 from dpl.types.pretty import NAMES
 
 OPERATORS = {f"Prelude.{name}" for name in ("grad", "value_and_grad", "diff")} | {
-    f"Ad.{name}{prime}" for name in ("grad", "diff", "jacobian", "hessian", "gradv") for prime in ("", "'")
+    f"Ad.{name}{prime}"
+    for name in (
+        "grad",
+        "gradv",
+        "diff",
+        "diff2",
+        "jacobian",
+        "jacobianT",
+        "jacobianv",
+        "hessian",
+        "hessianv",
+        "laplacian",
+    )
+    for prime in ("", "'")
 }
 BUDGET = 10_000  # terms looked at for one derivative
 ROUNDS = 8  # of a fixed point

@@ -43,7 +43,14 @@ FORMS = {
     "::": _as_function(tree.Cons),
     "|>": _as_function(tree.Pipe),
 }
-GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
+GRADIENTS = frozenset(
+    ["Prelude.grad", "Prelude.value_and_grad", "Ad.check_grad"]
+    + [
+        f"Ad.{name}{prime}"
+        for name in ("grad", "gradv", "hessian", "hessianv", "hvp", "gradhessian", "gradhessianv", "laplacian")
+        for prime in ("", "'")
+    ]
+)
 
 
 @node
@@ -225,7 +232,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
         cx.unify(actual.arg, wanted.arg, arg.value.span, Why(f"the argument of what is given to `{name}`"))
         result = prune(actual.result)
         if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
-            raise not_one_number(cx, arg.value, actual, name.rpartition(".")[2], head)
+            raise not_one_number(cx, arg.value, actual, name, head)
     return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head))
 
 
@@ -234,7 +241,8 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
     arg, result, outcome = p.type(t.arg), p.type(t.result), prune(t.result)
     shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
     text = f.name if isinstance(f, tree.Var) else "f"
-    helps = [f"the gradient of a total:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
+    what = "the gradient of a total" if name.endswith("grad") else "of a total"
+    helps = [f"{what}:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
     helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
     if type(outcome) is ty.Con and outcome.name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
