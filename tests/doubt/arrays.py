@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doubt.scopes import BOOL, FLOAT, INT, array, list_of, mentions, rank
+from doubt.scopes import BOOL, FLOAT, INT, array, list_of, mentions, rank, tuple_of
 from doubt.writer import Hole, rule
 
 
@@ -25,7 +25,7 @@ def short(h: Hole) -> int:
 # ---- from arrays to numbers ----
 
 
-@rule(4, lambda h: h.ty == FLOAT)
+@rule(6, lambda h: h.ty == FLOAT)
 def reduced(h: Hole) -> str:
     v = array(FLOAT, 19 if h.often(3) else short(h))
     match h.writer.below(8):
@@ -50,7 +50,7 @@ def reduced(h: Hole) -> str:
 def reduced_by_function(h: Hole) -> str:
     v = array(FLOAT, short(h))
     x, y = h.named("a", FLOAT), h.named("x", FLOAT)
-    match h.writer.below(4):
+    match h.writer.below(5):
         case 0:
             operator, start = h.one(("+", "0.0"), ("*", "1.0"))
             return f"reduce (fun {x[0]} {y[0]} -> {x[0]} {operator} {y[0]}) {start} {h(v)}"
@@ -58,6 +58,10 @@ def reduced_by_function(h: Hole) -> str:
             return f"reduce (fun {x[0]} {y[0]} -> {x[0]} + {y[0]} + 0.3 * {x[0]} * {y[0]}) 0.0 {h(v)}"
         case 2:
             return f"sum (filter (fun {x[0]} -> {h.apart(BOOL, x)}) {h(v)})"
+        case 3:  # affine functions, one after the other
+            pairs = h(array(tuple_of(FLOAT, FLOAT), v.size))
+            compose = "(fun (a, b) (c, d) -> (a * c, b * c + d)) (1.0, 0.0)"
+            return h.one(f"snd (reduce {compose} {pairs})", f"sum (map snd (scan {compose} {pairs}))")
     return f"reduce (fun {x[0]} {y[0]} -> max {x[0]} {y[0]}) (-9.0) {h(v)}"
 
 

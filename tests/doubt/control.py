@@ -111,6 +111,27 @@ def generator(h: Hole) -> str:
     return f"{head} reset ({body}; {inner()})"
 
 
+@rule(2, lambda h: controlled(h) and h.ty == FLOAT)
+def by_library(h: Hole) -> str:
+    """Probabilities, state and generators, as the library has them."""
+    a, b, x, i = h.named("c", BOOL), h.named("c", FLOAT), h.named("x", FLOAT), h.named("i", INT)
+    match h.writer.below(4):
+        case 0:
+            options = f"[({h.apart(FLOAT)} ** 2 + 0.1, {h.apart(FLOAT)}); (0.3, {h.apart(FLOAT)})]"
+            choices = f"let {a[0]} = Prob.flip (sigmoid {h.apart(FLOAT)}) in let {b[0]} = Prob.choose {options} in"
+            return f"Prob.expectation (fun () -> {choices} {h.apart(FLOAT, a, b)})"
+        case 1:
+            body = f"let {b[0]} = Control.get () in Control.put {h.apart(FLOAT, b)}; {h.apart(FLOAT, b)}"
+            return f"(fun (u, v) -> u * v) (Control.with_state (fun () -> {body} + Control.get ()) {h()})"
+        case 2:
+            items = f"loop () = () for {i[0]} < {h.count()} do Control.yield {h.apart(FLOAT, i)}"
+            step = h.apart(FLOAT, x, b)
+            return f"Control.fold (fun {x[0]} {b[0]} -> {step}) {h()} (Control.generate (fun () -> {items}))"
+    options, found = f"[{h.apart(FLOAT)}; {h.apart(FLOAT)}; 0.4]", h.apart(FLOAT, b)
+    body = f"let {b[0]} = Control.choose {options} in Control.require {h.apart(BOOL, b)}; {found}"
+    return f"List.fold (fun {x[0]} y -> {x[0]} + y) 0.0 (Control.solutions (fun () -> {body}))"
+
+
 @rule(4, lambda h: h.ty == FLOAT and PAUSE in h.writer.declared)
 def paused(h: Hole) -> str:
     """Computations that stop, are kept, and go on: each as often as is liked."""

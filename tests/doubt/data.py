@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doubt.scopes import BOOL, INT, Ty, array, list_of
+from doubt.scopes import BOOL, FLOAT, INT, Ty, array, list_of
 from doubt.writer import Hole, rule
 
 
@@ -110,6 +110,27 @@ def structural_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None
             continue
         inner.append(result)
     return f"{constructor} {pattern} -> {' '.join(lines)} {h.apart(h.ty, *inner)}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def by_leaves(h: Hole) -> str:
+    """All floats of some data at once."""
+    a, x, t = h.named("a", FLOAT), h.named("x", FLOAT), h.fresh("t")
+    value = h(h.writer.point_type(1))
+    match h.writer.below(3):
+        case 0:
+            return f"Tree.fold (fun {a[0]} {x[0]} -> {h.apart(FLOAT, a, x)}) {h()} {value}"
+        case 1:
+            return f"let {t} = {value} in Tree.dot {t} (Tree.map (fun {x[0]} -> {h.apart(FLOAT, x)}) {t})"
+    return f"Tree.norm {value}"
+
+
+@rule(2, lambda h: h.writer.fits_point(h.ty))
+def mapped_leaves(h: Hole) -> str:
+    x, t = h.named("x", FLOAT), h.fresh("t")
+    if h.often(50):
+        return f"Tree.map (fun {x[0]} -> {h.apart(FLOAT, x)}) {h()}"
+    return f"let {t} = {h()} in Tree.axpy {h(FLOAT)} {t} {t}"
 
 
 @rule(3, lambda _: True)

@@ -95,7 +95,7 @@ def recursion(h: Hole) -> str:
     """A function that calls itself, with fuel: last, or not."""
     go, n, x, y = h.fresh("go"), h.named("n", INT), h.named("x", h.ty), h.named("y", h.ty)
     start, last = h(), h(h.ty, n, x)
-    again = f"{go} ({n[0]} - 1)"
+    again, count = f"{go} ({n[0]} - 1)", h.count()
     match h.writer.below(3):
         case 0:
             rest = f"{again} {h(h.ty, n, x)}"
@@ -103,10 +103,10 @@ def recursion(h: Hole) -> str:
             rest = f"let {y[0]} = {again} {x[0]} in {h(h.ty, n, x, y)}"
         case _:
             z = h.named("z", h.ty)
-            both = h(h.ty, y, z)
+            both, count = h(h.ty, y, z), min(count, 3)
             rest = f"let {y[0]} = {again} {x[0]} in let {z[0]} = {go} ({n[0]} - 2) {y[0]} in {both}"
     body = f"if {n[0]} <= 0 then {last} else {rest}"
-    return f"let rec {go} {n[0]} ({x[0]} : {h.ty}) : {h.ty} = {body} in {go} {h.count()} {start}"
+    return f"let rec {go} {n[0]} ({x[0]} : {h.ty}) : {h.ty} = {body} in {go} {count} {start}"
 
 
 @rule(2, ANY)
@@ -130,6 +130,18 @@ def built_by_recursion(h: Hole) -> str:
     return (
         f"let rec {go} {n[0]} ({k[0]} : {k[1]}) : {k[1]} = if {n[0]} <= 0 then {k[0]} else {step} "
         f"in {go} {h.count()} {h(k[1])} {start}"
+    )
+
+
+@rule(2, ANY)
+def applied_by_recursion(h: Hole) -> str:
+    """A function without types, of functions: it calls itself with functions made of these."""
+    outer, inner = h.fresh("many"), h.fresh("go")
+    step = h.one("fun z -> f (g z)", "fun z -> g (f z)", "f", "g")
+    argument = function(h.ty, h.ty, h.scope.answer)
+    return (
+        f"let {outer} f x = let rec {inner} g y n = if n <= 0 then g y else {inner} ({step}) (f y) (n - 1) in "
+        f"{inner} f x {h.count()} in {outer} {h(argument)} ({outer} {h(argument)} {h()})"
     )
 
 

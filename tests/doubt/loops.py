@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doubt.scopes import BOOL, FLOAT, INT, function, mentions, ref
+from doubt.scopes import BOOL, FLOAT, INT, array, function, mentions, ref
 from doubt.writer import Hole, rule
 
 
@@ -81,6 +81,19 @@ def accumulated_reference(h: Hole) -> str:
     q, i = h.named("q", ref(h.ty)), h.named("i", INT)
     start, new = h(), h(h.ty, q, i)
     return f"let {q[0]} = ref {start} in (loop () = () for {i[0]} < {h.count()} do {q[0]} := {new}); !{q[0]}"
+
+
+@rule(2, lambda h: has_refs(h) and h.ty == FLOAT)
+def updated_reference(h: Hole) -> str:
+    """An array in a reference, of which single elements are written and read."""
+    n = h.writer.below(3) + 1
+    v = array(FLOAT, n)
+    q, i, x = h.named("q", ref(v)), h.named("i", INT), h.named("x", FLOAT)
+    start, to = h(v), f"({i[0]} + {h.writer.below(3)}) % {n}"
+    step = f"let {x[0]} = (!{q[0]})[{i[0]} % {n}] in {q[0]} := {{ !{q[0]} with [{to}] = {h(FLOAT, q, i, x)} }}"
+    return (
+        f"let {q[0]} = ref {start} in (loop () = () for {i[0]} < {h.count()} do ({step})); {h(FLOAT, q)} + sum !{q[0]}"
+    )
 
 
 @rule(2, lambda h: has_refs(h) and not mentions(h.ty, "ref"))
