@@ -14,7 +14,7 @@ converted to their types, scalar constants are put where they are used, and `Ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from dpl.core import term as c
@@ -22,9 +22,11 @@ from dpl.core import ty as t
 from dpl.core.walk import changed
 from dpl.diagnostics import Bug, DplError
 from dpl.node import replace
+from dpl.source import Span
 
 from dplc.narrow import a_type, the
-from dplc.passes import NeedsInterpreter
+from dplc.passes import NeedsInterpreter, operators
+from dplc.passes.operators import Known, Operator, parts_of, takes_functions
 
 ANY = t.Size()
 MOST_INSTANCES = 20_000
@@ -67,12 +69,12 @@ class Local:
 
     params: tuple[t.Var, ...]
     span: object
-    by_use: bool
-    instances: dict[tuple[Types, int], str] = field(default_factory=dict)
+    function: c.Term | None
+    instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
 
-    def instance(self, types: Types, ty: t.Ty) -> str:
-        number = min(len(self.instances), MOST_USES) if self.by_use and takes_functions(ty) else 0
-        return self.instances.setdefault((types, number), f"@{len(self.instances)}")
+    def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
+        number = min(len(self.instances), MOST_USES) if self.function is not None and takes_functions(ty) else 0
+        return self.instances.setdefault((types, number, known), f"@{len(self.instances)}")
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class Scope:
     types: dict[str, t.Ty | t.Effect]
     locals: dict[str, Local] = field(default_factory=dict)
     memo: dict[int, t.Ty] = field(default_factory=dict)
+    known: dict[str, Operator] = field(default_factory=dict)
 
 
 def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
@@ -94,7 +97,8 @@ class Copier:
         self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
         self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
         self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
-        self.instances: dict[tuple[str, Types], str] = {}
+        self.instances: dict[tuple[str, Types, Known], str] = {}
+        self.lifts: dict[Hashable, str] = {}  # of operators, by their keys
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
         self.interned: dict[t.Ty, t.Ty] = {}
@@ -132,10 +136,10 @@ class Copier:
 
     # ---- instances --------------------------------------------------------------------------------------------------
 
-    def instance(self, definition: c.Def, types: Types) -> str:
+    def instance(self, definition: c.Def, types: Types, known: Known = ()) -> str:
         """The name of a definition's copy at these types, made if need be (depth first, so that the values of the
         library come out in an order in which they can be evaluated)."""
-        key = (definition.name, types)
+        key = (definition.name, types, known)
         if (name := self.instances.get(key)) is not None:
             return name
         count = len(self.instances)
@@ -146,8 +150,8 @@ class Copier:
                 definition.body.span,
                 helps=("a function that calls itself at ever larger types has no finite translation",),
             )
-        name = self.instances[key] = f"{definition.name}@{count}" if types else definition.name
-        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)))
+        name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
+        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
         if isinstance(definition.body, c.Lam):
             self.current.append(self.out.calls.setdefault(name, {}))
             self.out.functions[name] = the(c.Lam, self.term(definition.body, scope))
@@ -170,19 +174,35 @@ class Copier:
             found = self.program.library[name]
         return found
 
-    def variable(self, e: c.Var, scope: Scope) -> c.Term:
+    def variable(self, e: c.Var, scope: Scope, known: Known = ()) -> c.Term:
+        if (given := scope.known.get(e.name)) is not None:
+            if isinstance(given.text, c.Var):
+                return self.variable(given.text, given.scope, known)
+            return self.mention(e.span, self.ty(e.ty, scope), self.lifted(given))
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
-            return c.Var(e.span, ty, e.name + local.instance(self.arguments(local.params, e.inst, scope), ty))
+            return c.Var(e.span, ty, e.name + local.instance(self.arguments(local.params, e.inst, scope), ty, known))
         definition = self.definition(e.name)
         if definition is None:
             return c.Var(e.span, ty, e.name)
-        name = self.instance(definition, self.arguments(definition.params, e.inst, scope))
+        name = self.instance(definition, self.arguments(definition.params, e.inst, scope), known)
         if (constant := self.constants.get(name)) is not None:
             return replace(constant, span=e.span)
+        return self.mention(e.span, ty, name)
+
+    def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
         if self.current:
             self.current[-1][name] = None
-        return c.Var(e.span, ty, name)
+        return c.Var(span, ty, name)
+
+    def lifted(self, given: Operator) -> str:
+        """The name of the global function that an operator's text becomes."""
+        if (name := self.lifts.get(given.key)) is None:
+            name = self.lifts[given.key] = f"operator@{len(self.lifts)}"
+            self.current.append(self.out.calls.setdefault(name, {}))
+            self.out.functions[name] = operators.expanded(self.term(given.text, given.scope), f"x@{name}")
+            self.current.pop()
+        return name
 
     # ---- types ------------------------------------------------------------------------------------------------------
 
@@ -249,6 +269,8 @@ class Copier:
         match e:
             case c.Var():
                 return self.variable(e, scope)
+            case c.App():
+                return self.application(e, scope)
             case c.Lit(span, ty, value):
                 return literal(span, self.ty(ty, scope), value)
             case c.Let() | c.LetRec():
@@ -265,6 +287,20 @@ class Copier:
                 pass
         return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
 
+    def application(self, e: c.App, scope: Scope) -> c.Term:
+        calls = [e]
+        while isinstance(calls[-1].fn, c.App):
+            calls.append(calls[-1].fn)
+        calls.reverse()
+        head = calls[0].fn
+        if isinstance(head, c.Var):
+            made = self.variable(head, scope, operators.known(self, head, [call.arg for call in calls], scope))
+        else:
+            made = self.term(head, scope)
+        for call in calls:
+            made = c.App(call.span, self.ty(call.ty, scope), made, self.term(call.arg, scope))
+        return made
+
     def lets(self, e: c.Term, scope: Scope) -> c.Term:
         """A chain of definitions, however long: one that was generalised, or that takes functions, is copied after what
         follows it, when all its uses are known."""
@@ -273,7 +309,7 @@ class Copier:
             function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
             takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
-                local = Local(e.params, e.span, function is not None)
+                local = Local(e.params, e.span, function)
                 for name in bound(e):
                     scope.locals[name] = local
                 chain.append((e, local))
@@ -304,12 +340,14 @@ class Copier:
         made = []
         names = self.names(let.params)
         if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
-            local.instances[self.undetermined(let.params), 0] = "@0"  # of all types: it can be nothing but an error
+            local.instances[self.undetermined(let.params), 0, ()] = "@0"  # of all types: it can be nothing but an error
         while len(made) < len(local.instances):
             key = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:
                 raise DplError.at("E0218", f"`{bound(let)[0]}` is needed at too many types", let.span)
-            inner = Scope(scope.types | dict(zip(names, key[0], strict=True)), dict(scope.locals))
+            types, _, known = key
+            types = scope.types | dict(zip(names, types, strict=True))
+            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known))
             made.append((local.instances[key], [self.term(rhs, inner) for rhs in definitions(let)]))
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
@@ -329,29 +367,6 @@ def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term)
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]
     return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
-
-
-def takes_functions(ty: t.Ty) -> bool:
-    """Is it a function with a function among its arguments?"""
-    return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
-
-
-def holds_function(ty: t.Ty) -> bool:
-    return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
-
-
-def parts_of(ty: t.Ty) -> tuple:
-    match ty:
-        case t.Con(_, args):
-            return args
-        case t.Tup(items):
-            return items
-        case t.Arr(elem):
-            return (elem,)
-        case t.Fn(arg, _, result):
-            return (arg, result)
-        case _:
-            return ()
 
 
 def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
