@@ -91,11 +91,13 @@ def test_facts_of_second_order(way: str, tmp_path: Path) -> None:
 def test_sums_of_a_million_elements(name: str) -> None:
     (report,) = costs(str(FACTS), [name], sizes=(10**4, 10**5, 10**6))
     bounded(report)
-    assert report.costs[-1].gradient_bytes < 100 * 10**6
+    assert report.costs[-1].gradient_bytes < 150 * 10**6
 
 
 def test_a_tree_of_many_parameters_is_asked_many_times() -> None:
     """For each answer, as many operations as the tree is deep; the rest of it is not touched."""
     (report,) = costs(str(FACTS), ["answers"], sizes=(10**4, 10**5))
-    bounded(report)
-    assert report.costs[-1].gradient_operations < 40 * 17 * 10**5
+    assert report.costs[-1].ratio < LIMIT
+    assert "ratio" not in report.grows
+    assert report.costs[-1].gradient_operations < 30 * 17 * 10**5
+    assert report.costs[-1].gradient_bytes < 150 * 17 * 10**5

@@ -19,7 +19,7 @@ from dpl.types.constraints import Matmul
 from dpl.types.env import Exports, Value
 from dpl.types.meta import Meta, dimensions, prune
 from dpl.types.scheme import Scheme, replace
-from dpl.types.unify import Clash, Solver
+from dpl.types.unify import Clash, Solver, children
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))
@@ -111,7 +111,8 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
             related = [c for c in related if c not in decided]
     except Clash as clash:
         raise Unmade("its sizes do not fit at the size n") from clash
-    return {name: default(scheme, name, t) for name, t in env.items()}
+    chosen = {name: default(scheme, name, t) for name, t in env.items()}
+    return chosen | dict.fromkeys(counters(scheme), ty.I64)
 
 
 def default(scheme: Scheme, name: str, t: Any) -> Any:
@@ -119,6 +120,31 @@ def default(scheme: Scheme, name: str, t: Any) -> Any:
     if isinstance(prune(t), Meta):
         return ty.Arr(ty.F64, SIZE) if classes and classes <= {"diff", "active"} else ty.F64
     return t
+
+
+def counters(scheme: Scheme) -> Iterator[str]:
+    """The variables that are arguments by themselves, of any type of numbers, beside one that holds floats: how often
+    something is to be done, most likely, and if not, no harm is done."""
+    args, rest = [], prune(scheme.ty)
+    while isinstance(rest, ty.Fn):
+        args.append(prune(rest.arg))
+        rest = prune(rest.result)
+    parts = [part for arg in args for part in reached(arg)]
+    reals = [name for name, classes in scheme.classes.items() if "real" in classes]
+    if any(part.name in (*ty.FLOATS, *reals) for part in parts if isinstance(part, ty.Con | ty.Var)):
+        for arg in args:
+            if isinstance(arg, ty.Var) and arg.name not in reals:
+                if {"num", "scalar"} <= scheme.classes.get(arg.name, frozenset()):
+                    yield arg.name
+
+
+def reached(t: ty.Ty) -> Iterator[ty.Ty]:
+    """The parts of a type, functions apart."""
+    yield t
+    if not isinstance(t, ty.Fn):
+        for part in children(t):
+            if not isinstance(part, ty.Size):
+                yield from reached(prune(part))
 
 
 class Maker:
@@ -129,6 +155,7 @@ class Maker:
         self.helpers: list[str] = []
         self.named: dict[ty.Ty, str] = {}
         self.making: ty.Ty | None = None  # the recursive type whose helper is being written
+        self.open: list[ty.Ty] = []  # the other data that are being written
 
     # ---- what a type is like
 
@@ -234,7 +261,12 @@ class Maker:
         if t == self.making:
             return f"({self.named[t]} (depth - 1) (2 * ({at})) n)"
         if not self.recursive(t):
-            return self.applied(t, self.richest(self.constructors(t)), at, real)
+            if t in self.open:
+                raise Unmade("it holds functions that give such data again")
+            self.open.append(t)
+            made = self.applied(t, self.richest(self.constructors(t)), at, real)
+            self.open.pop()
+            return made
         if real != REAL or self.making:
             raise Unmade("recursive data inside of other recursive data, or given by a function, cannot be made")
         if t not in self.named:
