@@ -10,7 +10,7 @@ do, they lead back to each other.  Each term is then a sequence of coefficients,
 
 A rule that leads to ever new terms is a chain (`CHAINS`): x ** n needs x ** (n - 1), and so on; of these as many are
 computed as there are orders, the last first, each from the one before to one order more.  Nothing is divided by x, so
-powers at zero have the derivatives that the rule gives.
+powers at zero have the derivatives that the rule gives; elsewhere x ** (n - 1) is y / x, without a chain.
 
 Numbers here may be arrays, elementwise; a series has its coefficients along the first dimension, from number 0.
 """
@@ -32,6 +32,7 @@ ALGEBRAIC = frozenset({"add", "sub", "neg", "mul", "div", "select"})
 CHAINS = {"pow": (1, -1), "powi": (1, -1), "polygamma": (0, 1)}  # the operand that changes along a chain, its step
 
 Times = Callable[[Builder, f.Atom, f.Atom], f.Atom]
+Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series, None if it is a constant
 Given = Callable[["Builder", str, "tuple[Term, ...]"], "Term"]
 
 
@@ -52,15 +53,18 @@ class Term:
 
 
 class Trace(World):
-    """The world in which rules make terms.  In a chain, `link` is the next row of it."""
+    """The world in which rules make terms.  In a chain, `link` is the next row of it; in place of that there may be the
+    row's own result, divided by its first operand (`quotient`)."""
 
-    __slots__ = ("given", "known", "law", "link", "row")
+    __slots__ = ("given", "known", "law", "link", "quotient", "row", "whole")
 
     def __init__(self, b: Builder, row: str, given: Given) -> None:
         super().__init__(b, NOWHERE)
         self.row = row
         self.given = given  # a row of a chain, inside a rule
         self.link: Term | None = None
+        self.quotient = False
+        self.whole: Term | None = None
         self.known: dict[tuple, Term] = {}
         self.law: dict[Term, tuple[Term, bool]] = {}  # the derivative of a term, or one with the same coefficients
 
@@ -76,6 +80,8 @@ class Trace(World):
         """A row met in a rule."""
         if self.link is not None and name == self.row:
             return self.link
+        if self.whole is not None and name == self.row:
+            return self.apply("div", self.whole, args[0])
         if not flowing(name, args):
             return Term("constant", super().apply(name, *(a.first for a in args)))
         return self.given(self.b, name, args) if name in CHAINS else self.term(name, args)
@@ -85,6 +91,8 @@ class Trace(World):
         rate = any(a.rate for a in args)
         made = Term(name, self.b.op("stop_grad", first) if rate else first, args, rate=rate)
         self.known[(name, *args)] = made
+        if self.quotient and self.whole is None:
+            self.whole = made
         if name not in ALGEBRAIC:
             total = self.total(made, lambda arg: Term("rate", arg.first, (arg,), rate=True))
             curved = any(not t.rate and t.varied for t in below(total))
@@ -280,7 +288,7 @@ def shape(b: Builder, term: Term) -> f.Atom:
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def series(b: Builder, row: str, args: Sequence[tuple[f.Atom, f.Atom | None]], order: f.Atom, given: Given) -> f.Atom:
+def series(b: Builder, row: str, args: Operands, order: f.Atom, given: Given) -> f.Atom:
     """The series, from coefficient 0, of a row, given its operands with their series (None: a constant)."""
 
     def terms() -> list[Term]:
@@ -289,10 +297,35 @@ def series(b: Builder, row: str, args: Sequence[tuple[f.Atom, f.Atom | None]], o
     if row not in CHAINS:
         trace = Trace(b, row, given)
         return coefficients(trace, trace.term(row, tuple(terms())), order)
+    depth = links(b, row, args, order)
+    if row == "polygamma":
+        return chain(b, row, args, order, depth, given, terms)
+    direct, other = b.inner(), b.inner()
+    trace = Trace(direct, row, given)
+    trace.quotient = True
+    there = direct.block(coefficients(trace, trace.term(row, tuple(terms())), order))
+    chained = other.block(chain(other, row, args, order, depth, given, terms))
+    long = b.op("and", b.op("ge", depth, order), divisible(b, row, [x for x, _ in args]))
+    return b.choose(long, there, chained)[0]
+
+
+def divisible(b: Builder, row: str, args: Sequence[f.Atom]) -> f.Atom:
+    """Whether y / x has what x ** (n - 1) has: no zero, nothing lost by a power that is too small or too large."""
+    x, y = args[0], b.op(row, *args)
+    zero, small = f.Const(0.0, elem_of(x.ty)), f.Const(1e-30, elem_of(x.ty))
+    fine = b.op("and", b.op("gt", b.op("abs", y), small), b.op("eq", b.op("sub", y, y), zero))
+    fine = b.op("and", fine, b.op("ne", x, zero))
+    if not rank_of(fine.ty):
+        return fine
+    return b.op("eq", b.op("sum_to", b.op("cast", b.op("not", fine), to="i64"), rank=0), int_(0))
+
+
+def chain(
+    b: Builder, row: str, args: Operands, order: f.Atom, depth: f.Atom, given: Given, terms: Callable[[], list[Term]]
+) -> f.Atom:
+    """The series of a row, from those of the rows that its rule leads to."""
     place, step = CHAINS[row]
-    start = args[place][0]
     value = b.op(row, *(x for x, _ in args))
-    depth = links(b, row, start, args[place][1] is None, order)
     nothing = b.op("acc_zeros", f.Const(None, of_rank(value.ty, 1)), b.op("sub", order, depth), *b.dims(value))
     index, link, inner = b.fresh("i", f.I64), b.fresh("s", nothing.ty), b.inner()
     number = inner.op("sub", depth, index)
@@ -305,9 +338,10 @@ def series(b: Builder, row: str, args: Sequence[tuple[f.Atom, f.Atom | None]], o
     return b.bind((nothing.ty,), loop)[0]
 
 
-def links(b: Builder, row: str, start: f.Atom, fixed: bool, order: f.Atom) -> f.Atom:
+def links(b: Builder, row: str, args: Operands, order: f.Atom) -> f.Atom:
     """How long a chain is: `order`, or the exponent of a power that is a natural number below that."""
-    if row == "polygamma" or not fixed or rank_of(start.ty):
+    start, xs = args[CHAINS[row][0]]
+    if row == "polygamma" or xs is not None or rank_of(start.ty):
         return order
     whole = b.op("cast", start, to="i64") if f.is_float(start.ty) else start
     exact = b.op("eq", like(b, whole, start), start)
