@@ -45,16 +45,13 @@ class Case:
     width: int
 
 
-def cases(module: str, exports: Exports, maker: Maker, names: Sequence[str]) -> Iterator[tuple[str, Case | str]]:
+def cases(module: str, exports: Exports, maker: Maker) -> Iterator[tuple[str, Case | str]]:
     """Each definition of a module by its name, in order: its case, or why there is none."""
     for name, value in sorted(exports.values.items(), key=place):
-        if isinstance(value, Value) and (not names or name in names):
+        if isinstance(value, Value):
             shown = name if module == OWN else f"{module}.{name}"
             try:
-                yield (
-                    shown,
-                    case(shown, name if name[0].isalpha() or name[0] == "_" else f"( {name} )", module, value, maker),
-                )
+                yield shown, case(shown, name, module, value, maker)
             except Unmade as why:
                 yield shown, str(why)
 

@@ -4,9 +4,9 @@ Operations are those of the compiled program (`passes/tally.py`), bytes those it
 and what is kept for the backward sweep included.  Counts are exact: the same on every run and machine.
 
 The ratio compares the gradient's operations with those of the function, and one for each float that goes in or comes
-out, as the gradient must at least write those.  It grows if the last doubling of the size makes it larger by more than
-a tenth.  `memory` likewise compares the bytes that the gradient allocates with those of the function, and eight for
-each of its operations.
+out, as the gradient must at least write those.  It grows if the last doubling of the size makes it larger, by more than
+a tenth, than it is at any size before.  `memory` likewise compares the bytes that the gradient allocates with those of
+the function, and eight for each of its operations.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ class Report:
     @property
     def grows(self) -> list[str]:
         """What grows: the ratio, the memory, both or none."""
-        before, last = self.costs[-2:]
-        pairs = {"ratio": (before.ratio, last.ratio), "memory": (before.memory, last.memory)}
-        return [what for what, (a, b) in pairs.items() if b > a * GROWTH]
+        found = {"ratio": [c.ratio for c in self.costs], "memory": [c.memory for c in self.costs]}
+        return [what for what, (*before, last) in found.items() if last > max(before, default=last) * GROWTH]
 
 
 def costs(

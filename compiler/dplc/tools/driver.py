@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.load import load, module_name, read, standard_modules
@@ -106,26 +106,31 @@ def subjects(target: str, names: Sequence[str]) -> list[Subject]:
     modules = [name for name in standard_modules() if target in ("stdlib", name)]
     if not modules and not Path(target).exists():
         raise click.UsageError(f"{target} is neither a file nor a module of the standard library")
-    found = [of_module(name, names) for name in modules] or [of_file(Path(target), names)]
-    known = {name for subject in found for name, _ in subject.cases}
+    found = [of_module(name) for name in modules] or [of_file(Path(target))]
+    known = {name.removeprefix(f"{subject.name}.") for subject in found for name, _ in subject.cases}
     for name in names:
-        if not known & {name, *(f"{module}.{name}" for module in modules)}:
-            near = difflib.get_close_matches(name, known, 1)
+        word = name.removeprefix(f"{target}.")
+        if word not in known:
+            near = difflib.get_close_matches(word, known, 1)
             raise click.UsageError(f"{target} defines no `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""))
-    return found
+    return [only(subject, names) for subject in found] if names else found
 
 
-def of_module(name: str, names: Sequence[str]) -> Subject:
+def only(subject: Subject, names: Sequence[str]) -> Subject:
+    wanted = {*names, *(f"{subject.name}.{name}" for name in names)}
+    return replace(subject, cases=tuple(case for case in subject.cases if case[0] in wanted))
+
+
+def of_module(name: str) -> Subject:
     maker = Maker(library().datas)
-    own = [n.removeprefix(f"{name}.") for n in names]
-    found = tuple(cases(name, library().modules[name].public(), maker, own))
+    found = tuple(cases(name, library().modules[name].public(), maker))
     return Subject(name, Source(name, ""), found, tuple(maker.helpers))
 
 
-def of_file(path: Path, names: Sequence[str]) -> Subject:
+def of_file(path: Path) -> Subject:
     checked = check_all(load(read(path)))
     maker = Maker(checked.program.datas)
-    found = tuple(cases(OWN, checked.exports[OWN], maker, names))
+    found = tuple(cases(OWN, checked.exports[OWN], maker))
     return Subject(module_name(path), Source(str(path), definitions(read(path)), path), found, tuple(maker.helpers))
 
 

@@ -1,0 +1,153 @@
+"""`dpl bench`: what it counts, what it times, and what it says of what cannot be measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dplc.tools.cost import Cost, Report, costs
+
+PROGRAM = """
+let by_loop (a : float[n]) = loop s = 0.0 for i < n do s + a[i]
+let smooth xs = [for x in xs -> sin x]
+let first (a : float[n]) = a[0]
+let rec repeat x n = if n = 0 then x else repeat (x * 1.5) (n - 1)
+type tree = Leaf of float | Node of tree * tree
+let rec total t = match t with Leaf x -> x | Node (l, r) -> total l + total r
+let apply (f : float -> float) x = f x * 2.0
+let rotate (m : float[n, n]) v = m @ v
+let ( <+> ) a b = 2.0 * a + b
+let name x = show (x + 1.0)
+let table = [1.0, 2.0]
+let broken (a : float[n]) = if a[0] > 0.0 then error "no" else a[0]
+let last = by_loop table
+do print "never"
+expect "nor this" = false
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("bench") / "program.dp"
+    file.write_text(PROGRAM, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def reports(program: Path) -> dict[str, Report]:
+    return {report.name: report for report in costs(str(program), sizes=(4, 8, 16), squares=(4, 8))}
+
+
+def test_operations_are_counted_exactly(reports: dict[str, Report]) -> None:
+    """An addition and a read for each element, and for its gradient a read and an addition more each way."""
+    found = reports["by_loop"].costs
+    assert [(c.size, c.floats, c.operations, c.bytes) for c in found] == [(n, n + 1, 2 * n, 0) for n in (4, 8, 16)]
+    assert all(2 * c.size < c.gradient_operations <= 6 * c.size and c.gradient_bytes == 8 * c.size for c in found)
+
+
+def test_a_gradient_is_neither_left_out_nor_shared(reports: dict[str, Report]) -> None:
+    for cost in reports["smooth"].costs:
+        assert cost.gradient_operations >= 2 * cost.operations > 0
+        assert cost.bytes == 8 * cost.size  # what it gives
+
+
+def test_a_gradient_writes_what_goes_in(reports: dict[str, Report]) -> None:
+    for cost in reports["first"].costs:
+        assert cost.operations == 1
+        assert cost.gradient_operations >= cost.size
+        assert cost.ratio < 3
+
+
+def test_arguments_of_all_kinds_are_made(reports: dict[str, Report]) -> None:
+    for name in ("repeat", "total", "apply", "rotate", "<+>"):
+        assert reports[name].costs, reports[name].why
+        assert not reports[name].grows
+    assert [c.floats for c in reports["total"].costs] == [5, 9, 17]  # a balanced tree of so many leaves, and the sum
+    assert [c.floats for c in reports["rotate"].costs] == [n * n + 2 * n for n in (4, 8)]
+
+
+def test_what_cannot_be_measured_is_told(reports: dict[str, Report]) -> None:
+    why = {name: report.why for name, report in reports.items() if not report.costs}
+    assert why == {
+        "name": "its result holds no floats",
+        "table": "no function",
+        "broken": "fails: no",
+        "last": "no function",
+    }
+
+
+def test_growth_is_told() -> None:
+    def report(*gradients: int) -> Report:
+        return Report("f", tuple(Cost(n, 0, 100 * n, 0, g, 8 * n) for n, g in zip((1, 2, 4), gradients, strict=True)))
+
+    assert report(300, 600, 1200).grows == []
+    assert report(300, 900, 1200).grows == []
+    assert report(300, 1200, 4800).grows == ["ratio"]
+
+
+def test_the_command_prints_a_table(dpl, program: Path) -> None:
+    run = dpl("bench", "--cost", program, "by_loop", "name")
+    assert run.returncode == 0, run.stderr
+    head, line, skipped = run.stdout.splitlines()
+    assert head.split() == ["size", "operations", "gradient", "bytes", "gradient", "ratio", "by", "size"]
+    assert line.split()[:3] == ["by_loop", "256", "512"]
+    assert len(line.split()) == 6 + 5
+    assert skipped == "not measured: name (its result holds no floats)"
+
+
+def test_the_command_prints_objects(dpl, program: Path) -> None:
+    run = dpl("bench", "--cost", "--json", program, "by_loop", "name")
+    assert run.returncode == 0, run.stderr
+    found, skipped = map(json.loads, run.stdout.splitlines())
+    assert found["name"] == "by_loop"
+    assert found["grows"] == []
+    assert [cost["size"] for cost in found["costs"]] == [16, 32, 64, 128, 256]
+    assert found["costs"][0]["operations"] == 32
+    assert set(found["costs"][0]["gradient"]) == {"operations", "bytes"}
+    assert skipped == {"name": "name", "skipped": "its result holds no floats"}
+
+
+def test_times(dpl, program: Path) -> None:
+    run = dpl("bench", "--json", "--size", 2000, program, "smooth")
+    assert run.returncode == 0, run.stderr
+    (found,) = map(json.loads, run.stdout.splitlines())
+    assert found["size"] == 2000
+    for what in ("value", "gradient"):
+        assert found[what]["low"] <= found[what]["median"] <= found[what]["high"]
+    assert found["value"]["low"] > 1e-6  # two thousand sines take longer than that
+    assert found["gradient"]["low"] > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cost", "nowhere.dp"], "nowhere.dp is neither a file nor a module of the standard library"),
+        (["Lists"], "Lists is neither a file nor a module of the standard library"),
+        (["List", "mapp"], "List defines no `mapp`; did you mean `map`?"),
+        (["--cost", "--size", "5", "List"], "--cost measures at several sizes; leave out --size"),
+        (["--size", "0", "List"], "0 is not in the range"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_usage(dpl, arguments: list[str], message: str) -> None:
+    run = dpl("bench", *arguments)
+    assert run.returncode == 2
+    assert message in run.stderr
+
+
+def test_a_program_with_errors(dpl, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.dp"
+    file.write_text('let f (x : float) = x + "no"\n')
+    run = dpl("bench", "--cost", file)
+    assert run.returncode == 1
+    assert "error" in run.stderr
+    assert run.stdout == ""
+
+
+def test_a_name_of_a_module_may_be_left_out(dpl) -> None:
+    for name in ("map", "List.map"):
+        run = dpl("bench", "--cost", "--json", "List", name)
+        assert run.returncode == 0, run.stderr
+        (found,) = map(json.loads, run.stdout.splitlines())
+        assert found["name"] == "List.map"
