@@ -107,11 +107,11 @@ def subjects(target: str, names: Sequence[str]) -> list[Subject]:
     if not modules and not Path(target).exists():
         raise click.UsageError(f"{target} is neither a file nor a module of the standard library")
     found = [of_module(name) for name in modules] or [of_file(Path(target))]
-    known = {name.removeprefix(f"{subject.name}.") for subject in found for name, _ in subject.cases}
+    known = {name for subject in found for name, _ in subject.cases}
+    known |= {name.removeprefix(f"{subject.name}.") for subject in found for name, _ in subject.cases}
     for name in names:
-        word = name.removeprefix(f"{target}.")
-        if word not in known:
-            near = difflib.get_close_matches(word, known, 1)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
             raise click.UsageError(f"{target} defines no `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""))
     return [only(subject, names) for subject in found] if names else found
 
