@@ -35,16 +35,16 @@ class Guesses:
     """`forget` takes derivatives, by key, from those that are known."""
 
     forget: Callable[[tuple], object]
-    doubtful: set[tuple] = field(default_factory=set)  # where the guess was wrong
+    better: dict[tuple, list[Presence]] = field(default_factory=dict)  # guesses, where the first was wrong
     group: list[Guess] = field(default_factory=list)  # those whose group is not complete
     path: list[Guess] = field(default_factory=list)  # those being written
     least: bool = False  # nothing is to be assumed
 
     def guess(self, key: tuple, count: int) -> Guess:
-        return Guess([self.first(key)] * count, key)
+        return Guess(self.assumed(key, count), key)
 
-    def first(self, key: tuple) -> Presence:
-        return MAYBE if self.least or key in self.doubtful else FULL
+    def assumed(self, key: tuple, count: int) -> list[Presence]:
+        return [MAYBE] * count if self.least else self.better.get(key, [FULL] * count)
 
     def met(self, guess: Guess) -> bool:
         """What is being written calls this one; whether that one is being written."""
@@ -55,15 +55,14 @@ class Guesses:
         return guess in self.path
 
     def settle(self, guess: Guess, write: Callable[[], Sequence[Presence]]) -> None:
-        attempt = 0
-        while not self.written(guess, write):
-            attempt += 1
-            guess.presence = [self.first(guess.key)] * len(guess.presence)
-            if attempt == PATIENCE:
-                self.least, before = True, self.least
-                self.written(guess, write)
-                self.least = before
+        for _ in range(PATIENCE):
+            if self.written(guess, write):
                 return
+            guess.presence = self.assumed(guess.key, len(guess.presence))
+        self.least, before = True, self.least
+        guess.presence = [MAYBE] * len(guess.presence)
+        self.written(guess, write)
+        self.least = before
 
     def written(self, guess: Guess, write: Callable[[], Sequence[Presence]]) -> bool:
         """Writes a derivative; whether all is well, as far as is known."""
@@ -72,10 +71,11 @@ class Guesses:
         self.path.append(guess)
         found = list(write())
         self.path.pop()
-        guess.wrong = guess.called and any(is_ > taken for is_, taken in zip(found, guess.presence, strict=True))
-        guess.presence = found
+        least = [max(pair) for pair in zip(found, guess.presence, strict=True)]
+        guess.wrong = guess.called and least != guess.presence
         if guess.wrong:
-            self.doubtful.add(guess.key)
+            self.better[guess.key] = least
+        guess.presence = found
         if guess.low < guess.index:
             self.path[-1].low = min(self.path[-1].low, guess.low)
             return True
