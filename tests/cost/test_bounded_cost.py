@@ -21,7 +21,7 @@ LIMIT = 6.0
 # More than that, and why: copies of rows count as much as what is computed with them; the rules of factorizations are
 # made of products and systems of whole matrices, of which each costs several times the factorization.
 LIMITS = {"by_rows": 6.5, "Linalg.lu": 11.0, "Linalg.cholesky": 14.0}
-SIZES, SQUARES = (8, 16, 32, 64), (4, 8, 16, 32)
+SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
     "List.assoc": "no generated key is in the list",
@@ -30,6 +30,7 @@ UNMEASURED = {
 OF_NO_INTEREST = (
     "no function", "its result holds no floats", "its arguments hold no floats", "it gives a function",
     "it captures its caller's context", "it is given or gives a reference",
+    "it holds functions that give such data again",
 )  # fmt: skip
 
 
