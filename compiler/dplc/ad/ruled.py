@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 
 def deps(d: Derivatives, name: str, body: Deps) -> Deps:
     """A rule may give anything of its argument.  On what is captured the value depends as the function's body does, or
-    as the rule's value does."""
-    last = frozenset(d.last_leaves(d.program.fns[name]))
+    as the rule's value does; and its series beyond the first coefficient as the tangents that the rule gives do."""
+    fn = d.program.fns[name]
     by_rule = d.deps_so_far(d.program.rules[name].fn) or [frozenset[int]()] * len(body)
-    return tuple(on | last | given for on, given in zip(body, by_rule, strict=False))
+    slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(d.param_nodes(fn))))
+    always = slopes | frozenset(d.last_leaves(fn))
+    return tuple(on | always | given for on, given in zip(body, by_rule, strict=False))
 
 
 def captures(d: Derivatives, fn: f.Fn) -> bool:
