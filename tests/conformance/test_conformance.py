@@ -80,6 +80,24 @@ FAILING = [
         "do print (jvp (fun v -> 2.0 * v) (some [1.0, 2.0, 3.0]) (some [1.0, 2.0]))",
         "sizes 2 and 3 differ",
     ),
+    (
+        "a rule's cotangent",
+        "let f = with_vjp (fun x -> sum x) (fun x -> (sum x, fun dy -> [for i < int x[0] -> dy]))\n"
+        "do print (grad f [2.0, 1.0, 1.0])",
+        "sizes 2 and 3 differ",
+    ),
+    (
+        "a rule's cotangent, forward",
+        "let f = with_vjp (fun x -> sum x) (fun x -> (sum x, fun dy -> [for i < int x[0] -> dy]))\n"
+        "do print (jvp f [2.0, 1.0, 1.0] [1.0, 0.0, 0.0])",
+        "sizes 2 and 3 differ",
+    ),
+    (
+        "a rule's tangent",
+        "let f = with_jvp (fun x -> x) (fun x dx -> (x, [for i < int x[0] -> dx[0]]))\n"
+        "do print (jvp f [2.0, 1.0, 1.0] [1.0, 0.0, 0.0])",
+        "sizes 2 and 3 differ",
+    ),
     ("API-36 a list", "do print (jvp (List.map sin) [1.0; 2.0] [1.0;])", "constructor"),
     ("ROB-24", "do print (1 / 0)", "division by zero"),
     ("ROB-24 remainder", "do print (1 % 0)", "division by zero"),

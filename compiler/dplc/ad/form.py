@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MISFITS = {
     "direction": "the direction of a derivative does not fit its point",
     "cotangent": "the cotangent does not fit the result",
+    "rule_tangent": "the tangent that a rule gives does not fit its value",
+    "rule_cotangent": "the cotangent that a rule gives does not fit its argument",
 }
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from dpl.node import node
 
-from dplc.ad import linear
+from dplc.ad import form, linear
 from dplc.ad.builder import Builder
 from dplc.ad.presence import Part, Presence
 from dplc.ad.special import silent
@@ -61,10 +61,11 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     if rule.kind == "jvp":
         dx = d.convert.from_tan(b, [None if part is None else part.atom for part in tangent], x)
         (y, dy), slopes = along(d, b, linear_rule(d, fn), (*fn.params, dx), captured)
+        form.check(d.convert, b, dy, y, "rule_tangent", fn.span)
         outs = d.convert.to_tan(b, dy)
     else:
         (y, kept), slopes = along(d, b, rule.fn, fn.params, captured)
-        outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn)
+        outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn, result_like=x)
     chosen = [d.convert.add(b, outs[i], slopes[i]) if i in slopes else outs[i] for i in made.results]
     finish_forward(d, fn, made, b, given, (y,), chosen)
 
@@ -122,14 +123,18 @@ def reverse(
     side = flowing(d, name, carried(d, fn, active), wanted)
     if rule.kind == "vjp":
         (y, kept), more = there_and_kept(d, there, name, fn.params, side)
-        value = there.make((kept, y, *more))
+        formed = (x,) if form.has_form(x.ty) else ()
+        value = there.make((kept, y, *more, *formed))
         param = back.fresh("res", value.ty)
         dy = d.convert.from_tan(back, [seeds.get(i) for i in range(width(d, fn))], back.get(param, 1))
         (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
+        if formed:
+            form.check(d.convert, back, dx, back.get(param, 2 + len(more)), "rule_cotangent", fn.span)
         parts = d.convert.to_tan(back, dx)
     else:
         nothing = d.convert.from_tan(there, [None] * len(d.tangents.leaves(x.ty)), x)
-        (y, _), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
+        (y, dy), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
+        form.check(d.convert, there, dy, y, "rule_tangent", fn.span)
         value = there.make((*fn.params, *more))
         param = back.fresh("res", value.ty)
         params = [back.get(param, i) for i in range(len(fn.params))]
@@ -258,10 +263,10 @@ def finish_reverse(
 
 def transpose(
     d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
-    again: bool = False,
+    again: bool = False, result_like: f.Atom | None = None,
 ) -> list[f.Atom]:  # fmt: skip
     """The transpose of `name(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
-    last result.  What runs `again` prints nothing."""
+    last result, which has the form of `result_like`.  What runs `again` prints nothing."""
     fn = d.body(name, of.span)
     leaves = d.tangents.leaves(like.ty)
     outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
@@ -276,7 +281,9 @@ def transpose(
         return outs
     made = d.reverse(name, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
     there = silent(d, made.fwd) if again else made.fwd
-    *_, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
+    *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
+    if result_like is not None:
+        form.check(d.convert, b, result, result_like, "rule_cotangent", of.span)
     accs = [zero(leaves[i - start]) for i in active]
     args = (residual, *(part.atom for _, part, _ in wanted), *accs)
     for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):

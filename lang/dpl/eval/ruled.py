@@ -27,9 +27,12 @@ from dpl.eval.derive import (
     zeros,
 )
 from dpl.eval.scalar import scalar
-from dpl.eval.structure import leaves, rebuild
+from dpl.eval.structure import check_same_form, leaves, rebuild
 from dpl.eval.tape import Joint, Output, check_linear, sweep
 from dpl.eval.value import Tagged, Value
+
+TANGENT = "the tangent that a rule gives does not fit its value"
+COTANGENT = "the cotangent that a rule gives does not fit its argument"
 
 
 def highest(x: Value) -> int:
@@ -49,8 +52,9 @@ def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
         cotangents = [zero_of(leaf) for leaf in inner]
         for index, cotangent in pairs:
             cotangents[index] = cotangent
-        gradient = leaves(call(pull, rebuild(y, iter(cotangents))))
-        return [g for g, leaf in zip(gradient, leaves(x), strict=True) if node_at(leaf, level)]
+        gradient = call(pull, rebuild(y, iter(cotangents)))
+        check_same_form(x, gradient, COTANGENT)
+        return [g for g, leaf in zip(leaves(gradient), leaves(x), strict=True) if node_at(leaf, level)]
 
     return _join(level, x, y, pull_all)
 
@@ -82,6 +86,7 @@ def run_jvp(call: Call, inside: int, rule: Value, x: Value, tangents: list) -> t
     pairs = zip(leaves(x), tangents, strict=True)
     direction = rebuild(x, iter([source(inside, t) if is_float(a) else zero_of(a) for a, t in pairs]))
     y, dy = call(rule, x, direction)
+    check_same_form(y, dy, TANGENT)
     outputs = leaves(dy)
     check_linear([leaf for leaf in outputs if is_float(leaf)], inside)
     return direction, primal(y, inside), outputs
@@ -99,7 +104,9 @@ def pushed_by_vjp(call: Call, levels: Levels, rule: Value, x: Value, tangents: l
     inside = levels.fresh()
     y, pull = call(rule, x)
     zero = lift_reverse(inside, zeros(y))
-    found = sweep(seeds(inside, leaves(call(pull, zero)), tangents))
+    cotangent = call(pull, zero)
+    check_same_form(x, cotangent, COTANGENT)
+    found = sweep(seeds(inside, leaves(cotangent), tangents))
     return y, [found.of(leaf) if isinstance(leaf, Node) else leaf for leaf in leaves(zero)]
 
 
