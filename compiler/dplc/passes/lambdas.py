@@ -305,7 +305,7 @@ class Solver:
             case "checkpoint", [t.Fn(arg, _, result), x]:
                 self.unify.types(arg, x)
                 return result
-            case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2", _:  # their data hold no functions
+            case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2", _:  # data without functions
                 return e.ty
             case _ if not self.datas.has_sets(e.ty):
                 return e.ty
