@@ -37,7 +37,8 @@ FIXED: dict[str, tuple[Type, ...]] = {
     "read_text": (STR,), "read_bytes": (Arr(Num("u8"), 1),), "arg_count": (I64,), "arg": (STR,), "time": (F64,),
     "env": (STR, BOOL), "tally": (I64,), "has_lapack": (BOOL,), "lapack_lu": (Arr(F64, 2), Arr(I64, 1)),
     "lapack_cholesky": (Arr(F64, 2),), "lapack_qr": (Arr(F64, 2), Arr(F64, 2)),
-    "lapack_eigh": (Arr(F64, 1), Arr(F64, 2)), "lapack_svd": (Arr(F64, 2), Arr(F64, 1), Arr(F64, 2)), "lapack_triangular": (Arr(F64, 2),),
+    "lapack_eigh": (Arr(F64, 1), Arr(F64, 2)), "lapack_svd": (Arr(F64, 2), Arr(F64, 1), Arr(F64, 2)),
+    "lapack_triangular": (Arr(F64, 2),),
 }  # fmt: skip
 LIKE_FIRST = frozenset(
     [
