@@ -20,7 +20,7 @@ def the(kind: type[T], x: object) -> T:
     return x
 
 
-def a_type(argument: t.Ty | t.Size) -> t.Ty:
-    if isinstance(argument, t.Size):
-        raise Bug(f"a size where a type is wanted: {argument}")
+def a_type(argument: t.Ty | t.Size | t.Effect) -> t.Ty:
+    if isinstance(argument, t.Size | t.Pure | t.Ctl):
+        raise Bug(f"not a type: {argument}")
     return argument

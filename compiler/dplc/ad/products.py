@@ -39,7 +39,7 @@ def matmul(
         return product(b)
     plain, by_hand = b.inner(), b.inner()
     made = product(plain)
-    size = b.op("sum_to", b.op("abs", factors[1 - hollow]), rank=0)
+    size = b.op("sum_to", b.op("abs", factors[:2][1 - hollow]), rank=0)
     part = masked(convert, by_hand, factors, hollow, made.ty)
     total = part if into is None else by_hand.op("acc_add", into, part)
     finite = b.op("lt", size, f.Const(inf, size.ty))

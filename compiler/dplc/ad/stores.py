@@ -226,7 +226,7 @@ class _Stores(Threads):
                     out.append(f.Bind(bind.vars, unchecked("index", env[held], self.atom(op.args[0]))))
             case "ref_set":
                 self.update(held, self.atom(op.args[0]), self.atom(op.args[1]), env, out)
-            case "ref_new":
+            case _:  # ref_new
                 place = self.same[bind.vars[0].name] = env[count]
                 if isinstance(place, f.Var):
                     self.grow(content, env, out)

@@ -43,7 +43,7 @@ def room(count: int) -> ctypes.Array:
     return (ctypes.c_double * max(1, count))()
 
 
-def turned(data: Sequence[float], rows: int, columns: int) -> list[float]:
+def turned(data: Sequence[float] | ctypes.Array, rows: int, columns: int) -> list[float]:
     """A matrix that lies by rows, by columns."""
     return [data[i * columns + j] for j in range(columns) for i in range(rows)]
 
