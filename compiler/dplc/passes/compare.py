@@ -105,8 +105,9 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
 
     def same_elements() -> f.Atom:
         (left, count), (right, _) = flattened(b, x), flattened(b, y)
+        element = innermost(body, ty)
         return while_so(
-            body, count, TRUE, lambda ok: ok, lambda i: equal(body, innermost(body, ty), *elements_at(b, i, left, right))
+            body, count, TRUE, lambda ok: ok, lambda i: equal(body, element, *elements_at(b, i, left, right))
         )
 
     return all_hold(body, [*[lambda k=k: same_size(k) for k in range(rank_of(x.ty))], same_elements])
