@@ -9,6 +9,7 @@ lower       core + sets -> flat      closures become data: first order from here
 collapse    flat -> flat             functions that call each other in a circle become one
 loops       flat -> flat             tail recursion becomes loops
 simplify    flat -> flat             inline, fold, share, drop
+frames      flat -> flat             recursion that makes references for its own calls becomes two loops
 promote     flat -> flat             references that nobody else can see become variables
 stores      flat -> flat             references that derivatives flow through become places in arrays passed along
 derive      flat -> flat without Ad  forward and reverse mode, to any nesting
@@ -89,6 +90,7 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.accumulate import accumulate
     from dplc.passes.collapse import collapse
     from dplc.passes.constants import constant_parameters
+    from dplc.passes.frames import frames
     from dplc.passes.fuse import fuse
     from dplc.passes.loops import loops
     from dplc.passes.memory import count_references
@@ -102,6 +104,7 @@ def stages() -> Iterator[Stage]:
     yield flat("collapse", collapse)
     yield flat("loops", loops)
     yield flat("simplify", simplify)
+    yield flat("frames", frames)
     yield flat("promote", promote)
     yield flat("stores", pass_stores)
     yield flat("derive", expand)
@@ -172,8 +175,8 @@ def verify_flat(program) -> None:
 
 
 NAMES = (
-    "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "promote", "stores", "derive",
-    "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm", "object",
+    "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "frames", "promote", "stores",
+    "derive", "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm", "object",
 )  # fmt: skip
 
 

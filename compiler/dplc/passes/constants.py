@@ -41,8 +41,17 @@ def constant_parameters(program: f.Program) -> f.Program:
 
 
 def gather(program: f.Program) -> Given:
-    calls = [(fn, bind.rhs) for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Call)]
+    calls: list[tuple[f.Fn, f.Call]] = []
     given: Given = {}
+    for fn in program.fns.values():
+        for bind in every(fn.body):
+            match bind.rhs:
+                case f.Call():
+                    calls.append((fn, bind.rhs))
+                case f.Ad(_, callee):  # which calls it with other arguments
+                    given |= {(callee, p.name): None for p in program.fns[callee].params}
+                case _:
+                    pass
     while True:
         before = dict(given)
         for caller, call in calls:

@@ -192,3 +192,13 @@ def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
             return made
         case f.Ref() | f.Res():
             raise ValueError(ty)
+
+
+def filler(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
+    """The same, for references too."""
+    if not isinstance(ty, f.Ref):
+        return blank(ty, binds, supply)
+    cell = f.Var(supply.fresh("ref"), ty)
+    content = filler(ty.elem, binds, supply)
+    binds.append(f.Bind((cell,), f.Op("ref_new", (content,))))
+    return cell

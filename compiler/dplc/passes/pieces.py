@@ -19,7 +19,7 @@ def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     loop = bind.rhs
     assert isinstance(loop, f.For | f.While)
     width = len(loop.state)
-    pieces = _Pieces(supply)
+    pieces = Pieces(supply)
     binds: list[f.Bind] = []
     inits = tuple([x for a in loop.inits for x in pieces.apart(binds, a)])
     inside, after = list[f.Bind](), list[f.Bind]()
@@ -36,7 +36,9 @@ def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     return [*binds, f.Bind((*outs, *bind.vars[width:]), rhs), *after]
 
 
-class _Pieces:
+class Pieces:
+    """Takes tuples apart, and puts them together."""
+
     def __init__(self, supply: f.Supply) -> None:
         self.supply = supply
 

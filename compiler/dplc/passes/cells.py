@@ -1,0 +1,235 @@
+"""flat -> flat where a function is given what is in a reference, and gives what is in it afterwards.
+
+    fn step(r: ref, n)                        fn step(a, n)
+      ref_set r (ref_get r + n)                 r = ref_new a
+                                                ref_set r (ref_get r + n)
+    z = ref_new 0.0                  =>         b = ref_get r;  return b
+    step(z, n)
+                                              z = ref_new 0.0;  a = ref_get z
+                                              b = step(a, n);   ref_set z b
+
+Where a reference is made by a function of the same circle of calls, and is read, written and handed on in that circle
+only, nobody else looks while the function runs: it may as well have a cell of its own, and then `promote` needs none.
+
+Two parameters may be one reference, and a parameter may be a reference of the world outside in one call and not in
+another.  So there is a copy of a function for each way of calling it: a *key* says for each parameter that is a
+reference which of the others it is the same as, and whether it is of the circle's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dpl.node import node, replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
+
+VARIANTS = 8  # copies of a function, on the average, for which a circle is given up
+
+Param = tuple[str, str]  # of a function
+
+
+@node
+class Cell:
+    """What is known of a reference: its name, equal for those surely the same; whether it is the circle's own."""
+
+    name: str
+    own: bool
+
+
+Key = tuple[Cell, ...]  # one for each parameter that is a reference, named by numbers
+
+
+def contents_for_cells(program: f.Program, circles: list[set[str]]) -> tuple[f.Program, set[str]]:
+    """The program, and the functions that are new."""
+    made: set[str] = set()
+    for circle in circles:
+        work = _Circle(program, circle & program.fns.keys())
+        if work.outside():
+            program = work.rewritten()
+            made |= set(work.names.values())
+    return program, made
+
+
+@dataclass
+class _Circle:
+    program: f.Program
+    members: set[str]
+    names: dict[tuple[str, Key], str] = field(default_factory=dict)
+    made: dict[str, f.Fn] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.supply = supply_for(self.program)
+        self.refs = {
+            name: [i for i, p in enumerate(self.program.fns[name].params) if isinstance(p.ty, f.Ref)]
+            for name in self.members
+        }
+        self.kept = self.keeping()
+
+    # ---- who keeps what ------------------------------------------------------------------------------------------
+
+    def keeping(self) -> dict[str, set[str]]:
+        """The references of each function that are kept somewhere, or given away to others than the circle."""
+        kept = {name: set(self.elsewhere(self.program.fns[name].body)) for name in self.members}
+        while True:
+            before = sum(map(len, kept.values()))
+            for name in self.members:
+                for bind in every(self.program.fns[name].body):
+                    if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members:
+                        params = self.program.fns[bind.rhs.fn].params
+                        given = zip(params, bind.rhs.args, strict=True)
+                        kept[name].update(names(a for p, a in given if p.name in kept[bind.rhs.fn]))
+            if sum(map(len, kept.values())) == before:
+                return kept
+
+    def elsewhere(self, block: f.Block):
+        """What is mentioned otherwise than to be read, written or handed on."""
+        yield from names(block.results)
+        for bind in block.binds:
+            match bind.rhs:
+                case f.Op("ref_get" | "ref_set", (_, *rest)):
+                    yield from names(rest)
+                case f.Call(fn) if fn in self.members:
+                    pass
+                case rhs:
+                    yield from names(atoms(rhs))
+            for inner in blocks(bind.rhs):
+                yield from self.elsewhere(inner)
+
+    # ---- copies --------------------------------------------------------------------------------------------------
+
+    def outside(self) -> bool:
+        """Makes the copies that are called from outside, and all that these call; False if there are too many."""
+        todo = [
+            (bind.rhs.fn, self.key(bind.rhs, {}))
+            for name, fn in self.program.fns.items()
+            for bind in every(fn.body)
+            if name not in self.members and isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members
+        ]
+        while todo:
+            fn, key = todo.pop()
+            if (fn, key) not in self.names:
+                self.names[fn, key] = self.supply.fresh(fn)
+                todo += _Copy(self, self.program.fns[fn], key).calls()
+                if len(self.names) > VARIANTS * len(self.members):
+                    return False
+        if not any(cell.own for _, key in self.names for cell in key):
+            return False
+        for (fn, key), name in self.names.items():
+            self.made[name] = _Copy(self, self.program.fns[fn], key).function(name)
+        return True
+
+    def key(self, call: f.Call, cells: dict[str, Cell]) -> Key:
+        """How a call is made by somebody who knows this about references."""
+        numbers: dict[Cell, int] = {}
+        key = []
+        for i in self.refs[call.fn]:
+            name = next(names([call.args[i]]), "")
+            cell = cells.get(name, Cell(name, False))
+            key.append(Cell(str(numbers.setdefault(cell, len(numbers))), cell.own))
+        return tuple(key)
+
+    def rewritten(self) -> f.Program:
+        def block(block: f.Block) -> f.Block:
+            return f.Block(tuple([f.Bind(bind.vars, call(bind.rhs)) for bind in block.binds]), block.results)
+
+        def call(rhs: f.Rhs) -> f.Rhs:
+            if isinstance(rhs, f.Call) and rhs.fn in self.members:
+                key = self.key(rhs, {})
+                args = [a for i, a in enumerate(rhs.args) if i not in self.again(rhs.fn, key)]
+                return f.Call(self.names[rhs.fn, key], tuple(args), rhs.span)
+            return with_blocks(rhs, block)
+
+        fns = {
+            name: replace(fn, body=block(fn.body)) for name, fn in self.program.fns.items() if name not in self.members
+        }
+        return replace(self.program, fns=fns | self.made)
+
+    def again(self, fn: str, key: Key) -> dict[int, int]:
+        """The parameters that are the same reference as one before them, and that one."""
+        first: dict[Cell, int] = {}
+        return {i: first[cell] for i, cell in zip(self.refs[fn], key, strict=True) if first.setdefault(cell, i) != i}
+
+
+class _Copy(Copier):
+    """A function as it is called in one way."""
+
+    def __init__(self, circle: _Circle, fn: f.Fn, key: Key) -> None:
+        super().__init__(circle.supply, {})
+        self.circle = circle
+        self.fn = fn
+        self.cells = {fn.params[i].name: cell for i, cell in zip(circle.refs[fn.name], key, strict=True)}
+        self.again = circle.again(fn.name, key)
+        for bind in every(fn.body):
+            match bind.rhs:
+                case f.Op("ref_new") if (name := bind.vars[0].name) not in circle.kept[fn.name]:
+                    self.cells[name] = Cell(name, True)
+                case _:
+                    pass
+
+    def calls(self) -> list[tuple[str, Key]]:
+        return [
+            (bind.rhs.fn, self.circle.key(bind.rhs, self.cells))
+            for bind in every(self.fn.body)
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.circle.members
+        ]
+
+    def own(self, var: f.Atom) -> bool:
+        return isinstance(var, f.Var) and var.name in self.cells and self.cells[var.name].own
+
+    def function(self, name: str) -> f.Fn:
+        params, begin, held = list[f.Var](), list[f.Bind](), list[f.Var]()
+        for i, p in enumerate(self.fn.params):
+            if i in self.again:
+                self.atoms[p.name] = self.atoms[self.fn.params[self.again[i]].name]
+            elif self.own(p) and isinstance(p.ty, f.Ref):
+                content = f.Var(self.supply.fresh(p.name), p.ty.elem)
+                params.append(content)
+                held.append(self.var(p))
+                begin.append(f.Bind((held[-1],), f.Op("ref_new", (content,))))
+            else:
+                params.append(self.var(p))
+        body = self.block(self.fn.body)
+        after, outs = self.read(held)
+        block = f.Block((*begin, *body.binds, *after), (*body.results, *outs))
+        results = (*self.fn.results, *[v.ty for v in outs])
+        return f.Fn(name, tuple(params), results, block, self.fn.label, self.fn.span)
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        out: list[f.Bind] = []
+        for bind in binds:
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.circle.members:
+                self.call(bind, bind.rhs, out)
+            else:
+                out += super().binds((bind,))
+        return tuple(out)
+
+    def call(self, bind: f.Bind, call: f.Call, out: list[f.Bind]) -> None:
+        key = self.circle.key(call, self.cells)
+        again = self.circle.again(call.fn, key)
+        args: list[f.Atom] = []
+        held: list[f.Atom] = []
+        for i, a in enumerate(call.args):
+            if i in again:
+                continue
+            args.append(self.atom(a))
+            if self.own(a):
+                held.append(self.atom(a))
+                before, (args[-1],) = self.read(held[-1:])
+                out += before
+        outs = [f.Var(self.supply.fresh("held"), content_of(cell)) for cell in held]
+        rhs = f.Call(self.circle.names[call.fn, key], tuple(args), call.span)
+        out.append(f.Bind((*map(self.var, bind.vars), *outs), rhs))
+        out += [f.Bind((), f.Op("ref_set", pair)) for pair in zip(held, outs, strict=True)]
+
+    def read(self, held: list) -> tuple[list[f.Bind], list[f.Var]]:
+        """The contents of references."""
+        outs = [f.Var(self.supply.fresh("held"), content_of(cell)) for cell in held]
+        return [f.Bind((v,), f.Op("ref_get", (cell,))) for v, cell in zip(outs, held, strict=True)], outs
+
+
+def content_of(cell: f.Atom) -> f.Type:
+    assert isinstance(cell.ty, f.Ref)
+    return cell.ty.elem

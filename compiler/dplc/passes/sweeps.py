@@ -1,0 +1,216 @@
+"""flat -> flat where a function that calls itself once on every way is two loops (Danvy and Goldberg 2005: there and
+back again).
+
+    fn f(x, n)                               (x', kept) = while (n > 0) keep x { yield x / 2, n - 1 }
+      if n > 0 { y = f(x / 2, n - 1)   =>    r = x'
+                 yield x * y }               for the rows of kept, last first { r = x * r }
+      else { yield x }
+
+What is done after the call needs, of what was there before it, only what it mentions: that is kept, for each step, with
+the number of the call that was made if there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpl.node import node, replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.types import of_rank
+from dplc.flat.walk import binders, blocks, every, mentioned, supply_for
+from dplc.passes.collapse import Renamed
+from dplc.passes.loops import filler, flagged, is_call, rotated, with_ends
+
+
+def two_sweeps(program: f.Program, name: str) -> f.Program | None:
+    """The program with that function as loops; None if that cannot be."""
+    fn = program.fns[name]
+    body = _Sweeps(supply_for(program), fn).body() if linear(fn.body, name) else None
+    return None if body is None else replace(program, fns=program.fns | {name: replace(fn, body=body)})
+
+
+def linear(block: f.Block, name: str) -> bool:
+    """Whether every way through a block makes one call at most, and no loop makes any."""
+    calling = [bind for bind in block.binds if calls(bind.rhs, name)]
+    match calling:
+        case []:
+            return True
+        case [f.Bind(_, f.Call())]:
+            return True
+        case [f.Bind(_, f.If() | f.Switch() as choice)]:
+            return all(linear(inner, name) for inner in blocks(choice))
+        case _:
+            return False
+
+
+def calls(rhs: f.Rhs, name: str) -> bool:
+    return is_call(rhs, name) or any(is_call(bind.rhs, name) for inner in blocks(rhs) for bind in every(inner))
+
+
+@node
+class Rest:
+    """What is done with values once they are there."""
+
+    vars: tuple[f.Var, ...]
+    binds: tuple[f.Bind, ...]
+    results: tuple[f.Atom, ...]
+
+
+@dataclass
+class Back:
+    """What is done after one of the calls, and the variables that it takes from before."""
+
+    values: tuple[f.Var, ...]
+    block: f.Block
+    kept: list[f.Var]
+
+
+class _Sweeps:
+    def __init__(self, supply: f.Supply, fn: f.Fn) -> None:
+        self.supply = supply
+        self.fn = fn
+        self.backs: list[Back] = []
+        self.places: list[f.Type] = []
+        made = [bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Call) and bind.rhs.fn == fn.name]
+        self.fixed = {p.name for i, p in enumerate(fn.params) if all(call.args[i] == p for call in made)}
+        self.several = len(made) > 1
+
+    def body(self) -> f.Block | None:
+        """The loop there, and the loop back."""
+        fn = self.fn
+        self.steps = f.Var(self.supply.fresh("steps"), f.I64)
+        self.find(fn.body, ())
+        if self.several:
+            self.places.insert(0, f.I64)
+        self.kept = [f.Var(self.supply.fresh("kept"), ty) for ty in self.places]
+        self.made = 0
+        down = replace(fn, params=(*fn.params, self.steps, *self.kept), body=self.down(fn.body, ()))
+        begin: list[f.Bind] = []
+        nothing = [filler(ty, begin, self.supply) for ty in self.places]
+        block = rotated(down, self.supply) or flagged(down, self.supply)
+        if block is None:
+            return None
+        return self.around(begin, nothing, block)
+
+    # ---- there ---------------------------------------------------------------------------------------------------
+
+    def find(self, block: f.Block, pending: tuple[Rest, ...]) -> None:
+        """What is to be done after each call, in the order in which they are written."""
+        for i, bind in enumerate(block.binds):
+            if calls(bind.rhs, self.fn.name):
+                rests = (Rest(bind.vars, block.binds[i + 1 :], block.results), *pending)
+                if isinstance(bind.rhs, f.Call):
+                    self.backs.append(self.back(rests))
+                for inner in blocks(bind.rhs):
+                    self.find(inner, rests)
+
+    def back(self, rests: Sequence[Rest]) -> Back:
+        values = tuple([f.Var(self.supply.fresh("r"), v.ty) for v in rests[0].vars])
+        block = self.finished(values, rests)
+        inside = {v.name for b in every(block) for v in (*b.vars, *binders(b.rhs))} | {v.name for v in values}
+        kept = [v for name, v in mentioned(block).items() if name not in inside | self.fixed]
+        free = list(self.places)
+        for var in kept:
+            free.remove(var.ty) if var.ty in free else self.places.append(var.ty)
+        return Back(values, block, kept)
+
+    def finished(self, values: Sequence[f.Atom], rests: Sequence[Rest]) -> f.Block:
+        copier = Copier(self.supply, {})
+        binds: list[f.Bind] = []
+        for rest in rests:
+            copier.atoms.update(zip((v.name for v in rest.vars), values, strict=True))
+            binds += copier.binds(rest.binds)
+            values = [copier.atom(a) for a in rest.results]
+        return f.Block(tuple(binds), tuple(values))
+
+    def down(self, block: f.Block, pending: tuple[Rest, ...]) -> f.Block:
+        """A block whose calls are the last that is done, with one step more and what is kept."""
+        for i, bind in enumerate(block.binds):
+            if not calls(bind.rhs, self.fn.name):
+                continue
+            before, results = block.binds[:i], tuple([f.Var(self.supply.fresh("r"), ty) for ty in self.fn.results])
+            if isinstance(bind.rhs, f.Call):
+                more = f.Var(self.supply.fresh("steps"), f.I64)
+                count = f.Bind((more,), f.Op("add", (self.steps, f.Const(1, f.I64))))
+                call = replace(bind.rhs, args=(*bind.rhs.args, more, *self.row()))
+                return f.Block((*before, count, f.Bind(results, call)), results)
+            rests = (Rest(bind.vars, block.binds[i + 1 :], block.results), *pending)
+            choice = with_ends(bind.rhs, lambda inner: self.down(inner, rests))
+            return f.Block((*before, f.Bind(results, choice)), results)
+        rest = self.finished(block.results, pending)
+        return f.Block((*block.binds, *rest.binds), rest.results)
+
+    def row(self) -> list[f.Atom]:
+        """What is kept at the next call."""
+        back = self.backs[self.made]
+        places = self.taken(back)
+        row: list[f.Atom] = [places.get(k, var) for k, var in enumerate(self.kept)]
+        if self.several:
+            row[0] = f.Const(self.made, f.I64)
+        self.made += 1
+        return row
+
+    def taken(self, back: Back) -> dict[int, f.Var]:
+        """The places of what is kept."""
+        places: dict[int, f.Var] = {}
+        for var in back.kept:
+            found = (k for k, ty in enumerate(self.places) if ty == var.ty and k not in places)
+            places[next(k for k in found if k or not self.several)] = var
+        return places
+
+    # ---- and back ------------------------------------------------------------------------------------------------
+
+    def around(self, begin: list[f.Bind], nothing: list[f.Atom], block: f.Block) -> f.Block:
+        """Before the loop there, itself, its end, and the loop back."""
+        at = next(i for i, bind in enumerate(block.binds) if isinstance(bind.rhs, f.While))
+        loop, vars_ = block.binds[at].rhs, block.binds[at].vars
+        assert isinstance(loop, f.While)
+        first = next(i for i, a in enumerate(loop.inits) if a == self.steps)
+        here, after = slice(first + 1, first + 1 + len(self.kept)), first + 1 + len(self.kept)
+        known = dict(zip((s.name for s in loop.state[here]), nothing, strict=True))
+
+        def without(items: tuple) -> tuple:
+            return (*items[: first + 1], *items[after:])
+
+        body = Renamed(known).block(loop.body)
+        cond = Renamed(known).block(loop.cond)
+        inits = tuple([f.Const(0, f.I64) if a == self.steps else a for a in without(loop.inits)])
+        body = f.Block(body.binds, (*without(body.results), *body.results[here]))
+        there = f.While(without(loop.state), inits, cond, body, len(self.kept))
+        row = f.Var(self.supply.fresh("kept"), of_rank(f.Tup(tuple(self.places)), 1))
+        rows = (row,) if self.kept else ()
+        binds = [*begin, *block.binds[:at], f.Bind((*without(vars_), *rows), there)]
+        binds += block.binds[at + 1 :]
+        return self.upwards(binds, vars_[first], row, block.results)
+
+    def upwards(self, binds: list[f.Bind], steps: f.Var, rows: f.Var, ends: tuple[f.Atom, ...]) -> f.Block:
+        supply = self.supply
+        j, last, i = (f.Var(supply.fresh(hint), f.I64) for hint in ("j", "last", "i"))
+        state = tuple([f.Var(supply.fresh("r"), ty) for ty in self.fn.results])
+        parts = [f.Var(supply.fresh("kept"), ty) for ty in self.places]
+        body = [f.Bind((i,), f.Op("sub", (last, j)))]
+        if parts:
+            row = f.Var(supply.fresh("row"), f.Tup(tuple(self.places)))
+            body.append(f.Bind((row,), f.Op("index", (rows, i), (("unchecked", True),))))
+            body += [f.Bind((part,), f.TupGet(row, k)) for k, part in enumerate(parts)]
+        steps_back = [self.step(back, state, parts) for back in self.backs]
+        if self.several:
+            outs = tuple([f.Var(supply.fresh("r"), ty) for ty in self.fn.results])
+            cases = tuple([f.Case(k, None, step) for k, step in enumerate(steps_back)])
+            body.append(f.Bind(outs, f.Switch(parts[0], cases, None)))
+            block = f.Block(tuple(body), outs)
+        else:
+            block = f.Block((*body, *steps_back[0].binds), steps_back[0].results)
+        outs = tuple([f.Var(supply.fresh("r"), ty) for ty in self.fn.results])
+        back = f.Bind(outs, f.For(j, steps, state, ends, block))
+        before = f.Bind((last,), f.Op("sub", (steps, f.Const(1, f.I64))))
+        return f.Block((*binds, before, back), outs)
+
+    def step(self, back: Back, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
+        known: dict[str, f.Atom] = {v.name: s for v, s in zip(back.values, state, strict=True)}
+        known |= {var.name: parts[k] for k, var in self.taken(back).items()}
+        return Copier(self.supply, known).block(back.block)
+
