@@ -6,11 +6,11 @@
         step(sin y, dz, n - 1)
         ref_set dy (ref_get dz * cos y)
 
-That is what a loop is whose body says `shift k -> (...; k y; ...)`: its continuation calls the next step, which comes back
-and does what is left to be done.  In four steps: what is called from a branch several times (the continuation after it)
-is part of its callers; references that nobody keeps go in and come out as their contents (`cells`); functions that are
-called in a circle become one (`union`); what is done before its call of itself is a loop, and what is done after it
-another (`sweeps`).
+That is what a loop is whose body says `shift k -> (...; k y; ...)`: its continuation calls the next step, which comes
+back and does what is left to be done.  In four steps: what is called in several places, such as the continuation after a
+branch, is part of its callers; references that nobody keeps go in and come out as their contents (`cells`); functions
+that are called in a circle become one (`union`); what is done before its call of itself is a loop, and what is done
+after it another (`sweeps`).
 
 Only circles that hand on references of their own are looked at, and it is done before derivatives are taken: what is
 left to differentiate has no references, or fewer.

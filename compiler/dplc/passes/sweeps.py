@@ -20,9 +20,11 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import of_rank
-from dplc.flat.walk import binders, blocks, every, mentioned, supply_for
+from dplc.flat.walk import atoms, binders, blocks, every, mentioned, supply_for, with_branches
 from dplc.passes.collapse import Renamed
-from dplc.passes.loops import filler, flagged, is_call, rotated, with_ends
+from dplc.passes.counted import counted
+from dplc.passes.drop import drop_unused
+from dplc.passes.loops import filler, flagged, is_call, is_pure, rotated
 
 
 def two_sweeps(program: f.Program, name: str) -> f.Program | None:
@@ -61,62 +63,109 @@ class Rest:
 
 @dataclass
 class Back:
-    """What is done after one of the calls, and the variables that it takes from before."""
+    """What is done after one of the calls, the variables that it takes from before, and those that are there."""
 
     values: tuple[f.Var, ...]
     block: f.Block
     kept: list[f.Var]
+    there: set[str]
 
 
 class _Sweeps:
     def __init__(self, supply: f.Supply, fn: f.Fn) -> None:
         self.supply = supply
         self.fn = fn
+        self.steps = f.Var(supply.fresh("steps"), f.I64)
+        made = [bind.rhs for bind in every(fn.body) if is_call(bind.rhs, fn.name)]
+        self.fixed = {p.name for i, p in enumerate(fn.params) if all(atoms(call)[i] == p for call in made)}
         self.backs: list[Back] = []
-        self.places: list[f.Type] = []
-        made = [bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Call) and bind.rhs.fn == fn.name]
-        self.fixed = {p.name for i, p in enumerate(fn.params) if all(call.args[i] == p for call in made)}
-        self.several = len(made) > 1
+        self.find(fn.body, (), {p.name for p in fn.params})
+        self.choose()
+        self.kept = [f.Var(supply.fresh("kept"), ty) for ty in self.places]
+        self.made = 0
 
     def body(self) -> f.Block | None:
         """The loop there, and the loop back."""
-        fn = self.fn
-        self.steps = f.Var(self.supply.fresh("steps"), f.I64)
-        self.find(fn.body, ())
-        if self.several:
-            self.places.insert(0, f.I64)
-        self.kept = [f.Var(self.supply.fresh("kept"), ty) for ty in self.places]
-        self.made = 0
-        down = replace(fn, params=(*fn.params, self.steps, *self.kept), body=self.down(fn.body, ()))
+        down = replace(self.fn, params=(*self.fn.params, self.steps, *self.kept), body=self.down(self.fn.body, ()))
         begin: list[f.Bind] = []
         nothing = [filler(ty, begin, self.supply) for ty in self.places]
         block = rotated(down, self.supply) or flagged(down, self.supply)
-        if block is None:
-            return None
-        return self.around(begin, nothing, block)
+        return None if block is None else self.around(begin, nothing, block)
 
-    # ---- there ---------------------------------------------------------------------------------------------------
+    # ---- what is kept --------------------------------------------------------------------------------------------
 
-    def find(self, block: f.Block, pending: tuple[Rest, ...]) -> None:
+    def find(self, block: f.Block, pending: tuple[Rest, ...], there: set[str]) -> None:
         """What is to be done after each call, in the order in which they are written."""
         for i, bind in enumerate(block.binds):
             if calls(bind.rhs, self.fn.name):
                 rests = (Rest(bind.vars, block.binds[i + 1 :], block.results), *pending)
                 if isinstance(bind.rhs, f.Call):
-                    self.backs.append(self.back(rests))
+                    self.backs.append(self.back(rests, there))
                 for inner in blocks(bind.rhs):
-                    self.find(inner, rests)
+                    self.find(inner, rests, there | {v.name for v in binders(bind.rhs)})
+                return
+            there = there | {v.name for v in bind.vars}
 
-    def back(self, rests: Sequence[Rest]) -> Back:
+    def back(self, rests: Sequence[Rest], there: set[str]) -> Back:
         values = tuple([f.Var(self.supply.fresh("r"), v.ty) for v in rests[0].vars])
         block = self.finished(values, rests)
-        inside = {v.name for b in every(block) for v in (*b.vars, *binders(b.rhs))} | {v.name for v in values}
-        kept = [v for name, v in mentioned(block).items() if name not in inside | self.fixed]
-        free = list(self.places)
-        for var in kept:
-            free.remove(var.ty) if var.ty in free else self.places.append(var.ty)
-        return Back(values, block, kept)
+        return Back(values, block, self.free(block, {v.name for v in values}), there)
 
+    def free(self, block: f.Block, known: set[str]) -> list[f.Var]:
+        """What a block takes from before."""
+        known = known | self.fixed | {v.name for b in every(block) for v in (*b.vars, *binders(b.rhs))}
+        return [v for name, v in mentioned(block).items() if name not in known]
+
+    def choose(self) -> None:
+        """On the way back, one knows which call was made by its number, or by asking again what was asked before it,
+        if that takes less room."""
+        self.asked = False
+        first: list[f.Var] = []
+        if len(self.backs) > 1:
+            first = [f.Var(self.supply.fresh("which"), f.I64)]
+            if all(answerable(bind.rhs, self.fn.name) for bind in every(self.fn.body)):
+                ends = [f.Block((), (f.Const(k, f.I64),)) for k, _ in enumerate(self.backs)]
+                asked = self.free(drop_unused(self.again(self.fn.body, ends)), set())
+                if len(self.room(asked)) < len(self.room(first)):
+                    self.asked, first = True, asked
+        self.first, self.places = first, self.room(first)
+
+    def room(self, first: list[f.Var]) -> list[f.Type]:
+        """The types of the places, if the first are for these."""
+        more: list[f.Type] = []
+        for back in self.backs:
+            free = list(more)
+            for var in back.kept:
+                if var not in first:
+                    free.remove(var.ty) if var.ty in free else more.append(var.ty)
+        return [*(v.ty for v in first), *more]
+
+    def taken(self, back: Back) -> dict[int, f.Var]:
+        """The places of what is kept for what is done after a call."""
+        places = {k: var for k, var in enumerate(self.first) if var.name in back.there}
+        for var in back.kept:
+            if var not in self.first:
+                free = range(len(self.first), len(self.places))
+                places[next(k for k in free if self.places[k] == var.ty and k not in places)] = var
+        return places
+
+    def again(self, block: f.Block, ends: list[f.Block]) -> f.Block:
+        """The way through a block to its calls, as far as it is a matter of numbers; instead of each call, an end."""
+        i, bind = next((i, bind) for i, bind in enumerate(block.binds) if calls(bind.rhs, self.fn.name))
+        before = tuple([b for b in block.binds[:i] if is_number(b)])
+        if isinstance(bind.rhs, f.Call):
+            return ends.pop(0)
+        ways = [
+            self.again(inner, ends)
+            for inner in blocks(bind.rhs)
+            if any(calls(b.rhs, self.fn.name) for b in inner.binds)
+        ]
+        if len(ways) == 1:
+            return f.Block((*before, *ways[0].binds), ways[0].results)
+        vars_ = tuple([f.Var(self.supply.fresh("r"), a.ty) for a in ways[0].results])
+        return f.Block((*before, f.Bind(vars_, with_branches(bind.rhs, ways))), vars_)
+
+    # ---- there ---------------------------------------------------------------------------------------------------
     def finished(self, values: Sequence[f.Atom], rests: Sequence[Rest]) -> f.Block:
         copier = Copier(self.supply, {})
         binds: list[f.Bind] = []
@@ -138,28 +187,19 @@ class _Sweeps:
                 call = replace(bind.rhs, args=(*bind.rhs.args, more, *self.row()))
                 return f.Block((*before, count, f.Bind(results, call)), results)
             rests = (Rest(bind.vars, block.binds[i + 1 :], block.results), *pending)
-            choice = with_ends(bind.rhs, lambda inner: self.down(inner, rests))
+            choice = with_branches(bind.rhs, [self.down(inner, rests) for inner in blocks(bind.rhs)])
             return f.Block((*before, f.Bind(results, choice)), results)
         rest = self.finished(block.results, pending)
         return f.Block((*block.binds, *rest.binds), rest.results)
 
     def row(self) -> list[f.Atom]:
         """What is kept at the next call."""
-        back = self.backs[self.made]
-        places = self.taken(back)
+        places = self.taken(self.backs[self.made])
         row: list[f.Atom] = [places.get(k, var) for k, var in enumerate(self.kept)]
-        if self.several:
+        if len(self.backs) > 1 and not self.asked:
             row[0] = f.Const(self.made, f.I64)
         self.made += 1
         return row
-
-    def taken(self, back: Back) -> dict[int, f.Var]:
-        """The places of what is kept."""
-        places: dict[int, f.Var] = {}
-        for var in back.kept:
-            found = (k for k, ty in enumerate(self.places) if ty == var.ty and k not in places)
-            places[next(k for k in found if k or not self.several)] = var
-        return places
 
     # ---- and back ------------------------------------------------------------------------------------------------
 
@@ -182,7 +222,7 @@ class _Sweeps:
         there = f.While(without(loop.state), inits, cond, body, len(self.kept))
         row = f.Var(self.supply.fresh("kept"), of_rank(f.Tup(tuple(self.places)), 1))
         rows = (row,) if self.kept else ()
-        binds = [*begin, *block.binds[:at], f.Bind((*without(vars_), *rows), there)]
+        binds = [*begin, *block.binds[:at], *counted(f.Bind((*without(vars_), *rows), there), self.supply)]
         binds += block.binds[at + 1 :]
         return self.upwards(binds, vars_[first], row, block.results)
 
@@ -196,21 +236,42 @@ class _Sweeps:
             row = f.Var(supply.fresh("row"), f.Tup(tuple(self.places)))
             body.append(f.Bind((row,), f.Op("index", (rows, i), (("unchecked", True),))))
             body += [f.Bind((part,), f.TupGet(row, k)) for k, part in enumerate(parts)]
-        steps_back = [self.step(back, state, parts) for back in self.backs]
-        if self.several:
-            outs = tuple([f.Var(supply.fresh("r"), ty) for ty in self.fn.results])
-            cases = tuple([f.Case(k, None, step) for k, step in enumerate(steps_back)])
-            body.append(f.Bind(outs, f.Switch(parts[0], cases, None)))
-            block = f.Block(tuple(body), outs)
-        else:
-            block = f.Block((*body, *steps_back[0].binds), steps_back[0].results)
+        step = self.step(state, parts)
+        block = f.Block((*body, *step.binds), step.results)
         outs = tuple([f.Var(supply.fresh("r"), ty) for ty in self.fn.results])
         back = f.Bind(outs, f.For(j, steps, state, ends, block))
         before = f.Bind((last,), f.Op("sub", (steps, f.Const(1, f.I64))))
         return f.Block((*binds, before, back), outs)
 
-    def step(self, back: Back, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
+    def step(self, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
+        """What is done after whichever call was made."""
+        ends = [self.end(back, state, parts) for back in self.backs]
+        if len(ends) == 1:
+            return ends[0]
+        if self.asked:
+            known = {var.name: part for var, part in zip(self.first, parts, strict=False)}
+            return Copier(self.supply, known).block(self.again(self.fn.body, ends))
+        outs = tuple([f.Var(self.supply.fresh("r"), ty) for ty in self.fn.results])
+        cases = tuple([f.Case(k, None, end) for k, end in enumerate(ends)])
+        return f.Block((f.Bind(outs, f.Switch(parts[0], cases, None)),), outs)
+
+    def end(self, back: Back, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
         known: dict[str, f.Atom] = {v.name: s for v, s in zip(back.values, state, strict=True)}
         known |= {var.name: parts[k] for k, var in self.taken(back).items()}
         return Copier(self.supply, known).block(back.block)
 
+
+def is_number(bind: f.Bind) -> bool:
+    """Whether numbers are computed from numbers, without more ado."""
+    return isinstance(bind.rhs, f.Op) and is_pure(bind.rhs) and all(
+        isinstance(a.ty, f.Num) for a in (*bind.vars, *bind.rhs.args)
+    )  # fmt: skip
+
+
+def answerable(rhs: f.Rhs, name: str) -> bool:
+    """Whether a choice that leads to calls can be made again by numbers."""
+    if not isinstance(rhs, f.Switch) or not calls(rhs, name):
+        return True
+    return isinstance(rhs.scrutinee.ty, f.Num) and all(
+        any(calls(bind.rhs, name) for bind in inner.binds) for inner in blocks(rhs)
+    )
