@@ -42,15 +42,10 @@ class Cell:
 Key = tuple[Cell, ...]  # one for each parameter that is a reference, named by numbers
 
 
-def contents_for_cells(program: f.Program, circles: list[set[str]]) -> tuple[f.Program, set[str]]:
-    """The program, and the functions that are new."""
-    made: set[str] = set()
-    for circle in circles:
-        work = _Circle(program, circle & program.fns.keys())
-        if work.outside():
-            program = work.rewritten()
-            made |= set(work.names.values())
-    return program, made
+def contents_for_cells(program: f.Program, circle: set[str]) -> tuple[f.Program, set[str]]:
+    """The program, and the functions that a circle has become; none if it stays."""
+    work = _Circle(program, circle)
+    return (work.rewritten(), set(work.made)) if work.outside() else (program, set())
 
 
 @dataclass

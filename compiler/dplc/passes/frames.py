@@ -7,8 +7,8 @@
         ref_set dy (ref_get dz * cos y)
 
 That is what a loop is whose body says `shift k -> (...; k y; ...)`: its continuation calls the next step, which comes
-back and does what is left to be done.  In four steps: what is called in several places, such as the continuation after a
-branch, is part of its callers; references that nobody keeps go in and come out as their contents (`cells`); functions
+back and does what is left to be done.  In four steps: what is called in several places, such as the continuation after
+a branch, is part of its callers; references that nobody keeps go in and come out as their contents (`cells`); functions
 that are called in a circle become one (`union`); what is done before its call of itself is a loop, and what is done
 after it another (`sweeps`).
 
@@ -34,25 +34,28 @@ from dplc.passes.simplify import simplify
 from dplc.passes.sweeps import two_sweeps
 from dplc.passes.union import one_function
 
-COPIES = 96  # bindings that copies of continuations may add to a circle
+COPIES = 64  # bindings that copies of continuations may add to a circle
+LARGE = 160  # bindings of a circle, copies and all, that is left as it is
 
 
 def frames(program: f.Program) -> f.Program:
-    chosen = [circle for circle in circles(program) if any(hands_on(program.fns[name], circle) for name in circle)]
-    if not chosen:
-        return program
-    supply = supply_for(program)
-    program = apart(program, set().union(*chosen), supply)
-    for circle in chosen:
-        program = joined(program, circle, supply)
-    program, made = contents_for_cells(simplify(program), [c & program.fns.keys() for c in chosen])
-    if not made:
-        return program
-    program = simplify(constant_parameters(promote(program)))
     for circle in circles(program):
-        if circle & made:
-            program = swept(program, circle)
-    return simplify(program)
+        if any(hands_on(program.fns[name], circle) for name in circle):
+            program = without_frames(program, circle) or program
+    return program
+
+
+def without_frames(program: f.Program, circle: set[str]) -> f.Program | None:
+    """The program with a circle as loops; None if that cannot be, or would be too much code."""
+    program = simplify(joined(apart(program, circle, supply_for(program)), circle, supply_for(program)))
+    program, made = contents_for_cells(program, circle & program.fns.keys())
+    program = simplify(constant_parameters(promote(program)))
+    for new in circles(program):
+        if new & made:
+            if sum(work(program.fns[name].body) for name in new) > LARGE:
+                return None
+            program = swept(program, new)
+    return simplify(program) if made else None
 
 
 def swept(program: f.Program, circle: set[str]) -> f.Program:
