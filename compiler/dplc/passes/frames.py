@@ -47,7 +47,8 @@ def frames(program: f.Program) -> f.Program:
 
 def without_frames(program: f.Program, circle: set[str]) -> f.Program | None:
     """The program with a circle as loops; None if that cannot be, or would be too much code."""
-    program = simplify(joined(apart(program, circle, supply_for(program)), circle, supply_for(program)))
+    supply = supply_for(program)
+    program = simplify(joined(apart(program, circle, supply), circle, supply))
     program, made = contents_for_cells(program, circle & program.fns.keys())
     program = simplify(constant_parameters(promote(program)))
     for new in circles(program):
