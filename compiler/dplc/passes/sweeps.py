@@ -89,8 +89,9 @@ class _Sweeps:
         down = replace(self.fn, params=(*self.fn.params, self.steps, *self.kept), body=self.down(self.fn.body, ()))
         begin: list[f.Bind] = []
         nothing = [filler(ty, begin, self.supply) for ty in self.places]
-        block = rotated(down, self.supply) or flagged(down, self.supply)
-        return None if block is None else self.around(begin, nothing, block)
+        turned = rotated(down, self.supply)
+        block = turned or flagged(down, self.supply)
+        return None if block is None else self.around(begin, nothing, block, exact=turned is not None)
 
     # ---- what is kept --------------------------------------------------------------------------------------------
 
@@ -203,8 +204,8 @@ class _Sweeps:
 
     # ---- and back ------------------------------------------------------------------------------------------------
 
-    def around(self, begin: list[f.Bind], nothing: list[f.Atom], block: f.Block) -> f.Block:
-        """Before the loop there, itself, its end, and the loop back."""
+    def around(self, begin: list[f.Bind], nothing: list[f.Atom], block: f.Block, exact: bool) -> f.Block:
+        """Before the loop there, itself, its end, and the loop back; `exact` if each step there makes a call."""
         at = next(i for i, bind in enumerate(block.binds) if isinstance(bind.rhs, f.While))
         loop, vars_ = block.binds[at].rhs, block.binds[at].vars
         assert isinstance(loop, f.While)
@@ -224,7 +225,11 @@ class _Sweeps:
         rows = (row,) if self.kept else ()
         binds = [*begin, *block.binds[:at], *counted(f.Bind((*without(vars_), *rows), there), self.supply)]
         binds += block.binds[at + 1 :]
-        return self.upwards(binds, vars_[first], row, block.results)
+        steps = vars_[first]
+        if exact and rows:
+            steps = f.Var(self.supply.fresh("steps"), f.I64)
+            binds.append(f.Bind((steps,), f.Op("dim", rows, (("k", 0),))))
+        return self.upwards(binds, steps, row, block.results)
 
     def upwards(self, binds: list[f.Bind], steps: f.Var, rows: f.Var, ends: tuple[f.Atom, ...]) -> f.Block:
         supply = self.supply
