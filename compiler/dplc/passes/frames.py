@@ -98,8 +98,8 @@ def hands_on(fn: f.Fn, circle: set[str]) -> bool:
 
 
 def apart(program: f.Program, chosen: set[str], supply: f.Supply) -> f.Program:
-    """The chosen functions take the parts of tuples."""
-    pieces = Pieces(supply)
+    """The chosen functions take the parts of tuples, and what single closures have captured."""
+    pieces = Pieces(supply, program.datas)
 
     def block(block: f.Block) -> f.Block:
         binds: list[f.Bind] = []

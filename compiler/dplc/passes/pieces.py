@@ -9,7 +9,7 @@ s' = (x', y')
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
@@ -37,27 +37,46 @@ def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
 
 
 class Pieces:
-    """Takes tuples apart, and puts them together."""
+    """Takes tuples apart, and puts them together; data of a single constructor too, if told the declarations."""
 
-    def __init__(self, supply: f.Supply) -> None:
+    def __init__(self, supply: f.Supply, datas: Mapping[str, f.DataDecl] | None = None) -> None:
         self.supply = supply
+        self.datas = datas or {}
 
-    def apart(self, binds: list[f.Bind], atom: f.Atom) -> Sequence[f.Atom]:
+    def apart(self, binds: list[f.Bind], atom: f.Atom, within: tuple[f.Type, ...] = ()) -> Sequence[f.Atom]:
         """The parts of a value, and theirs."""
-        if not isinstance(atom.ty, f.Tup):
-            return [atom]
         parts: list[f.Atom] = []
-        for i, ty in enumerate(atom.ty.items):
-            var = f.Var(self.supply.fresh("t"), ty)
-            binds.append(f.Bind((var,), f.TupGet(atom, i)))
-            parts += self.apart(binds, var)
-        return parts
+        match atom.ty:
+            case f.Tup(items):
+                for i, ty in enumerate(items):
+                    var = f.Var(self.supply.fresh("t"), ty)
+                    binds.append(f.Bind((var,), f.TupGet(atom, i)))
+                    parts += self.apart(binds, var, within)
+                return parts
+            case f.Data() as ty if ty not in within and (payload := self.single(ty)) is not None:
+                var, inside = (f.Var(self.supply.fresh("t"), payload) for _ in range(2))
+                binds.append(f.Bind((var,), f.Switch(atom, (f.Case(0, inside, f.Block((), (inside,))),), None)))
+                return self.apart(binds, var, (*within, ty))
+            case _:
+                return [atom]
 
-    def together(self, binds: list[f.Bind], var: f.Var) -> list[f.Var]:
-        """New variables for the parts of `var`, which is bound to their tuple."""
-        if not isinstance(var.ty, f.Tup):
-            return [var]
-        items = [f.Var(self.supply.fresh(var.name), ty) for ty in var.ty.items]
-        parts = [part for item in items for part in self.together(binds, item)]
-        binds.append(f.Bind((var,), f.TupMake(tuple(items))))
-        return parts
+    def together(self, binds: list[f.Bind], var: f.Var, within: tuple[f.Type, ...] = ()) -> list[f.Var]:
+        """New variables for the parts of `var`, which is bound to what they make."""
+        match var.ty:
+            case f.Tup(types):
+                items = [f.Var(self.supply.fresh(var.name), ty) for ty in types]
+                parts = [part for item in items for part in self.together(binds, item, within)]
+                binds.append(f.Bind((var,), f.TupMake(tuple(items))))
+                return parts
+            case f.Data(name) as ty if ty not in within and (payload := self.single(ty)) is not None:
+                inside = f.Var(self.supply.fresh(var.name), payload)
+                parts = self.together(binds, inside, (*within, ty))
+                binds.append(f.Bind((var,), f.ConMake(name, 0, inside)))
+                return parts
+            case _:
+                return [var]
+
+    def single(self, ty: f.Data) -> f.Type | None:
+        """What the only constructor of a type takes."""
+        decl = self.datas.get(ty.name)
+        return decl.payloads[0] if decl is not None and len(decl.payloads) == 1 else None
