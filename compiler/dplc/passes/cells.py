@@ -18,6 +18,7 @@ reference which of the others it is the same as, and whether it is of the circle
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dpl.node import node, replace
@@ -79,7 +80,7 @@ class _Circle:
             if sum(map(len, kept.values())) == before:
                 return kept
 
-    def elsewhere(self, block: f.Block):
+    def elsewhere(self, block: f.Block) -> Iterator[str]:
         """What is mentioned otherwise than to be read, written or handed on."""
         yield from names(block.results)
         for bind in block.binds:
@@ -219,7 +220,7 @@ class _Copy(Copier):
         out.append(f.Bind((*map(self.var, bind.vars), *outs), rhs))
         out += [f.Bind((), f.Op("ref_set", pair)) for pair in zip(held, outs, strict=True)]
 
-    def read(self, held: list) -> tuple[list[f.Bind], list[f.Var]]:
+    def read(self, held: Sequence[f.Atom]) -> tuple[list[f.Bind], list[f.Var]]:
         """The contents of references."""
         outs = [f.Var(self.supply.fresh("held"), content_of(cell)) for cell in held]
         return [f.Bind((v,), f.Op("ref_get", (cell,))) for v, cell in zip(outs, held, strict=True)], outs

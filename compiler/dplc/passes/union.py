@@ -21,7 +21,7 @@ from dplc.passes.loops import filler
 
 def one_function(program: f.Program, circle: set[str]) -> tuple[f.Program, str]:
     """The program, and the function that the circle has become."""
-    return (program, *circle) if len(circle) == 1 else _Union(program, circle).rewritten()
+    return (program, next(iter(circle))) if len(circle) == 1 else _Union(program, circle).rewritten()
 
 
 class _Union:
