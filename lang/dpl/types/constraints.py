@@ -59,8 +59,12 @@ class Elem(Constraint):
         _, inner = dimensions(self.types[0])
         scalar = prune(self.types[1])
         if type(inner) is Meta and "scalar" not in inner.classes and inner is not scalar:
-            for cls in scalar.classes - {"scalar"} if type(scalar) is Meta else ():
-                s.require(inner, cls)
+            if type(scalar) is Meta:
+                for cls in scalar.classes - {"scalar"}:
+                    s.require(inner, cls)
+            else:
+                for cls in inner.classes & {"num", "real", "integer"}:
+                    s.require(scalar, cls)
             for other in inner.watchers:  # two statements about one unknown say the same
                 if type(other) is Elem and other is not self and not other.done:
                     s.unify(other.types[1], self.types[1])
