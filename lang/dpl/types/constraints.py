@@ -10,6 +10,7 @@ the scheme, or is decided by `default` where nothing more can be learnt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from dpl.core import ty
@@ -19,7 +20,7 @@ from dpl.types.sizes import add
 from dpl.types.unify import Clash, Solver
 
 
-class Constraint:
+class Constraint(ABC):
     """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
     `operands` those of the first types there."""
 
@@ -36,8 +37,9 @@ class Constraint:
     def mapped(self, change: Callable, span: Span | None = None, operands: tuple[Span, ...] = ()) -> Constraint:
         return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra, operands)
 
+    @abstractmethod
     def solve(self, s: Solver, emit: Callable[[Constraint], None]) -> bool:
-        raise NotImplementedError
+        """Whether it is decided now."""
 
     def default(self, s: Solver, emit: Callable[[Constraint], None]) -> None:
         """Decide, as nothing more will be known."""
