@@ -63,7 +63,8 @@ class Loaded:
         for symbol in sites.externs:
             if not llvm.address_of_symbol(symbol):
                 raise missing(symbol, sites)
-        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
+        # JITLink keeps an object in one piece; RuntimeDyld ends the process where a stack of gigabytes lies in between
+        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=True)
         library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
         for name in (ENTRY, FLUSH, LAPACK):
             library = library.export_symbol(name)
