@@ -34,7 +34,7 @@ from dplc.passes.simplify import simplify
 from dplc.passes.sweeps import two_sweeps
 from dplc.passes.union import one_function
 
-COPIES = 64  # bindings that copies of continuations may add to a circle
+COPIES = 128  # bindings that copies of continuations may add to a circle
 LARGE = 160  # bindings of a circle, copies and all, that is left as it is
 
 
