@@ -19,6 +19,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from dpl.node import replace
+
 from dplc.ad import keep, rules, spread
 from dplc.ad.activity import Graph, Node, component
 from dplc.ad.builder import Builder, int_
@@ -27,7 +29,7 @@ from dplc.ad.scope import Scope, if_there
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound, every
+from dplc.flat.walk import bound, every, names, rhs_mentions
 
 if TYPE_CHECKING:
     from dplc.ad.expand import Derivatives
@@ -50,12 +52,33 @@ class Tape:
         self.names = {p.name for p in params}
         self.dims: dict[str, dict[int, f.Var]] = {}
         self.steps: list[Step] = []
+        self.rows: dict[str, f.Op] = {}
         for var in params:
             reverse.home[var.name] = self
         for bind in block.binds:
             for var in bind.vars:
                 self.own(var)
             self.steps.append(reverse.step(self, bind))
+            self.forget_rows(bind.rhs)
+
+    def through_rows(self, y: f.Var, op: f.Op) -> f.Op:
+        """An element of a row is one of the array that the row is in: so its cotangent goes there, and there need be
+        none of the row, which would be all zeros but for what is read of it."""
+        match op:
+            case f.Op("index", (f.Var(name), *at)) if name in self.rows:
+                op = replace(op, args=(*self.rows[name].args, *at))
+            case _:
+                pass
+        if op.op == "index" and isinstance(y.ty, f.Arr):
+            self.rows[y.name] = op
+        return op
+
+    def forget_rows(self, rhs: f.Rhs) -> None:
+        """Where more than reading is done with an array, which may give it a cotangent as a whole, that of a row that
+        was taken before waits for it."""
+        if self.rows and not (isinstance(rhs, f.Op) and rhs.op in ("index", "slice", "dim")):
+            touched = set(rhs_mentions(rhs))
+            self.rows = {name: row for name, row in self.rows.items() if touched.isdisjoint(names(row.args[:1]))}
 
     def own(self, var: f.Var) -> f.Var:
         """A variable of this block."""
@@ -97,6 +120,7 @@ class Op:
     reverse: Reverse
     op: f.Op
     y: f.Var
+    read: f.Op  # the same, of an array instead of its row
 
     def forward(self) -> list[f.Bind]:
         return [f.Bind((self.y,), self.op)]
@@ -113,7 +137,7 @@ class Op:
             if_there(scope, part, self.bulk)
 
     def bulk(self, scope: Scope, part: Part) -> None:
-        spread.spread(self.reverse, scope, self.op, self.y, part)
+        spread.spread(self.reverse, scope, self.read, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
         if part.nullable:
@@ -272,7 +296,7 @@ class Reverse:
             return Plain(bind)
         match bind.rhs:
             case f.Op() as op:
-                return Op(self, op, bind.vars[0])
+                return Op(self, op, bind.vars[0], tape.through_rows(bind.vars[0], op))
             case f.TupMake(items):
                 return Tuple(self, bind, [node for item in items for node in self.nodes(item)])
             case f.TupGet(tup, index):
