@@ -19,8 +19,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from dpl.node import replace
-
 from dplc.ad import keep, rules, spread
 from dplc.ad.activity import Graph, Node, component
 from dplc.ad.builder import Builder, int_
@@ -52,33 +50,15 @@ class Tape:
         self.names = {p.name for p in params}
         self.dims: dict[str, dict[int, f.Var]] = {}
         self.steps: list[Step] = []
-        self.rows: dict[str, f.Op] = {}
         for var in params:
             reverse.home[var.name] = self
+        around, reverse.views = reverse.views, reverse.views.copy()
         for bind in block.binds:
             for var in bind.vars:
                 self.own(var)
             self.steps.append(reverse.step(self, bind))
-            self.forget_rows(bind.rhs)
-
-    def through_rows(self, y: f.Var, op: f.Op) -> f.Op:
-        """An element of a row is one of the array that the row is in: so its cotangent goes there, and there need be
-        none of the row, which would be all zeros but for what is read of it."""
-        match op:
-            case f.Op("index", (f.Var(name), *at)) if name in self.rows:
-                op = replace(op, args=(*self.rows[name].args, *at))
-            case _:
-                pass
-        if op.op == "index" and isinstance(y.ty, f.Arr):
-            self.rows[y.name] = op
-        return op
-
-    def forget_rows(self, rhs: f.Rhs) -> None:
-        """Where more than reading is done with an array, which may give it a cotangent as a whole, that of a row that
-        was taken before waits for it."""
-        if self.rows and not (isinstance(rhs, f.Op) and rhs.op in ("index", "slice", "dim")):
-            touched = set(rhs_mentions(rhs))
-            self.rows = {name: row for name, row in self.rows.items() if touched.isdisjoint(names(row.args[:1]))}
+            reverse.see(bind)
+        reverse.views = around
 
     def own(self, var: f.Var) -> f.Var:
         """A variable of this block."""
@@ -120,7 +100,7 @@ class Op:
     reverse: Reverse
     op: f.Op
     y: f.Var
-    read: f.Op  # the same, of an array instead of its row
+    views: Sequence[f.Op]  # of what its first operand is a part, and so on
 
     def forward(self) -> list[f.Bind]:
         return [f.Bind((self.y,), self.op)]
@@ -137,7 +117,8 @@ class Op:
             if_there(scope, part, self.bulk)
 
     def bulk(self, scope: Scope, part: Part) -> None:
-        spread.spread(self.reverse, scope, self.read, self.y, part)
+        op = spread.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
+        spread.spread(self.reverse, scope, op, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
         if part.nullable:
@@ -209,6 +190,8 @@ class Reverse:
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
+        self.sources: dict[Node | None, Node | None] = {}  # of the leaves of tuples
+        self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
@@ -296,11 +279,11 @@ class Reverse:
             return Plain(bind)
         match bind.rhs:
             case f.Op() as op:
-                return Op(self, op, bind.vars[0], tape.through_rows(bind.vars[0], op))
+                return Op(self, op, bind.vars[0], tuple(self.seen_through(op.args)))
             case f.TupMake(items):
-                return Tuple(self, bind, [node for item in items for node in self.nodes(item)])
+                return self.tuple(bind, [node for item in items for node in self.nodes(item)])
             case f.TupGet(tup, index):
-                return Tuple(self, bind, component(self.tangents, tup, self.nodes(tup), index))
+                return self.tuple(bind, component(self.tangents, tup, self.nodes(tup), index))
             case f.ConMake() as con:
                 return Con(self, bind.vars[0], con)
             case f.Call() as call:
@@ -313,6 +296,34 @@ class Reverse:
                 return Build(self, tape, bind)
             case _:
                 raise AssertionError(bind)
+
+    def tuple(self, bind: f.Bind, sources: Sequence[Node | None]) -> Tuple:
+        self.sources.update(zip(self.nodes(bind.vars[0]), sources, strict=True))
+        return Tuple(self, bind, sources)
+
+    def source(self, node: Node | None) -> Node | None:
+        """What a leaf is before tuples are made of it and taken apart."""
+        while node in self.sources:
+            node = self.sources[node]
+        return node
+
+    def see(self, bind: f.Bind) -> None:
+        """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
+        its parts wait."""
+        match bind.rhs:
+            case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
+                self.views[bind.vars[0].name] = op
+            case f.Op("index" | "slice" | "dim"):
+                pass
+            case rhs if self.views:
+                touched = set(rhs_mentions(rhs))
+                self.views = {y: op for y, op in self.views.items() if touched.isdisjoint(names(op.args[:1]))}
+
+    def seen_through(self, args: Sequence[f.Atom]) -> Iterator[f.Op]:
+        """What the first operand is a view of, and what that is one of."""
+        while args and isinstance(args[0], f.Var) and args[0].name in self.views:
+            yield (view := self.views[args[0].name])
+            args = view.args
 
     # ---- cotangents of atoms -------------------------------------------------------------------------------------
 
