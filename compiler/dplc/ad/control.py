@@ -67,7 +67,7 @@ class Call:
         """Calls f.bwd: the accumulators of the active arguments go in and come out."""
         d = self.reverse.d
         deps = d.deps(self.call.fn)
-        nodes = [self.reverse.source(node) for arg in self.call.args for node in self.reverse.nodes(arg)]
+        nodes = [node for arg in self.call.args for node in self.reverse.nodes(arg)]
         active = tuple(
             i for i, node in enumerate(nodes)
             if node is not None and scope.active(node) and any(i in deps[r] for r, _ in parts)

@@ -137,22 +137,6 @@ class Op:
 
 
 @dataclass(slots=True)
-class Tuple:
-    """TupMake and TupGet: leaves change their names."""
-
-    reverse: Reverse
-    bind: f.Bind
-    sources: Sequence[Node | None]
-
-    def forward(self) -> list[f.Bind]:
-        return [self.bind]
-
-    def backward(self, scope: Scope) -> None:
-        for source, target in zip(self.sources, self.reverse.nodes(self.bind.vars[0]), strict=True):
-            scope.add(source, scope.get(target) if target is not None else None)
-
-
-@dataclass(slots=True)
 class Con:
     reverse: Reverse
     y: f.Var
@@ -190,7 +174,7 @@ class Reverse:
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
-        self.sources: dict[Node | None, Node | None] = {}  # of the leaves of tuples
+        self.sources: dict[Node, Node | None] = {}  # of the leaves of tuples
         self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
@@ -281,9 +265,9 @@ class Reverse:
             case f.Op() as op:
                 return Op(self, op, bind.vars[0], tuple(self.seen_through(op.args)))
             case f.TupMake(items):
-                return self.tuple(bind, [node for item in items for node in self.nodes(item)])
+                return self.renamed(bind, [node for item in items for node in self.nodes(item)])
             case f.TupGet(tup, index):
-                return self.tuple(bind, component(self.tangents, tup, self.nodes(tup), index))
+                return self.renamed(bind, component(self.tangents, tup, self.nodes(tup), index))
             case f.ConMake() as con:
                 return Con(self, bind.vars[0], con)
             case f.Call() as call:
@@ -297,15 +281,10 @@ class Reverse:
             case _:
                 raise AssertionError(bind)
 
-    def tuple(self, bind: f.Bind, sources: Sequence[Node | None]) -> Tuple:
-        self.sources.update(zip(self.nodes(bind.vars[0]), sources, strict=True))
-        return Tuple(self, bind, sources)
-
-    def source(self, node: Node | None) -> Node | None:
-        """What a leaf is before tuples are made of it and taken apart."""
-        while node in self.sources:
-            node = self.sources[node]
-        return node
+    def renamed(self, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
+        """A tuple that is made or taken apart: leaves change their names."""
+        self.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
+        return Plain(bind)
 
     def see(self, bind: f.Bind) -> None:
         """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
@@ -334,8 +313,11 @@ class Reverse:
                 self.leaf[(var.name, i)] = leaf
 
     def nodes(self, atom: f.Atom) -> list[Node | None]:
+        """Of what is in a tuple, those that it had before: it is not added to that as a whole."""
         count = len(self.tangents.leaves(atom.ty))
-        return [(atom.name, i) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+        if not isinstance(atom, f.Var):
+            return [None] * count
+        return [self.sources.get((atom.name, i), (atom.name, i)) for i in range(count)]
 
     def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
         return [None if node is None else scope.get(node) for node in self.nodes(atom)]
