@@ -297,6 +297,8 @@ class Reverse:
             case rhs if self.views:
                 touched = set(rhs_mentions(rhs))
                 self.views = {y: op for y, op in self.views.items() if touched.isdisjoint(names(op.args[:1]))}
+            case _:
+                pass
 
     def seen_through(self, args: Sequence[f.Atom]) -> Iterator[f.Op]:
         """What the first operand is a view of, and what that is one of."""
