@@ -27,7 +27,7 @@ from dplc.ad.scope import Scope, if_there
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound, every
+from dplc.flat.walk import bound, every, names, rhs_mentions
 
 if TYPE_CHECKING:
     from dplc.ad.expand import Derivatives
@@ -52,10 +52,13 @@ class Tape:
         self.steps: list[Step] = []
         for var in params:
             reverse.home[var.name] = self
+        around, reverse.views = reverse.views, reverse.views.copy()
         for bind in block.binds:
             for var in bind.vars:
                 self.own(var)
             self.steps.append(reverse.step(self, bind))
+            reverse.see(bind)
+        reverse.views = around
 
     def own(self, var: f.Var) -> f.Var:
         """A variable of this block."""
@@ -97,6 +100,7 @@ class Op:
     reverse: Reverse
     op: f.Op
     y: f.Var
+    views: Sequence[f.Op]  # of what its first operand is a part, and so on
 
     def forward(self) -> list[f.Bind]:
         return [f.Bind((self.y,), self.op)]
@@ -113,7 +117,8 @@ class Op:
             if_there(scope, part, self.bulk)
 
     def bulk(self, scope: Scope, part: Part) -> None:
-        spread.spread(self.reverse, scope, self.op, self.y, part)
+        op = spread.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
+        spread.spread(self.reverse, scope, op, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
         if part.nullable:
@@ -129,22 +134,6 @@ class Op:
                 t = scope.b.op("sum_to", t, rank=rank)
             masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
-
-
-@dataclass(slots=True)
-class Tuple:
-    """TupMake and TupGet: leaves change their names."""
-
-    reverse: Reverse
-    bind: f.Bind
-    sources: Sequence[Node | None]
-
-    def forward(self) -> list[f.Bind]:
-        return [self.bind]
-
-    def backward(self, scope: Scope) -> None:
-        for source, target in zip(self.sources, self.reverse.nodes(self.bind.vars[0]), strict=True):
-            scope.add(source, scope.get(target) if target is not None else None)
 
 
 @dataclass(slots=True)
@@ -185,6 +174,8 @@ class Reverse:
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
+        self.sources: dict[Node, Node | None] = {}  # of the leaves of tuples
+        self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
@@ -272,11 +263,11 @@ class Reverse:
             return Plain(bind)
         match bind.rhs:
             case f.Op() as op:
-                return Op(self, op, bind.vars[0])
+                return Op(self, op, bind.vars[0], tuple(self.seen_through(op.args)))
             case f.TupMake(items):
-                return Tuple(self, bind, [node for item in items for node in self.nodes(item)])
+                return self.renamed(bind, [node for item in items for node in self.nodes(item)])
             case f.TupGet(tup, index):
-                return Tuple(self, bind, component(self.tangents, tup, self.nodes(tup), index))
+                return self.renamed(bind, component(self.tangents, tup, self.nodes(tup), index))
             case f.ConMake() as con:
                 return Con(self, bind.vars[0], con)
             case f.Call() as call:
@@ -290,6 +281,31 @@ class Reverse:
             case _:
                 raise AssertionError(bind)
 
+    def renamed(self, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
+        """A tuple that is made or taken apart: leaves change their names."""
+        self.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
+        return Plain(bind)
+
+    def see(self, bind: f.Bind) -> None:
+        """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
+        its parts wait."""
+        match bind.rhs:
+            case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
+                self.views[bind.vars[0].name] = op
+            case f.Op("index" | "slice" | "dim"):
+                pass
+            case rhs if self.views:
+                touched = set(rhs_mentions(rhs))
+                self.views = {y: op for y, op in self.views.items() if touched.isdisjoint(names(op.args[:1]))}
+            case _:
+                pass
+
+    def seen_through(self, args: Sequence[f.Atom]) -> Iterator[f.Op]:
+        """What the first operand is a view of, and what that is one of."""
+        while args and isinstance(args[0], f.Var) and args[0].name in self.views:
+            yield (view := self.views[args[0].name])
+            args = view.args
+
     # ---- cotangents of atoms -------------------------------------------------------------------------------------
 
     def register(self, fn: f.Fn) -> None:
@@ -299,8 +315,11 @@ class Reverse:
                 self.leaf[(var.name, i)] = leaf
 
     def nodes(self, atom: f.Atom) -> list[Node | None]:
+        """Of what is in a tuple, those that it had before: it is not added to that as a whole."""
         count = len(self.tangents.leaves(atom.ty))
-        return [(atom.name, i) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+        if not isinstance(atom, f.Var):
+            return [None] * count
+        return [self.sources.get((atom.name, i), (atom.name, i)) for i in range(count)]
 
     def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
         return [None if node is None else scope.get(node) for node in self.nodes(atom)]

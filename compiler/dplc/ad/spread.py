@@ -11,7 +11,10 @@ Cotangents are there (not null) when they come here, floats maybe apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from dpl.node import replace
 
 from dplc.ad import products, rules
 from dplc.ad.builder import Builder, int_
@@ -96,6 +99,16 @@ def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
                     give(r, scope, args[1], ct, b.op("slice", c, at[0], end, unchecked=True))
         case _:
             pass
+
+
+def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
+    """What is read of a row or a slice is read of the array that it is part of: the cotangent goes there, and there
+    need be none of the part, all zeros but for what is read."""
+    array, *at = op.args
+    for view in views:
+        array, *first = view.args
+        at = [b.op("add", first[0], at[0]), *at[1:]] if view.op == "slice" else [*first, *at]
+    return replace(op, args=(array, *at))
 
 
 def scalar_name(ty: f.Type) -> str:

@@ -11,6 +11,8 @@ The second one spares an array of zeros for each element looked up.  Additions g
     z, y = if p { yield null, c }           y' = if p { yield c }
               { yield u, v }        =>               { t = acc_add v u; yield t }
     y' = acc_add y z
+
+And what is made zero only to be added to is written over (`overwrite`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import mentions, names, with_blocks
+from dplc.passes.fold import is_null
+from dplc.passes.overwrite import written_over
 
 STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
 
@@ -42,7 +46,7 @@ def _function(fn: f.Fn) -> f.Block:
 
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:
     """Operations wait until the addition that wants them, which then takes their place."""
-    binds = _into_branches(binds, uses)
+    binds = written_over(_into_branches(binds, uses), uses)
     sums = {name for bind in binds if (op := _sum(bind)) for name in names(op.args)}
     waiting: dict[str, f.Op] = {}
     for bind in binds:
@@ -99,8 +103,8 @@ def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter
         results = list(block.results)
         left, right = results[others[0]] if others else x, results[place]
         more: tuple[f.Bind, ...] = ()
-        if _is_null(left) or _is_null(right):
-            results[place] = right if _is_null(left) else left
+        if is_null(left) or is_null(right):
+            results[place] = right if is_null(left) else left
         else:
             total = f.Var(f"{bind.vars[0].name}.{arms}", bind.vars[0].ty)
             uses[total.name] = 1
@@ -118,10 +122,6 @@ def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter
     if isinstance(x, f.Var) and not others:
         uses[x.name] += arms - 1
     return replace(branch, vars=tuple(variables), rhs=rhs)
-
-
-def _is_null(atom: f.Atom) -> bool:
-    return isinstance(atom, f.Const) and atom.value is None
 
 
 # ---- in place

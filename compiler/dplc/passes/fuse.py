@@ -22,6 +22,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import the
 
+OUTSIDE = ("time", "extern")  # who looks at the clock, or asks C, finds that done which comes before
 LARGEST = 48  # operations in a group: more would only run out of registers
 SUMS = ("sum", "sum_to", "dot")
 
@@ -55,7 +56,8 @@ class _Fuser:
         scope = _Scope(self)
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
-                scope.seal(set(rhs_mentions(bind.rhs)))
+                outside = isinstance(bind.rhs, f.Op) and bind.rhs.op in OUTSIDE
+                scope.seal(None if outside else set(rhs_mentions(bind.rhs)))
                 scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
         scope.seal(None)
         return f.Block(tuple(scope.binds), block.results)

@@ -2,9 +2,10 @@
 
     let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), ...)",), (0,), ...)
 
-Type variables are floats, or arrays where data may be anything that can be differentiated; all sizes are `n`, integers
-half of it; square matrices are symmetric and positive definite; recursive data is balanced, and has about `n` parts.
-What a function that is an argument gives depends smoothly on what it is given.
+Type variables are floats, or arrays where data may be anything that can be differentiated, or integers where they are
+keys; all sizes are `n`, integers half of it, or in arrays the index; square matrices are symmetric and positive
+definite; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
+smoothly on what it is given, element by element: its Jacobian has zeros outside of the diagonal, as has its Hessian.
 """
 
 from __future__ import annotations
@@ -14,16 +15,27 @@ from typing import Any
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.types.constraints import Matmul
 from dpl.types.env import Exports, Value
 from dpl.types.meta import Meta, dimensions, prune
-from dpl.types.scheme import Scheme, replace
+from dpl.types.scheme import Scheme
+from dpl.types.scheme import replace as substituted
 from dpl.types.unify import Clash, Solver, children
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))
-REAL = "_real (n + @)"  # a float, different for each integer @
+
+
+@node
+class Numbers:
+    """How numbers are made: a float for each integer `@`, and an integer."""
+
+    real: str = "_real (n + @)"
+    whole: str = "n / 2"
+
+
+GIVEN = Numbers()
 
 Constructor = tuple[str, ty.Ty | None]
 
@@ -81,7 +93,7 @@ def case(shown: str, name: str, module: str, value: Value, maker: Maker) -> Case
 
 def signature(scheme: Scheme, maker: Maker) -> tuple[list[ty.Ty], ty.Ty]:
     """The types of the arguments and the result, at floats and the size `n`."""
-    rest = prune(replace(scheme.ty, chosen(scheme, Solver(maker.datas)), {}))
+    rest = prune(substituted(scheme.ty, chosen(scheme, Solver(maker.datas)), {}))
     args = []
     while isinstance(rest, ty.Fn):
         if isinstance(rest.eff, ty.Ctl):
@@ -96,7 +108,7 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
     where it is the factor of a matrix, and what follows from that."""
     others: dict[str, Any] = {"size": SIZE, "effect": ty.PURE}
     env = {p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params}
-    related = [c.mapped(lambda t: replace(t, env, {})) for c in scheme.constraints]
+    related = [c.mapped(lambda t: substituted(t, env, {})) for c in scheme.constraints]
     try:
         for product in [c for c in related if isinstance(c, Matmul)]:
             left, right, _ = map(prune, product.types)
@@ -109,7 +121,7 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
     except Clash as clash:
         raise Unmade("its sizes do not fit at the size n") from clash
     chosen = {name: default(scheme, name, t) for name, t in env.items()}
-    return chosen | dict.fromkeys(counters(scheme), ty.I64)
+    return chosen | dict.fromkeys((*counters(scheme), *keys(scheme)), ty.I64)
 
 
 def default(scheme: Scheme, name: str, t: Any) -> Any:
@@ -122,10 +134,7 @@ def default(scheme: Scheme, name: str, t: Any) -> Any:
 def counters(scheme: Scheme) -> Iterator[str]:
     """The variables that are arguments by themselves, of any type of numbers, beside one that holds floats: how often
     something is to be done, most likely, and if not, no harm is done."""
-    args, rest = [], prune(scheme.ty)
-    while isinstance(rest, ty.Fn):
-        args.append(prune(rest.arg))
-        rest = prune(rest.result)
+    args, _ = unfolded(scheme.ty)
     parts = [part for arg in args for part in reached(arg)]
     reals = [name for name, classes in scheme.classes.items() if "real" in classes]
     if any(part.name in (*ty.FLOATS, *reals) for part in parts if isinstance(part, ty.Con | ty.Var)):
@@ -133,6 +142,25 @@ def counters(scheme: Scheme) -> Iterator[str]:
             if isinstance(arg, ty.Var) and arg.name not in reals:
                 if {"num", "scalar"} <= scheme.classes.get(arg.name, frozenset()):
                     yield arg.name
+
+
+def keys(scheme: Scheme) -> Iterator[str]:
+    """The variables that are arguments by themselves, and in pairs of another one, of data that is only compared."""
+    args, result = unfolded(scheme.ty)
+    pairs = [part for arg in args for part in reached(arg) if isinstance(part, ty.Tup)]
+    held = {prune(item) for pair in pairs for item in pair.items} - set(reached(result))
+    for arg in args:
+        if isinstance(arg, ty.Var) and arg in held and scheme.classes.get(arg.name) == {"data"}:
+            yield arg.name
+
+
+def unfolded(t: ty.Ty) -> tuple[list[ty.Ty], ty.Ty]:
+    """The arguments and the result of a function."""
+    args, rest = [], prune(t)
+    while isinstance(rest, ty.Fn):
+        args.append(prune(rest.arg))
+        rest = prune(rest.result)
+    return args, rest
 
 
 def reached(t: ty.Ty) -> Iterator[ty.Ty]:
@@ -212,15 +240,15 @@ class Maker:
 
     # ---- values
 
-    def value(self, t: ty.Ty, at: str, real: str = REAL) -> str:
-        """An expression of type `t`; `at`, an expression too, tells it from others.  `real` is how floats are made."""
+    def value(self, t: ty.Ty, at: str, numbers: Numbers = GIVEN) -> str:
+        """An expression of type `t`; `at`, an expression too, tells it from others."""
         t = prune(t)
         match t:
             case ty.Con(name) if name in ty.FLOATS:
-                made = real.replace("@", at)
+                made = numbers.real.replace("@", at)
                 return f"({made})" if t == ty.F64 else f"({name} ({made}))"
             case ty.Con("i64"):
-                return "(n / 2)"
+                return f"({numbers.whole})"
             case ty.Con(name) if name in ty.INTS:
                 return f"({name} ({at}))"
             case ty.Con("bool"):
@@ -228,23 +256,23 @@ class Maker:
             case ty.Con("string"):
                 return '"word"'
             case ty.Tup(items):
-                return "(" + ", ".join(self.value(item, f"{at} + {i}", real) for i, item in enumerate(items)) + ")"
+                return "(" + ", ".join(self.value(item, f"{at} + {i}", numbers) for i, item in enumerate(items)) + ")"
             case ty.Arr(elem, size):
-                return self.array(elem, self.length(elem, size), at, real)
+                return self.array(elem, self.length(elem, size), at, numbers)
             case ty.Con("list", (elem,)) if not isinstance(elem, ty.Size):
-                return f"(List.of_array {self.array(elem, self.length(elem, SIZE), at, real)})"
+                return f"(List.of_array {self.array(elem, self.length(elem, SIZE), at, numbers)})"
             case ty.Con():
-                return self.constructed(t, at, real)
+                return self.constructed(t, at, numbers)
             case ty.Fn():
                 return self.function(t, at)
             case _:
                 raise Unmade(f"no value of type {t} can be made")
 
-    def array(self, elem: ty.Ty, length: str, at: str, real: str) -> str:
-        index = f"i{at.count('i')}"
-        if elem == ty.Arr(ty.F64, SIZE) and length == self.length(ty.F64, SIZE) and real == REAL:
+    def array(self, elem: ty.Ty, length: str, at: str, numbers: Numbers) -> str:
+        index = index_at(at)
+        if elem == ty.Arr(ty.F64, SIZE) and length == self.length(ty.F64, SIZE) and numbers.real == GIVEN.real:
             return f"(_matrix (n + {at}) n)"
-        inner = index if elem == ty.I64 else self.value(elem, f"({at}) * 31 + {index}", real)
+        inner = self.value(elem, f"({at}) * 31 + {index}", replace(numbers, whole=index))
         return f"[for {index} < {length} -> {inner}]"
 
     def length(self, elem: ty.Ty, size: ty.Size) -> str:
@@ -254,17 +282,17 @@ class Maker:
         terms = [" * ".join([str(count), *("n" for _ in names)]) for names, count in size.terms]
         return " + ".join([*terms, str(size.const)]) if size.const or not terms else " + ".join(terms)
 
-    def constructed(self, t: ty.Con, at: str, real: str) -> str:
+    def constructed(self, t: ty.Con, at: str, numbers: Numbers) -> str:
         if t == self.making:
             return f"({self.named[t]} (depth - 1) (2 * ({at})) n)"
         if not self.recursive(t):
             if t in self.open:
                 raise Unmade("it holds functions that give such data again")
             self.open.append(t)
-            made = self.applied(t, self.richest(self.constructors(t)), at, real)
+            made = self.applied(t, self.richest(self.constructors(t)), at, numbers)
             self.open.pop()
             return made
-        if real != REAL or self.making:
+        if numbers.real != GIVEN.real or self.making:
             raise Unmade("recursive data inside of other recursive data, or given by a function, cannot be made")
         if t not in self.named:
             self.define(t)
@@ -279,7 +307,7 @@ class Maker:
         if not ends:
             raise Unmade(f"no {t.name} without another in it")
         self.named[t], self.making = f"_make_{len(self.named)}", t
-        end, more = (self.applied(t, c, "k", REAL) for c in (self.richest(ends), self.branching(t)))
+        end, more = (self.applied(t, c, "k", GIVEN) for c in (self.richest(ends), self.branching(t)))
         self.making = None
         head = f"let rec {self.named[t]} (depth : int) (k : int) (n : int) ="
         self.helpers.append(f"{head} if depth <= 0 then {end} else {more}")
@@ -306,32 +334,45 @@ class Maker:
     def richest(self, constructors: Sequence[Constructor]) -> Constructor:
         return max(constructors, key=lambda c: (c[1] is not None and self.floats(c[1]), c[1] is not None))
 
-    def applied(self, t: ty.Con, constructor: Constructor, at: str, real: str) -> str:
+    def applied(self, t: ty.Con, constructor: Constructor, at: str, numbers: Numbers) -> str:
         name, arg = constructor
         data = self.datas[t.name]
         module = t.name.rpartition(".")[0]
         prefix = "" if module in (OWN, "Prelude") else f"{module}."
         if data.fields:
             items = arg.items if isinstance(arg, ty.Tup) and len(data.fields) > 1 else (arg,)
-            made = (self.value(item, f"{at} + {i}", real) for i, item in enumerate(items) if item is not None)
+            made = (self.value(item, f"{at} + {i}", numbers) for i, item in enumerate(items) if item is not None)
             return "{ " + "; ".join(f"{field} = {v}" for field, v in zip(data.fields, made, strict=True)) + " }"
-        return f"{prefix}{name}" if arg is None else f"({prefix}{name} {self.value(arg, at, real)})"
+        return f"{prefix}{name}" if arg is None else f"({prefix}{name} {self.value(arg, at, numbers)})"
 
     # ---- functions
 
     def function(self, t: ty.Fn, at: str) -> str:
-        """A smooth function: each float of what it gives is the sine of a sum of what it is given."""
-        params, given, result = [], ["0.1"], t
-        while isinstance(result, ty.Fn):
-            name, arg = f"x{len(params)}", prune(result.arg)
-            params.append(name)
-            if arg == ty.F64:
-                given.append(f"0.{len(params) + 3} * {name}")
-            elif arg == ty.I64:
-                given.append(f"0.001 * float {name}")
-            elif self.floats(arg) and not self.functions(arg):
-                given.append(f"0.{len(params) + 3} * sum (Tree.flatten {name})")
-            result = prune(result.result)
-        total = " + ".join(given)
-        made = f"{total} > 1.0" if result == ty.BOOL else self.value(result, at, f"sin ({total} + 0.01 * float (@))")
+        """A smooth function: each float of what it gives is a sum of sines of what it is given."""
+        args, result = unfolded(t)
+        params = [f"x{i}" for i in range(len(args))]
+        outer = f"[{index_at(at)}]" if isinstance(result, ty.Arr) and result.size == SIZE else ""
+        terms = [
+            self.term(arg, name, f"0.{i + 4}", outer) for i, (arg, name) in enumerate(zip(args, params, strict=True))
+        ]
+        total = " + ".join(["0.1", *filter(None, terms)])
+        numbers = Numbers(f"{total} + sin (0.01 * float (@))")
+        made = f"{total} > 1.0" if result == ty.BOOL else self.value(result, at, numbers)
         return f"(fun {' '.join(params)} -> {made})"
+
+    def term(self, t: ty.Ty, name: str, scale: str, outer: str) -> str:
+        """What a parameter adds to each float; a vector, where the result is one, the element at the same place."""
+        if t == ty.I64:
+            return f"sin (0.001 * float {name})"
+        if t == ty.F64 or (t == ty.Arr(ty.F64, SIZE) and outer):
+            return f"sin ({scale} * {name}{'' if t == ty.F64 else outer})"
+        if t == ty.Arr(ty.F64, SIZE):
+            return f"mean (sin ({scale} * {name}))"
+        if self.floats(t) and not self.functions(t):
+            return f"sin ({scale} * sum (Tree.flatten {name}))"
+        return ""
+
+
+def index_at(at: str) -> str:
+    """The index of an array in those whose indices are in `at`."""
+    return f"i{at.count('i')}"

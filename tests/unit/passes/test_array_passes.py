@@ -109,3 +109,29 @@ def test_nulls_are_asked_for_once():
     after = same(m.program(), thread_nulls)
     assert operations(after).count("is_null") == 1
     assert len(maps(same(after, fuse))) == 1
+
+
+def test_what_is_made_zero_and_added_to_is_written_over():
+    m = Main()
+    c, n, row = matrix(m, 3, 2), m.int(3), m.build(m.int(2), lambda i: m.float(1.5), VECTOR)
+    index = m.op("add", (m.int(0), m.int(1)))
+    zeros = m.op("acc_zeros", (f.Const(None, VECTOR), m.int(2)))
+    emptied = m.op("update", (c, zeros, index))
+    elsewhere = m.op("acc_index", (emptied, row, n, m.int(2), m.int(2)), rank=2)
+    same_row = m.op("acc_index", (elsewhere, m.op("mul", (row, m.float(2.0))), n, m.int(2), index), rank=2)
+    m.numbers(m.op("index", (same_row, m.int(1))))
+    m.numbers(m.op("index", (same_row, m.int(2))))
+    after = operations(same(m.program(), accumulate))
+    assert (after.count("update"), after.count("acc_index"), after.count("acc_zeros")) == (1, 1, 0)
+
+
+def test_what_may_be_null_is_added():
+    """Nothing is added then, and the element is zero."""
+    m = Main()
+    c, n, null = matrix(m, 3, 2), m.int(3), f.Const(None, VECTOR)
+    emptied = m.op("update", (c, m.op("acc_zeros", (null, m.int(2))), m.int(1)))
+    arms = f.Block((), (null,)), f.Block((), (m.op("index", (c, m.int(0))),))
+    term = m.one(f.If(m.op("eq", (n, m.int(3))), *arms), VECTOR)
+    added = m.op("acc_index", (emptied, term, n, m.int(2), m.int(1)), rank=2)
+    m.numbers(m.op("index", (added, m.int(1))))
+    assert "acc_index" in operations(same(m.program(), accumulate))
