@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 from dpl.core import ty
 from dpl.source import Span
@@ -21,13 +22,13 @@ from dpl.types.unify import Clash, Solver
 
 
 class Constraint(ABC):
-    """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
+    """`types` (or effects) are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
     `operands` those of the first types there."""
 
     __slots__ = ("done", "extra", "operands", "span", "types")
     name = ""
 
-    def __init__(self, types: tuple[Type, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
+    def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
         self.types, self.span, self.extra, self.operands = types, span, extra, operands
         self.done = False
 
@@ -293,6 +294,17 @@ class Append(Constraint):
             raise Clash("append", a, b)
         s.unify(b, a)
         s.unify(result, a)
+        return True
+
+
+class Within(Constraint):
+    """`e context`: what has the effect e happens in a context that allows that much."""
+
+    __slots__ = ()
+    name = "within"
+
+    def solve(self, s, emit) -> bool:
+        s.perform(*self.types)
         return True
 
 

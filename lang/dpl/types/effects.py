@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpl.core.ty import PURE, Ctl, Pure
+from dpl.core.ty import PURE, Ctl, Pure, Var
 from dpl.types.meta import Effect, EffectMeta, prune_effect
 
 
@@ -55,7 +55,7 @@ class Effects:
             effect.uppers += meta.uppers
             return True
         if type(effect) is Pure:
-            return all(self.unify(low, PURE) for low in meta.lowers)
+            return all(type(low) is Var or self.unify(low, PURE) for low in map(prune_effect, meta.lowers))
         return all(self.unify(high, effect) for high in meta.uppers)
 
     def relax(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> None:
@@ -78,17 +78,18 @@ class Effects:
                 stack += at.lowers
         return True
 
-    def raise_up(self, meta: EffectMeta, level: int) -> None:
-        """Before generalising over `meta`: if what is above it cannot be generalised, it is that."""
-        stack, seen = list(meta.uppers), []
+    def above(self, meta: EffectMeta, level: int) -> list[Effect]:
+        """Before generalising over `meta`: what is above it, and cannot be generalised."""
+        stack, seen, found = list(meta.uppers), [], []
         while stack:
             high = prune_effect(stack.pop())
             if type(high) is Ctl or (type(high) is EffectMeta and high.level <= level):
-                self.unify(meta, high)
-                return
-            if type(high) is EffectMeta and high not in seen:
+                if high not in found:
+                    found.append(high)
+            elif type(high) is EffectMeta and high not in seen:
                 seen.append(high)
                 stack += high.uppers
+        return found
 
     def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:
         """Before generalising over `meta`: what is below it and lives on is equal to it, all else below is pure."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpl.core import ty
 from dpl.diagnostics import marked
-from dpl.types.constraints import Constraint, Elem
+from dpl.types.constraints import Constraint, Elem, Within
 from dpl.types.meta import Meta, prune, prune_effect
 from dpl.types.scheme import Scheme
 
@@ -35,7 +35,7 @@ class Printer:
         self.home = home
         self.names: dict = {}
         self.size_names: dict[str, str] = {}
-        self.effects: dict = {}
+        self.within: dict = {}  # effects of parameters, and the most that they may be
         self.left: int | None = None  # parts of the type being shown that may still be
 
     def variable(self, key, wish: str = "") -> str:
@@ -108,6 +108,7 @@ class Printer:
 
     def arrow(self, eff) -> str:
         eff = prune_effect(eff)
+        eff = self.within.get(eff, eff) if type(eff) is ty.Var else eff
         return f"-{{ctl {self.type(eff.answer)}}}->" if type(eff) is ty.Ctl else "->"
 
     def size(self, size: ty.Size | Highlighted) -> str:
@@ -135,8 +136,9 @@ class Printer:
         return self.size_names[name]
 
     def scheme(self, scheme: Scheme) -> str:
+        self.within |= {c.types[0]: c.types[1] for c in scheme.constraints if type(c) is Within}
         text = self.type(scheme.ty)
-        said = [self.constraint(c) for c in scheme.constraints]
+        said = [self.constraint(c) for c in scheme.constraints if type(c) is not Within]
         for name, classes in scheme.classes.items():
             if name in self.names:
                 shown = [c for c in CLASS_ORDER if c in classes and not (c == "num" and {"real", "integer"} & classes)]

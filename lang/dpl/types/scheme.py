@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.core import ty
-from dpl.source import Span
-from dpl.types.constraints import Constraint
+from dpl.source import NOWHERE, Span
+from dpl.types.constraints import Constraint, Within
 from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
@@ -173,8 +173,10 @@ def generalise(
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
     for effect in found.effects:
         s.effects.relax(effect, lambda e: e.level <= level or e in taking)
-    for effect in found.effects:
-        s.effects.raise_up(effect, level)
+    above = {effect: s.effects.above(effect, level) for effect in found.effects}
+    within = free(s, [high for highs in above.values() for high in highs], level)
+    found.metas += [m for m in within.metas if m not in found.metas]
+    found.sizes += [n for n in within.sizes if n not in found.sizes]
     for effect in found.effects:
         s.effects.settle(effect, level, lambda low: low in found.effects)
     params: list[ty.Var] = []
@@ -189,6 +191,8 @@ def generalise(
         if prune_effect(effect) is effect and effect.level > level:  # settling may have made it one of the outside
             effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
             params.append(effect.link)
+    bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
+              if type(var := prune_effect(effect)) is ty.Var for high in highs]  # fmt: skip
     for unknown in found.sizes:
         if unknown[0] == "!":
             var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
@@ -198,7 +202,7 @@ def generalise(
             params.append(ty.Var(unknown, "size"))
     memo: dict = {}
     final = [closed(s, t, memo) for t in types]
-    constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in kept)
+    constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in (*kept, *bounds))
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
