@@ -16,14 +16,14 @@ from typing import Any
 
 from dpl.core import ty
 from dpl.source import Span
-from dpl.types.meta import Meta, Type, array, dimensions, is_scalar, prune
+from dpl.types.meta import Meta, array, dimensions, is_scalar, prune
 from dpl.types.sizes import add
 from dpl.types.unify import Clash, Solver
 
 
 class Constraint(ABC):
-    """`types` (or effects) are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
-    `operands` those of the first types there."""
+    """`types` (or effects) are what is related; `extra` a class or a target type's name; `span` the place that asks for
+    it, and `operands` those of the first types there."""
 
     __slots__ = ("done", "extra", "operands", "span", "types")
     name = ""
