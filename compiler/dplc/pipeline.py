@@ -29,12 +29,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Diagnostic
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module, load
+
+if TYPE_CHECKING:
+    from dplc.interface import Export
 
 
 @dataclass(slots=True)
@@ -45,6 +48,8 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    library: bool = False  # whether `exports` are wanted, which others than the program call
+    exports: list[Export] = field(default_factory=list)
 
 
 @node
@@ -66,12 +71,16 @@ def stages() -> Iterator[Stage]:
 
     yield Stage("load", read, show_trees)
 
-    from dpl.types.check import check_program
+    from dpl.types.check import check_all
 
     def check(modules: list[Module], context: Context):
-        program, warnings = check_program(modules)
-        context.warnings += warnings
-        return program
+        checked = check_all(modules)
+        context.warnings += checked.warnings
+        if context.library:
+            from dplc.passes.exports import exports
+
+            context.exports = exports(checked)
+        return checked.program
 
     yield Stage("check", check, show_core, verify_core)
 
@@ -80,7 +89,10 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.lower import lower
     from dplc.passes.mono import monomorphise
 
-    yield Stage("mono", lambda program, _: monomorphise(program), show_mono)
+    def mono(program, context: Context):
+        return monomorphise(program, exports=[export.entry for export in context.exports])
+
+    yield Stage("mono", mono, show_mono)
     yield Stage("control", lambda mono, _: explicit_control(mono), show_mono)
     yield Stage("sets", lambda mono, _: solve(mono), show_sets)
 

@@ -37,9 +37,10 @@ from dplc.flat.walk import every, supply_for, with_blocks
 def expand(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
-        return f.Program(program.fns, program.datas, main=program.main)
+        return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)
     out = f.Program(
-        dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main
+        dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main,
+        program.exports,
     )
     derivatives = Derivatives(out, supply_for(program))
     for name in program.fns:

@@ -72,7 +72,7 @@ class FunctionEmitter(Emitter):
         site = self.unit.sites.number(self.fn.span)
         return [
             "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
-            '  %limit = load ptr, ptr @"stack limit"',
+            '  %limit = load ptr, ptr @rt.stack_limit',
             "  %room = icmp ugt ptr %here, %limit",
             "  br i1 %room, label %start, label %deep, !prof !0",
             "deep:",

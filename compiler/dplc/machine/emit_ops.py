@@ -45,6 +45,8 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
         return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
     if name in ("fail", "exit"):
         return _stop(e, op, variables)
+    if name == "state":
+        return state(e, op, variables)
     if name == "extern":
         return _extern(e, op, variables)
     raise Bug(f"no operation {name}")
@@ -101,6 +103,12 @@ def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
     cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
     e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
     return [cell]
+
+
+def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A cell that is there from the beginning, all of it zero, and is never freed."""
+    size = struct(the(f.Ref, variables[0].ty).elem).size
+    return [e.unit.state(op.attr("name"), size)]
 
 
 def ref_get(e: FunctionEmitter, op: f.Op) -> Values:

@@ -163,6 +163,8 @@ class Expressions:
             if not ty:
                 return Value("ptr", f"@{symbol(name)}")
             return self.widened(ty, self.op(f"load {STORED[ty][0]}, ptr @{symbol(name)}"))
+        if name in self.source.functions:
+            return Value("ptr", f"@{called(self.source.functions[name])}")
         raise Bug(f"runtime library: {self.fn.name}: {name} is not defined")
 
     def string(self, text: str) -> str:

@@ -1,0 +1,56 @@
+"""flat -> LLVM text of a library: the program, its exported functions, and what its failures say.
+
+    int32_t model_f(...)           an exported function: 0, or the kind of failure
+    const char *model_message()    what the last failure of this thread was
+    void model_free(void *)        frees what a function has given
+
+Each thread is a world of its own: whatever the program keeps is kept for each of them, so that several may call at
+once.  The first call of a thread evaluates the program's definitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.interface import Export
+from dplc.machine import codegen, runtime
+from dplc.machine.catalogue import tables
+from dplc.machine.emit import emit_program
+from dplc.machine.emit_function import symbol
+from dplc.machine.exported import Exported
+from dplc.machine.failures import Sites
+from dplc.machine.target import Target
+
+if TYPE_CHECKING:
+    from dplc.machine.emit import Unit
+
+WRITABLE = re.compile(r"(?m)^(@\S+|@\"[^\"]*\") = internal global ")
+
+
+def library_text(program: f.Program, exports: Sequence[Export], prefix: str, target: Target) -> tuple[str, Sites]:
+    """The module's text, and its sites."""
+    text, sites = emit_program(program, runtime.library_for(target), door=lambda unit: doors(unit, exports, prefix))
+    text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
+    return codegen.module(text + tables(sites), target), sites
+
+
+def doors(unit: Unit, exports: Sequence[Export], prefix: str) -> str:
+    """All that others can call."""
+    functions = "".join(Exported(unit, export, prefix).text() for export in exports)
+    return f"""
+define internal void @"dpl program"(ptr %nothing) {{
+  call fastcc void {symbol(unit.program.main)}()
+  ret void
+}}
+define ptr @{prefix}_message() {{
+  %text = call ptr @rt.message()
+  ret ptr %text
+}}
+define void @{prefix}_free(ptr %elements) {{
+  call void @rt.take_back(ptr %elements)
+  ret void
+}}
+{functions}"""
