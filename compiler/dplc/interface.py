@@ -1,6 +1,6 @@
 """What a library offers to others than DPL: its exported definitions, and how their types look from outside.
 
-A type is a `Shape`.  The sizes of an array are texts in DPL's words; `labels` says what to call those that have to be
+A type is a `Shape`, whose `text` is in DPL's words.  The sizes of an array are texts, too; `labels` says what to call those that have to be
 given along with the array, None for one that the type fixes.
 """
 
@@ -17,10 +17,16 @@ class Number:
 
     name: str
 
+    @property
+    def text(self) -> str:
+        return {"i64": "int", "f64": "float"}.get(self.name, self.name)
+
 
 @node
 class Text:
-    pass
+    @property
+    def text(self) -> str:
+        return "string"
 
 
 @node
@@ -28,6 +34,10 @@ class Array:
     element: Number
     sizes: tuple[str, ...]
     labels: tuple[str | None, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.element.text}[{', '.join(self.sizes)}]"
 
 
 @node
@@ -37,12 +47,20 @@ class Record:
     name: str
     fields: tuple[tuple[str, Shape], ...]
 
+    @property
+    def text(self) -> str:
+        return f"{{ {'; '.join(f'{name} : {part.text}' for name, part in self.fields)} }}"
+
 
 @node
 class Tuple:
     """Unit has no items."""
 
     items: tuple[Shape, ...]
+
+    @property
+    def text(self) -> str:
+        return " * ".join(item.text for item in self.items) or "unit"
 
 
 Shape = Number | Text | Array | Record | Tuple

@@ -1,6 +1,6 @@
 """sites -> tables from which a program without the driver tells its failures (`rt/report.rt`).
 
-    @"dpl kinds"     for each kind of failure {code, title, word}
+    @"dpl kinds"     for each kind of failure {code, title, word, help}
     @"dpl places"    for each site, and before them for none, {word, picture of the place}
     @"dpl texts"     what these are offsets into, each text with a NUL at its end
 """
@@ -38,7 +38,7 @@ def tables(sites: Sites) -> str:
     """The tables of a program, as LLVM's text."""
     texts = Texts()
     kinds = [KINDS.get(failure, Kind("", "")) for failure in Failure]
-    told = [texts.offset(text) for kind in kinds for text in (kind.code, titled(kind), kind.word)]
+    told = [texts.offset(text) for kind in kinds for text in (kind.code, kind.title, kind.word, helped(kind))]
     entries = [(NOWHERE, ""), *sites.entries]
     known = [texts.offset(text) for span, word in entries for text in (word, picture(span))]
     return (
@@ -51,9 +51,8 @@ def numbers(values: Sequence[int]) -> str:
     return f"[{len(values)} x i32] [{', '.join(f'i32 {v}' for v in values)}]"
 
 
-def titled(kind: Kind) -> str:
-    """A title, and what else does not depend on the place."""
-    return f"{kind.title}\n  = help: {kind.help}" if kind.help else kind.title
+def helped(kind: Kind) -> str:
+    return f"  = help: {kind.help}\n" if kind.help else ""
 
 
 def picture(span: Span) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
+from dplc.flat.walk import every
 from dplc.interface import Export
 from dplc.machine import codegen, runtime
 from dplc.machine.catalogue import tables
@@ -30,11 +31,20 @@ if TYPE_CHECKING:
 WRITABLE = re.compile(r"(?m)^(@\S+|@\"[^\"]*\") = internal global ")
 
 
-def library_text(program: f.Program, exports: Sequence[Export], prefix: str, target: Target) -> tuple[str, Sites]:
-    """The module's text, and its sites."""
+def library_text(
+    program: f.Program, exports: Sequence[Export], prefix: str, target: Target, worlds: bool = True
+) -> tuple[str, Sites]:
+    """The module's text, and its sites.  Without `worlds`, callers take turns."""
     text, sites = emit_program(program, runtime.library_for(target), door=lambda unit: doors(unit, exports, prefix))
-    text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
+    if worlds:
+        text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
     return codegen.module(text + tables(sites), target), sites
+
+
+def keeps_state(program: f.Program) -> bool:
+    """Whether it makes a difference who calls, and how often a program's definitions are evaluated."""
+    makers = (bind.rhs for bind in every(program.fns[program.main].body) if isinstance(bind.rhs, f.Op))
+    return any(op.op in ("ref_new", "write", "write_text", "write_bytes", "progress", "extern") for op in makers)
 
 
 def doors(unit: Unit, exports: Sequence[Export], prefix: str) -> str:

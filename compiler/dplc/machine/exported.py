@@ -116,7 +116,7 @@ class Exported(Emitter):
         else:
             made = w.call(leaves(result), symbol(fn.name), given, how)
         arguments.results = True
-        self.write(self.result, arguments, iter(made), "the result")
+        self.write(self.result, arguments, iter(list(self.settled(self.result, iter(made)))), "the result")
         return function(f"void {self.body}(ptr %frame)", w)
 
     # ---- in
@@ -159,6 +159,29 @@ class Exported(Emitter):
         self.w.unless_cold(cond, lambda: self.fail(Failure.MESSAGE, site, text=text, size=str(size)))
 
     # ---- out
+
+    def settled(self, shape: Shape, values: Iterator[str]) -> Iterator[str]:
+        """The leaves of a result, none of which are in the caller's memory: that is where others of them go."""
+        w = self.w
+        match shape:
+            case Number():
+                yield next(values)
+            case Text():
+                owner, data, size = next(values), next(values), next(values)
+                yield from (*self.own(owner, data, size), size)
+            case Array(number, sizes, _):
+                owner, data, *lengths = next(values), next(values), *[next(values) for _ in sizes]
+                size = w.scale(w.product(lengths), outside.number_size(number))
+                yield from (*self.own(owner, data, size), *lengths)
+            case Tuple(items):
+                for item in items:
+                    yield from self.settled(item, values)
+            case Record(_, fields):
+                for _, part in fields:
+                    yield from self.settled(part, values)
+
+    def own(self, owner: str, data: str, size: str) -> Values:
+        return self.w.call(("ptr", "ptr"), "@rt.settled", [f"ptr {owner}", f"ptr {data}", f"i64 {size}"])
 
     def write(self, shape: Shape, members: Members, values: Iterator[str], name: str) -> None:
         w = self.w

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
+from dpl.source import Span
 from dpl.types.check import Checked
 from dpl.types.env import Value
 from dpl.types.pretty import Printer
@@ -55,7 +56,7 @@ class Exporter:
         self.name = name
         self.value = value
         self.definition = definition
-        self.span = value.span
+        self.span = Span(value.span.source, value.span.start, value.span.start + len(name))
         self.printer = Printer()
 
     def export(self) -> Export:

@@ -1,0 +1,167 @@
+"""`dpl build`: a program as an executable, a library for C, or one of the steps in between."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+from dpl.diagnostics import DplError
+from dpl.node import node, replace
+
+from dplc.interface import Export
+from dplc.machine import target as targets
+from dplc.machine.failures import Sites
+from dplc.machine.target import Target
+from dplc.tools.link import Wish, link, put, unwritable
+from dplc.tools.process import on_large_stack
+from dplc.tools.report import warn
+
+EXECUTABLE, LIBRARY, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "obj", "header", "llvm", "asm"
+KINDS = (EXECUTABLE, LIBRARY, OBJECT, HEADER, LLVM, ASM)
+SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s"}
+STDOUT = "-"
+
+
+@node
+class Job:
+    """What to make of a file: `library` says whether the code is one, whatever is written of it."""
+
+    file: Path
+    kind: str
+    library: bool
+    target: Target
+    wish: Wish
+
+    @property
+    def name(self) -> str:
+        """What functions of the library begin with."""
+        return re.sub(r"\W", "_", self.file.stem)
+
+
+def build(
+    file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
+) -> int:
+    kind = kind or (LIBRARY if library else EXECUTABLE)
+    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER), chosen(target, cpu), wish)
+    if job.target.system == "wasi" and kind == LIBRARY:
+        raise click.UsageError("there are no shared libraries for wasm32")
+    place = Path(out) if out else default_place(job)
+    if out != STDOUT:
+        must_be_writable(place)
+    made = on_large_stack(lambda: make(job, place, out == STDOUT))
+    for path in made:
+        click.echo(path)
+    return 0
+
+
+def chosen(name: str | None, cpu: str | None) -> Target:
+    if name is not None and name not in targets.TRIPLES:
+        known = ", ".join(targets.TRIPLES)
+        raise click.UsageError(f"there is no target `{name}`; the targets are {known}")
+    try:
+        found = targets.to_build(name, cpu)
+    except KeyError:
+        raise click.UsageError(f"code cannot be made for this machine's architecture, {targets.arch()}") from None
+    if cpu == targets.NATIVE and name is not None and found.arch != targets.arch():
+        raise click.UsageError(f"--cpu native is about this machine, and {name} is another")
+    return found
+
+
+def default_place(job: Job) -> Path:
+    stem, system = job.file.stem, job.target.system
+    match job.kind:
+        case "exe":
+            return Path(stem + {"windows": ".exe", "wasi": ".wasm"}.get(system, ""))
+        case "lib":
+            suffix = {"windows": ".dll", "macos": ".dylib"}.get(system, ".so")
+            return Path(f"{'' if system == 'windows' else 'lib'}{stem}{suffix}")
+        case _:
+            return Path(stem + SUFFIXES[job.kind])
+
+
+def must_be_writable(place: Path) -> None:
+    """Said before the work is done, not after."""
+    folder = place.parent
+    if place.is_dir():
+        raise unwritable(place, IsADirectoryError(0, "it is a folder"))
+    if not folder.is_dir():
+        raise unwritable(place, FileNotFoundError(0, f"there is no folder {folder}"))
+    if not os.access(folder, os.W_OK) or (place.exists() and not os.access(place, os.W_OK)):
+        raise unwritable(place, PermissionError(0, "permission denied"))
+
+
+def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
+    """The files that were written."""
+    from dplc.tools.header import header
+
+    program, exports = compiled(job)
+    if job.kind == HEADER:
+        return written(header(job.name, job.file.name, exports).encode(), place, to_stdout)
+    text, sites = written_out(job, program, exports)
+    if job.kind in (OBJECT, LLVM, ASM):
+        return written(emitted(job, text), place, to_stdout)
+    from dplc.machine.codegen import assemble
+
+    if to_stdout:
+        raise click.UsageError("executables and libraries go to a file, not to standard output")
+    link(assemble(text, job.target), place, job.target, replace(job.wish, shared=job.library), sites)
+    if not job.library:
+        return [place]
+    beside = place.with_name(f"{job.name}.h")
+    put(beside, header(job.name, job.file.name, exports).encode())
+    return [place, beside]
+
+
+def compiled(job: Job) -> tuple[object, list[Export]]:
+    """The program as flat, with its exports if it is to be a library."""
+    from dpl.syntax.load import read
+
+    from dplc.passes import NeedsInterpreter
+    from dplc.pipeline import Context, compile_to
+
+    context = Context(library=job.library)
+    try:
+        _, program = compile_to("memory", read(job.file), context)
+    except NeedsInterpreter as need:
+        raise DplError.at("E0573", f"the compiler cannot make native code of this program yet: {need.reason}") from need
+    warn(context.warnings)
+    if job.library and not context.exports:
+        raise DplError.at(
+            "E0570",
+            f"{job.file} exports nothing",
+            helps=("others see what is declared by  export let f (x : float) : float = ...",),
+        )
+    return program, context.exports
+
+
+def written_out(job: Job, program, exports: list[Export]) -> tuple[str, Sites]:
+    """LLVM's text of what is to be made."""
+    from dplc.machine.embedded import library_text
+    from dplc.machine.standalone import executable_text
+
+    if job.library:
+        return library_text(program, exports, job.name, job.target)
+    return executable_text(program, job.target)
+
+
+def emitted(job: Job, text: str) -> bytes:
+    from dplc.machine.codegen import optimise
+
+    machine, module = optimise(text, job.target)
+    match job.kind:
+        case "llvm":
+            return str(module).encode()
+        case "asm":
+            return machine.emit_assembly(module).encode()
+        case _:
+            return machine.emit_object(module)
+
+
+def written(data: bytes, place: Path, to_stdout: bool) -> list[Path]:
+    if to_stdout:
+        click.get_binary_stream("stdout").write(data)
+        return []
+    put(place, data)
+    return [place]

@@ -1,0 +1,119 @@
+"""object code -> an executable or a shared library, by `cc` or, where that is not or not for the target, by `zig cc`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from dpl.diagnostics import DplError
+from dpl.node import node
+
+from dplc.machine.failures import Sites, missing
+from dplc.machine.target import HOST_SYSTEM, Target, arch
+
+ZIG_NAMES = {
+    "x86_64-linux": "x86_64-linux-gnu", "x86_64-linux-musl": "x86_64-linux-musl", "aarch64-linux": "aarch64-linux-gnu",
+    "aarch64-linux-musl": "aarch64-linux-musl", "x86_64-windows": "x86_64-windows-gnu", "x86_64-macos": "x86_64-macos",
+    "aarch64-macos": "aarch64-macos", "wasm32": "wasm32-wasi",
+}  # fmt: skip
+UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([\w.$]+)")
+STACK = 1 << 30  # bytes, where a program has no stack of its own
+
+
+@node
+class Wish:
+    """What to make: `shared` a library, `static` without libraries at run time, `debug` with what debuggers want;
+    `libraries` are others to link with."""
+
+    shared: bool = False
+    static: bool = False
+    debug: bool = False
+    libraries: tuple[str, ...] = ()
+
+
+def link(code: bytes, out: Path, target: Target, wish: Wish, sites: Sites) -> None:
+    """Writes the file `out`, whole or not at all."""
+    command = linker(target, wish.static)
+    with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
+        object_file, made = Path(folder, "program.o"), Path(folder, "program")
+        object_file.write_bytes(code)
+        run = subprocess.run(
+            [*command, str(object_file), "-o", str(made), *options(target, wish, out)],
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if run.returncode:
+            raise failed(run.stderr, sites, command)
+        put(out, made.read_bytes(), executable=True)
+
+
+def linker(target: Target, static: bool) -> list[str]:
+    """The command that links for a target."""
+    own = os.environ.get("CC") or "cc"
+    if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own.split()[0]):
+        return own.split()
+    if find_spec("ziglang"):
+        name = ZIG_NAMES[target.name]
+        if static and target.system == "linux":
+            name = name.replace("-gnu", "-musl")
+        return [sys.executable, "-m", "ziglang", "cc", "-target", name]
+    here = "no C compiler `cc` was found, and" if target.name == f"{arch()}-{HOST_SYSTEM}" else "for another machine,"
+    raise DplError.at(
+        "E0571",
+        f"nothing is there that links: {here} the Python package `ziglang` is not installed",
+        helps=("install gcc or clang, or:  pip install 'dpl-lang[cross]'",),
+    )
+
+
+def options(target: Target, wish: Wish, out: Path) -> list[str]:
+    chosen = [f"-l{name}" for name in wish.libraries]
+    if target.system != "windows":
+        chosen.append("-lm")
+    if not wish.debug:
+        chosen.append("-s")
+    if wish.shared:
+        chosen.append("-shared")
+        if target.system == "linux":
+            chosen.append(f"-Wl,-soname,{out.name}")
+        if target.system == "macos":
+            chosen.append(f"-Wl,-install_name,@rpath/{out.name}")
+    elif wish.static and target.system == "linux":
+        chosen.append("-static")
+    if not wish.shared and target.system in ("windows", "wasi"):
+        chosen.append(f"-Wl,--stack,{STACK}" if target.system == "windows" else f"-Wl,-z,stack-size={STACK >> 6}")
+    return chosen
+
+
+def failed(said: str, sites: Sites, command: Sequence[str]) -> DplError:
+    for symbol in UNDEFINED.findall(said):
+        if symbol in sites.externs:
+            return missing(symbol, sites)
+    lines = [line for line in said.strip().split("\n") if line.strip()] or ["without saying why"]
+    return DplError.at("E0571", f"`{' '.join(command)}` could not link the program: {lines[-1].strip()}")
+
+
+def put(out: Path, data: bytes, executable: bool = False) -> None:
+    """Writes a file in one piece."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(file.name, (0o777 if executable else 0o666) & ~mask)
+        try:
+            os.replace(file.name, out)
+        except OSError:
+            os.unlink(file.name)
+            raise
+    except OSError as failure:
+        raise unwritable(out, failure) from failure
+
+
+def unwritable(out: Path, failure: OSError) -> DplError:
+    return DplError.at("E0572", f"cannot write {out}: {failure.strerror or failure}")
