@@ -1,7 +1,7 @@
 """What a library offers to others than DPL: its exported definitions, and how their types look from outside.
 
-A type is a `Shape`, whose `text` is in DPL's words.  The sizes of an array are texts, too; `labels` says what to call those that have to be
-given along with the array, None for one that the type fixes.
+A type is a `Shape`, whose `text` is in DPL's words.  The sizes of an array are texts, too; `labels` says what to call
+those that have to be given along with the array, None for one that the type fixes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DPL: what a program means.  The compiler, which makes it fast, is `dplc`.
 
-    import dpl
-    m = dpl.load("model.dp")        the program's exported definitions, as functions that take and give NumPy's arrays
+For Python: `dpl.load("model.dp")` gives a program's exported definitions as functions of NumPy's arrays, and raises
+`dpl.Error` where it cannot.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpl.diagnostics import DplError
+from dpl.node import replace
 from dpl.source import Span
 
 from dplc.ad import form, jet, jet_rules, ruled, special
@@ -38,10 +39,10 @@ def expand(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
         return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)
-    out = f.Program(
-        dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main,
-        program.exports,
-    )
+    out = replace(
+        program, fns=dict(program.fns), datas=dict(program.datas), residuals={}, checkpoints=set(program.checkpoints),
+        rules=dict(program.rules),
+    )  # fmt: skip
     derivatives = Derivatives(out, supply_for(program))
     for name in program.fns:
         out.fns[name] = derivatives.body(name)

@@ -26,6 +26,8 @@ CTYPES = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
 }  # fmt: skip
 DTYPES = {name: np.dtype("bool" if name == "bool" else f"{name[0]}{int(name[1:]) // 8}") for name in CTYPES}
+UNIT = "unit"  # nobody gives what there is only one of
+OTHER_TYPE, OTHER_SIZE = "R0508", "R0703"
 MESSAGE = ctypes.CFUNCTYPE(ctypes.c_char_p)
 WORDS = {"f64": "float", "i64": "int"}
 NAMES = {dtype: WORDS.get(name, name) for name, dtype in DTYPES.items()}
@@ -107,25 +109,27 @@ class Function:
         given = export["parameters"] or ()
         self.parameters = [(p["name"], library.shape(p["shape"]), p["text"]) for p in given]
         self.result = library.shape(export["result"]["shape"])
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.given = [p for p in self.parameters if p[2] != UNIT]
         self.__signature__ = inspect.Signature(
-            [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=t) for n, _, t in self.parameters],
+            [inspect.Parameter(name, kind, annotation=text) for name, _, text in self.given],
             return_annotation=export["result"]["text"],
         )
-        types = [kind for _, shape, _ in self.parameters for kind in shape.given_as()]
+        types = [kind for _, shape, _ in self.given for kind in shape.given_as()]
         self.prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(ctypes.c_void_p for _ in self.result.room()))
 
     def __repr__(self) -> str:
         return f"<DPL function {self.type}>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if named or len(args) != len(self.parameters):
+        if named or len(args) != len(self.given):
             try:
                 args = self.__signature__.bind(*args, **named).args
             except TypeError as failure:
                 raise ArgumentError(f"{failure}: {self.type}") from None
         kept: list[Any] = []  # what the pointers among the arguments point into
         given: list[Any] = []
-        for (name, shape, text), value in zip(self.parameters, args, strict=True):
+        for (name, shape, text), value in zip(self.given, args, strict=True):
             given += shape.give(value, Place(f"`{name}` of {self.__name__}", text, self.type), kept)
         room = self.result.room()
         self.library.call(self.symbol, self.prototype, [*given, *map(ctypes.byref, room)])
@@ -144,7 +148,8 @@ class Place:
         return Place(f"`{name}` of {self.what}", type, self.signature)
 
     def refused(self, found: str) -> ArgumentError:
-        return ArgumentError(f"error[R0508]: {self.what} is {self.type}, not {found}\n  = note: {self.signature}")
+        title = f"error[{OTHER_TYPE}]: {self.what} is {self.type}, not {found}"
+        return ArgumentError(f"{title}\n  = note: {self.signature}")
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------
@@ -262,7 +267,8 @@ class Array(Shape):
             raise place.refused(described(array))
         for size, length, is_open in zip(self.sizes, array.shape, self.open, strict=True):
             if not is_open and int(size) != length:
-                raise Error(f"error[R0703]: size of {place.what}: {length} is not {size}\n  = note: {place.signature}")
+                said = f"size of {place.what}: {length} is not {size}\n  = note: {place.signature}"
+                raise Error(f"error[{OTHER_SIZE}]: {said}")
         return np.require(array, self.dtype, ["C", "A"])
 
     def made(self, values: Iterator[Any]) -> Any:

@@ -10,7 +10,6 @@ many as were ever needed together.  Calls of a program that keeps state take tur
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import threading

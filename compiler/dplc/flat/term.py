@@ -295,7 +295,8 @@ class Rule:
 
 @dataclass(slots=True)
 class Program:
-    """`main` takes nothing, gives nothing.  `exports` are functions that others call, once `main` has run.  `checkpoints` names functions whose reverse recomputes instead of storing;
+    """`main` takes nothing, gives nothing.  `exports` are functions that others call, once `main` has run.
+     `checkpoints` names functions whose reverse recomputes instead of storing;
     `rules` gives functions their own derivative."""
 
     fns: dict[str, Fn] = field(default_factory=dict)

@@ -42,6 +42,7 @@ FIXED: dict[str, tuple[Type, ...]] = {
 }  # fmt: skip
 LIKE_FIRST = frozenset(
     [
+        "copied",
         "update",
         "slice",
         "concat",

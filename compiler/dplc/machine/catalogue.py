@@ -1,8 +1,8 @@
 """sites -> tables from which a program without the driver tells its failures (`rt/report.rt`).
 
-    @"dpl kinds"     for each kind of failure {code, title, word, help}
-    @"dpl places"    for each site, and before them for none, {word, picture of the place}
-    @"dpl texts"     what these are offsets into, each text with a NUL at its end
+@"dpl kinds"     for each kind of failure {code, title, word, help}
+@"dpl places"    for each site, and before them for none, {word, picture of the place}
+@"dpl texts"     what these are offsets into, each text with a NUL at its end
 """
 
 from __future__ import annotations

@@ -111,6 +111,14 @@ def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     return [e.unit.state(op.attr("name"), size)]
 
 
+def copied(e: FunctionEmitter, op: f.Op) -> Values:
+    (atom,) = op.args
+    _, data, *lengths = e.value(atom)
+    unit = struct(atom.ty.elem).size if isinstance(atom.ty, f.Arr) else 1
+    size = e.w.scale(e.w.product(lengths), unit)
+    return [*e.w.call(("ptr", "ptr"), "@rt.settled", ["ptr null", f"ptr {data}", f"i64 {size}"]), *lengths]
+
+
 def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
     content = the(f.Ref, op.args[0].ty).elem
     values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
@@ -181,6 +189,6 @@ def tally(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 HANDLERS = emit_arrays.OPS | emit_zeros.OPS | {
-    "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
+    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
     "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
 }  # fmt: skip

@@ -1,10 +1,10 @@
 """exports -> LLVM text of the functions that others call.
 
-    int32_t model_loss(double *x, int64_t x_n, double *result)
-        ==>
-    puts its arguments into a frame, and has `rt.called` run the body on the program's own stack
+int32_t model_loss(double *x, int64_t x_n, double *result)
+    ==>
+puts its arguments into a frame, and has `rt.called` run the body on the program's own stack
 
-    body(frame)     makes values of DPL of them, which own nothing; calls; gives away the results
+body(frame)     makes values of DPL of them, which own nothing; calls; gives away the results
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # what `*.each.rt` files are read for: TYPE, SIZE in bytes
 EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
-SMALL = ("executable", "files", "format", "guard", "memory", "output", "report", "show")  # files about what is done rarely, or waits for the world
+# files about what is done rarely, or waits for the world
+SMALL = ("executable", "files", "format", "guard", "memory", "output", "report", "show")
 
 
 @cache
@@ -80,9 +81,7 @@ def definition(symbol: str, machine: Vectors | None = None, where: target.Target
     return made_to_order(symbol, machine, where)
 
 
-def made_to_order(
-    symbol: str, machine: Vectors | None = None, where: target.Target | None = None
-) -> str | None:
+def made_to_order(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
     """The text of a function that there is for many types, or machines; this machine's, if nothing else is said."""
     if match := DIVISION.fullmatch(symbol):
         return maths.division(match[1], match[2])

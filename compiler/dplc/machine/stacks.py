@@ -2,9 +2,9 @@
 
     rt.on_stack(top, function, argument)      function(argument), with `top` as the upper end of its stack
 
-The frame pointer leads back to the caller's stack, so that debuggers and `rt.note_calls` find their way.  The words come
-as bytes in front of an empty body (LLVM has assemblers for this machine only); `weak`, so that LLVM believes nothing of
-that body.
+The frame pointer leads back to the caller's stack, so that debuggers and `rt.note_calls` find their way.  The words
+come as bytes in front of an empty body (LLVM has assemblers for this machine only); `weak`, so that LLVM believes
+nothing of that body.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """flat -> LLVM text of an executable: the program, `main`, and what its failures say.
 
-    int main(int argc, char **argv)     runs the program by `rt/executable.rt` and returns the status to leave with
+int main(int argc, char **argv)     runs the program by `rt/executable.rt` and returns the status to leave with
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 from dpl.node import node
 
 HOST_SYSTEM = "linux"  # the only one on which programs are run at once
-PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # what all machines of the last years have
+PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as all machines of the last years are
 NATIVE = "native"
 
 

@@ -26,10 +26,11 @@ from dplc.passes.mono import ANY
 
 HOME = "main"
 SCALARS = frozenset(("bool", *t.INTS, *t.FLOATS))
-RESERVED = frozenset((
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
-    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while result"
-).split())  # fmt: skip
+RESERVED = frozenset((  # in C; `result` is what the header calls that
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
+    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "result",
+))  # fmt: skip
 
 
 def exports(checked: Checked) -> list[Export]:
@@ -128,7 +129,8 @@ class Exporter:
             elem = elem.elem
         if not isinstance(elem, t.Con) or elem.name not in SCALARS:
             raise self.refused(
-                f"{of} is an array of {self.printer.type(elem)}", "arrays of numbers have a counterpart in C, others not"
+                f"{of} is an array of {self.printer.type(elem)}",
+                "arrays of numbers have a counterpart in C, others not",
             )
         return Array(Number(elem.name), tuple(map(self.printer.size, sizes)), labels(sizes))
 
@@ -180,7 +182,8 @@ class Exporter:
         for size, length, where in rest:
             expected = self.length(size, known)
             if expected is not None:
-                yield length, expected, f"size {self.printer.size(size)} of {where}" if size.terms else f"size of {where}"
+                shown = f"size {self.printer.size(size)}" if size.terms else "size"
+                yield length, expected, f"{shown} of {where}"
 
     def lengths(self, e: c.Term, where: str) -> Iterator[tuple[t.Size, c.Term, str]]:
         """All lengths of the arrays in a value, with the sizes of their types."""
@@ -201,7 +204,8 @@ class Exporter:
                 fields = argument.items if isinstance(argument, t.Tup) and len(data.fields) > 1 else (argument,)
                 for i, (field, ty) in enumerate(zip(data.fields, fields, strict=True)):
                     if ty is not None:
-                        yield from self.lengths(c.Field(self.span, t.substitute(ty, env), e, i), f"`{field}` of {where}")
+                        part = c.Field(self.span, t.substitute(ty, env), e, i)
+                        yield from self.lengths(part, f"`{field}` of {where}")
             case _:
                 pass
 
@@ -250,5 +254,3 @@ def identifier(name: str) -> bool:
     return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None and not (
         keyword.iskeyword(name) or name in RESERVED
     )
-
-

@@ -33,6 +33,7 @@ from dplc.passes.lambdas import Solved, solve
 from dplc.passes.matching import lower_match
 from dplc.passes.mono import monomorphise
 from dplc.passes.operations import lower_primitive
+from dplc.passes.outward import export
 from dplc.passes.sets import Lambda, Member
 
 
@@ -77,31 +78,11 @@ class Lowering:
             if name:
                 main.env[name] = value
             if name in self.solved.exports:
-                self.export(main, name, the(t.Fn, main.type_of(e)), value)
+                export(main, name, the(t.Fn, main.type_of(e)), value)
         self.program.fns["main"] = f.Fn("main", (), (), f.Block(tuple(main.b.binds), ()), "main")
         while self.todo:
             self.todo.popleft()()
         return self.program
-
-    def export(self, main: Body, name: str, ty: t.Fn, closure: Value) -> None:
-        """A function that others call: what it captured is kept in a place that the program has for it."""
-        captured = self.layout.flat(ty)
-        params, result = [], ty
-        while isinstance(result, t.Fn):
-            params.append(self.layout.flat(result.arg))
-            result = result.result
-
-        def place(b: Builder) -> f.Var:
-            return b.one(f.Op("state", (), (("name", name),)), f.Ref(captured), "state")
-
-        def make(body: Body, *args: Value) -> f.Atom:
-            value, arrow = body.b.explode(body.b.op("ref_get", (place(body.b),))), ty
-            for arg in args[:-1]:
-                value, arrow = body.apply(value, arrow, arg, NOWHERE), the(t.Fn, arrow.result)
-            return body.b.atom(body.apply(value, arrow, args[-1], NOWHERE, whole=True))
-
-        main.b.effect("ref_set", (place(main.b), closure))
-        self.program.exports[name] = self.function(("export", name), params, make)
 
     # ---- functions --------------------------------------------------------------------------------------------------
 

@@ -37,8 +37,8 @@ MOST_USES = 8  # of a local function that takes functions, that have a copy each
 @dataclass(slots=True)
 class Mono:
     """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
-    they run, are values (with a name) and effects (without).  With `control`, something captures its context.  `exports`
-    names those values that are functions for others to call."""
+    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
+    `exports` names those values that are functions for others to call."""
 
     functions: dict[str, c.Lam] = field(default_factory=dict)
     calls: dict[str, dict[str, None]] = field(default_factory=dict)

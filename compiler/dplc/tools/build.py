@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -161,7 +162,7 @@ def emitted(job: Job, text: str) -> bytes:
 
 def written(data: bytes, place: Path, to_stdout: bool) -> list[Path]:
     if to_stdout:
-        click.get_binary_stream("stdout").write(data)
+        sys.stdout.buffer.write(data)
         return []
     put(place, data)
     return [place]

@@ -1,8 +1,8 @@
 """exports -> the C header of a library.
 
-    /* mse (x : float[n]) (y : float[n]) : float
-     * Mean squared error. */
-    int32_t model_mse(const double *x, int64_t x_n, const double *y, int64_t y_n, double *result);
+/* mse (x : float[n]) (y : float[n]) : float
+ * Mean squared error. */
+int32_t model_mse(const double *x, int64_t x_n, const double *y, int64_t y_n, double *result);
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ WIDTH = 120
 CONVENTIONS = """\
 /* {name}: made by `dpl build --lib` from {source}.
  *
- * Every function returns 0, or a code of `enum {name}_code` when it failed; {name}_message() then says what happened and
- * where.  Nothing exits or aborts.  What a failed call has made before it failed stays allocated.
+ * Every function returns 0, or a code of `enum {name}_code` when it failed; {name}_message() then says what happened
+ * and where.  Nothing exits or aborts.  What a failed call has made before it failed stays allocated.
  *
  * Arrays are given as a pointer to their elements, the last dimension running fastest, and those sizes that their types
  * leave open.  They are read where they are and never written to.  Sizes that must agree are compared.
@@ -28,8 +28,8 @@ CONVENTIONS = """\
  * and it is an error if the result has others.  So what one call has given can be filled by the next.  Strings are
  * UTF-8 and counted; no byte marks their end.
  *
- * Threads may call at once; what the program keeps, such as references, each of them has for itself.  The first call
- * of a thread evaluates the program's definitions.
+ * Results may go to where arguments are.  Threads may call at once; what the program keeps, such as references, each of
+ * them has for itself.  The first call of a thread evaluates the program's definitions and does what its `do`s say.
  */
 """
 

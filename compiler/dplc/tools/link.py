@@ -1,4 +1,4 @@
-"""object code -> an executable or a shared library, by `cc` or, where that is not or not for the target, by `zig cc`."""
+"""object code -> an executable or a shared library, by `cc` or, where that is not there or not enough, by `zig cc`."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class Module:
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
         """What others than DPL call says its type."""
         if decl.export and not (
-            (b.annot is not None and all(isinstance(p, tree.PatAnnot) for p in b.params))
+            (b.annot is not None and all(isinstance(p, tree.PatAnnot) or is_unit(p) for p in b.params))
             or pattern_annotations(b.pattern)
         ):
             raise self.cx.fail(
@@ -285,6 +285,11 @@ def pure_arrows(t) -> Type:
     if type(t) is ty.Fn:
         return ty.Fn(pure_arrows(t.arg), t.eff if type(t.eff) is ty.Ctl else PURE, pure_arrows(t.result))
     return rebuild(t, lambda part: pure_arrows(part) if isinstance(part, ty.Con | ty.Tup | ty.Arr | ty.Fn) else part)
+
+
+def is_unit(p: tree.Pattern) -> bool:
+    """A pattern that says its type as it is."""
+    return isinstance(p, tree.PatTuple) and not p.items
 
 
 def bound_names(p: tree.Pattern) -> list[str]:

@@ -1,0 +1,182 @@
+"""`dpl build`: executables that do what `dpl run` does, with nothing of DPL or Python around them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from building import done, failed, needs_cc, written
+from conftest import ROOT, assert_same_output
+from dpl.diagnostics import DplError
+from dplc.machine.target import to_build
+from dplc.tools import link
+
+pytestmark = needs_cc
+
+EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.dp") if p.stem not in ("char_rnn", "05_iris_mlp"))
+
+
+def built(dpl, file: Path, folder: Path, *options: str) -> Path:
+    out = folder / file.stem
+    run = dpl("build", file, "-o", out, *options)
+    assert run.returncode == 0 and run.stdout == f"{out}\n" and run.stderr == "", run.stderr
+    return out
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda p: p.stem)
+def test_examples(dpl, tmp_path, file) -> None:
+    program = shutil.move(built(dpl, file, tmp_path), tmp_path / "alone")
+    (tmp_path / "empty").mkdir()
+    assert_same_output(done([program], tmp_path / "empty").stdout, dpl("run", file).stdout)
+
+
+def test_small_and_quick(dpl, tmp_path) -> None:
+    hello = built(dpl, ROOT / "examples" / "hello.dp", tmp_path)
+    assert hello.stat().st_size < 50_000
+    seconds = []
+    for _ in range(20):
+        start = time.perf_counter()
+        assert done([hello], tmp_path).stdout == "Hello, world!\n"
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.01  # of which starting a process from Python takes most
+
+
+def test_static(dpl, tmp_path) -> None:
+    hello = built(dpl, ROOT / "examples" / "hello.dp", tmp_path, "--static")
+    assert done([hello], tmp_path).stdout == "Hello, world!\n"
+    if shutil.which("ldd"):
+        assert "not a dynamic" in done(["ldd", hello], tmp_path, code=1).stderr
+
+
+def test_character_network(dpl, tmp_path) -> None:
+    """It trains as `dpl run` does."""
+    file = ROOT / "examples" / "char_rnn.dp"
+    text = written(tmp_path, "the quick brown fox jumps over the lazy dog. " * 40, "text.txt")
+    network = built(dpl, file, tmp_path, "--cpu", "native")
+    timings = re.compile(r"[\d.]+ s\b")
+    out = timings.sub("", done([network, text, "300"], tmp_path).stdout)
+    assert "loss" in out
+    assert_same_output(out, timings.sub("", dpl("run", file, text, "300").stdout), rel=1e-6)
+
+
+ODD = """
+let rec depth n = if n = 0 then 0 else 1 + depth (n - 1)
+let rec forever n = 1 + forever (n + 1)
+let pick (a : int[?]) i = a[i]
+do (match Sys.args with
+  | ["deep";] -> print (depth 1000000)
+  | ["endless";] -> print (forever 0)
+  | ["index";] -> print_string "before "; print (pick [1, 2, 3] 5)
+  | ["error";] -> error "so nicht: ü"
+  | ["exit";] -> Sys.exit 7
+  | ["file";] -> print (Data.read_text "/nowhere/at all")
+  | ["divide"; n] -> (match String.to_int n with Some n -> print (1 / n) | None -> print "no number")
+  | ["env";] -> print (Sys.env "DPL_TEST_NOTHING")
+  | args -> print args)
+"""
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("odd")
+
+
+@pytest.fixture
+def program(dpl, odd) -> Path:
+    return odd / "odd" if (odd / "odd").exists() else built(dpl, written(odd, ODD, "odd.dp"), odd)
+
+
+def test_arguments(program, odd) -> None:
+    assert done([program, "a b", "", "ü"], odd).stdout == '["a b"; ""; "ü"]\n'
+    assert done([program], odd).stdout == "[]\n"
+    assert done([program, "env"], odd).stdout == "None\n"
+    assert done([program, "exit"], odd, code=7).stdout == ""
+
+
+def test_deep_recursion(program, odd) -> None:
+    assert done([program, "deep"], odd).stdout == "1000000\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        (["index"], "error[R0705]: index 5 is out of bounds for length 3"),
+        (["error"], "error[R0706]: so nicht: ü"),
+        (["file"], "error[R0506]: cannot read /nowhere/at all: No such file or directory"),
+        (["divide", "0"], "error[R0701]: division by zero"),
+    ],
+    ids=lambda w: w[0] if isinstance(w, list) else "",
+)
+def test_failures(dpl, program, odd, words, title) -> None:
+    """The message of `dpl run`, but for the calls that led there."""
+    run = done([program, *words], odd, code=1)
+    assert run.stderr.startswith(f"{title}\n") and " odd.dp:" in run.stderr.replace(f"{odd}/", "") and "^" in run.stderr
+    told = dpl("run", odd / "odd.dp", *words)
+    assert told.stdout == run.stdout
+    assert told.stderr.startswith(run.stderr.split("  :::")[0].rstrip("\n |"))
+
+
+@pytest.mark.slow
+def test_endless_recursion(program, odd) -> None:
+    assert "recursion is too deep" in done([program, "endless"], odd, code=1).stderr
+
+
+def test_closed_output(program, odd) -> None:
+    run = done(["sh", "-c", f"{program} a | true; echo done"], odd)
+    assert run.stdout == "done\n"
+
+
+def test_a_c_function(dpl, tmp_path) -> None:
+    known = written(tmp_path, 'extern "cbrt" root : float -> float\ndo print (root 27.0)\n', "known.dp")
+    assert done([built(dpl, known, tmp_path)], tmp_path).stdout == dpl("run", known).stdout
+    unknown = written(tmp_path, 'extern "no_such_function" f : float -> float\ndo print (f 27.0)\n', "unknown.dp")
+    failed(dpl("build", unknown, "-o", tmp_path / "u"), 1, "error[R0507]", "no_such_function", "unknown.dp:2")
+    assert not (tmp_path / "u").exists()
+
+
+@pytest.mark.parametrize("kind", ["llvm", "asm", "obj"])
+def test_steps_in_between(dpl, tmp_path, kind) -> None:
+    hello = ROOT / "examples" / "hello.dp"
+    run = dpl("build", hello, "--emit", kind, cwd=tmp_path)
+    assert run.returncode == 0
+    made = tmp_path / run.stdout.strip()
+    assert made.name == {"llvm": "hello.ll", "asm": "hello.s", "obj": "hello.o"}[kind]
+    if kind != "llvm":
+        done(["cc", made, "-o", "linked", "-lm"], tmp_path)
+        assert done([tmp_path / "linked"], tmp_path).stdout == "Hello, world!\n"
+    else:
+        assert dpl("build", hello, "--emit", kind, "-o", "-").stdout == made.read_text()
+
+
+def test_wishes_that_cannot_be(dpl, tmp_path) -> None:
+    hello = ROOT / "examples" / "hello.dp"
+    failed(dpl("build", hello, "--target", "vax"), 2, "there is no target `vax`", "aarch64-linux", "wasm32")
+    failed(dpl("build", hello, "-o", "/nowhere/x"), 1, "error[E0572]", "/nowhere/x", "no folder")
+    failed(dpl("build", hello, "-o", tmp_path), 1, "error[E0572]", "is a folder")
+    failed(dpl("build", tmp_path / "none.dp"), 1, "none.dp")
+    failed(dpl("build", hello, "--emit", "pdf"), 2, "pdf")
+    wrong = written(tmp_path, "do print (1 + true)\n", "wrong.dp")
+    failed(dpl("build", wrong, "-o", tmp_path / "wrong"), 1, "error[E02", "wrong.dp:1")
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_an_output_that_is_protected(dpl, tmp_path) -> None:
+    """What is there stays whole when the linker fails."""
+    old = written(tmp_path, "precious", "old")
+    unknown = written(tmp_path, 'extern "no_such_function" f : float -> float\ndo print (f 27.0)\n')
+    failed(dpl("build", unknown, "-o", old), 1, "error[R0507]")
+    assert old.read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.dp", "old"]
+
+
+def test_no_linker(monkeypatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr(link, "find_spec", lambda name: None)
+    for target in (None, "x86_64-windows"):
+        with pytest.raises(DplError, match=r"nothing is there that links.*`ziglang`") as told:
+            link.linker(to_build(target, None), static=False)
+        assert told.value.diagnostics[0].code == "E0571"
+        assert "pip install 'dpl-lang[cross]'" in told.value.diagnostics[0].helps[0]
