@@ -177,6 +177,6 @@ def test_no_linker(monkeypatch) -> None:
     monkeypatch.setattr(link, "find_spec", lambda name: None)
     for target in (None, "x86_64-windows"):
         with pytest.raises(DplError, match=r"nothing is there that links.*`ziglang`") as told:
-            link.linker(to_build(target, None), static=False)
+            link.linker(to_build(target, None))
         assert told.value.diagnostics[0].code == "E0571"
         assert "pip install 'dpl-lang[cross]'" in told.value.diagnostics[0].helps[0]

@@ -153,7 +153,7 @@ entry:
   %size = sub i64 %stack, {2 * HUGE_PAGE}
   %advised = call i32 @madvise(ptr %below, i64 %size, i32 {HUGE_PAGES})
   call void @rt.start(i64 %argc, ptr %argv, i32 %tty)
-  %again = call i32 @_setjmp(ptr @rt.jump) returns_twice
+  %again = call i32 @_setjmp(ptr @rt.jump, ptr null) returns_twice
   %first = icmp eq i32 %again, 0
   br i1 %first, label %run, label %failed
 run:

@@ -18,6 +18,11 @@ DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # what `*.each.rt` files are read for: TYPE, SIZE in bytes
 EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
+# what systems are like, by the names of `*.os.rt`
+SYSTEMS = {
+    "linux": ("posix", "linux", "glibc"), "musl": ("posix", "linux", "plain"), "macos": ("posix", "macos", "plain"),
+    "windows": ("windows", "plain"), "wasi": ("wasi", "plain"),
+}  # fmt: skip
 # files about what is done rarely, or waits for the world
 SMALL = ("executable", "files", "format", "guard", "memory", "output", "report", "show")
 
@@ -25,11 +30,12 @@ SMALL = ("executable", "files", "format", "guard", "memory", "output", "report",
 @cache
 def _source(system: str = target.HOST_SYSTEM):
     """The files, but those about other systems than this one."""
+    aspects = SYSTEMS[system]
     from dplc.machine.lowlevel import Source
 
     source = Source()
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
-        if path.name.endswith(".os.rt") and path.name != f"{system}.os.rt":
+        if path.name.endswith(".os.rt") and path.name.removesuffix(".os.rt") not in aspects:
             continue
         text = path.read_text(encoding="utf-8")
         if not path.name.endswith(".each.rt"):

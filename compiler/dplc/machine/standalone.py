@@ -24,7 +24,38 @@ TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 def executable_text(program: f.Program, target: Target) -> tuple[str, Sites]:
     """The module's text, and its sites."""
     text, sites = emit_program(program, runtime.library_for(target), door=main)
-    return codegen.module(text + tables(sites), target), sites
+    text += tables(sites)
+    return codegen.module(narrow(text) if target.arch == "wasm32" else text, target), sites
+
+
+NARROW = """
+declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1 immarg)
+declare void @llvm.memmove.p0.p0.i32(ptr, ptr, i32, i1 immarg)
+declare void @llvm.memset.p0.i32(ptr, i8, i32, i1 immarg)
+define internal void @copy64(ptr %to, ptr %from, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memcpy.p0.p0.i32(ptr %to, ptr %from, i32 %narrow, i1 false)
+  ret void
+}
+define internal void @move64(ptr %to, ptr %from, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memmove.p0.p0.i32(ptr %to, ptr %from, i32 %narrow, i1 false)
+  ret void
+}
+define internal void @fill64(ptr %to, i8 %byte, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memset.p0.i32(ptr %to, i8 %byte, i32 %narrow, i1 false)
+  ret void
+}
+"""
+
+
+def narrow(text: str) -> str:
+    """For WebAssembly, where sizes of memory are of 32 bits, where C calls `main` something else, and where calls that
+    take no stack are not to be had."""
+    for wide, ours in (("memcpy.p0.p0", "copy"), ("memmove.p0.p0", "move"), ("memset.p0", "fill")):
+        text = text.replace(f"@llvm.{wide}.i64(", f"@{ours}64(")
+    return text.replace("define i32 @main(", "define i32 @__main_argc_argv(").replace("tailcc", "fastcc") + NARROW
 
 
 def main(unit: Unit) -> str:

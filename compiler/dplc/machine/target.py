@@ -29,7 +29,12 @@ class Target:
 
     @property
     def system(self) -> str:
-        return self.name.split("-")[1]
+        """What `runtime.SYSTEMS` knows."""
+        return "wasi" if self.arch == "wasm32" else "musl" if self.musl else self.name.split("-")[1]
+
+    @property
+    def musl(self) -> bool:
+        return self.name.endswith("-musl")
 
     @property
     def flags(self) -> dict[str, bool]:

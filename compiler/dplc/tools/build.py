@@ -15,7 +15,7 @@ from dplc.interface import Export
 from dplc.machine import target as targets
 from dplc.machine.failures import Sites
 from dplc.machine.target import Target
-from dplc.tools.link import Wish, link, put, unwritable
+from dplc.tools.link import Wish, link, own_linker, put, unwritable
 from dplc.tools.process import on_large_stack
 from dplc.tools.report import warn
 
@@ -45,7 +45,7 @@ def build(
     file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
 ) -> int:
     kind = kind or (LIBRARY if library else EXECUTABLE)
-    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER), chosen(target, cpu), wish)
+    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER), chosen(target, cpu, wish.static), wish)
     if job.target.system == "wasi" and kind == LIBRARY:
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
@@ -57,7 +57,8 @@ def build(
     return 0
 
 
-def chosen(name: str | None, cpu: str | None) -> Target:
+def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
+    """The target that was asked for; without libraries on Linux, that is with musl where there is no `cc`."""
     if name is not None and name not in targets.TRIPLES:
         known = ", ".join(targets.TRIPLES)
         raise click.UsageError(f"there is no target `{name}`; the targets are {known}")
@@ -67,6 +68,8 @@ def chosen(name: str | None, cpu: str | None) -> Target:
         raise click.UsageError(f"code cannot be made for this machine's architecture, {targets.arch()}") from None
     if cpu == targets.NATIVE and name is not None and found.arch != targets.arch():
         raise click.UsageError(f"--cpu native is about this machine, and {name} is another")
+    if static and found.system == "linux" and not own_linker(found):
+        return targets.to_build(f"{found.name}-musl", cpu)
     return found
 
 

@@ -40,7 +40,7 @@ class Wish:
 
 def link(code: bytes, out: Path, target: Target, wish: Wish, sites: Sites) -> None:
     """Writes the file `out`, whole or not at all."""
-    command = linker(target, wish.static)
+    command = linker(target)
     with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
         object_file, made = Path(folder, "program.o"), Path(folder, "program")
         object_file.write_bytes(code)
@@ -53,22 +53,24 @@ def link(code: bytes, out: Path, target: Target, wish: Wish, sites: Sites) -> No
         put(out, made.read_bytes(), executable=True)
 
 
-def linker(target: Target, static: bool) -> list[str]:
+def linker(target: Target) -> list[str]:
     """The command that links for a target."""
-    own = os.environ.get("CC") or "cc"
-    if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own.split()[0]):
-        return own.split()
+    if own := own_linker(target):
+        return own
     if find_spec("ziglang"):
-        name = ZIG_NAMES[target.name]
-        if static and target.system == "linux":
-            name = name.replace("-gnu", "-musl")
-        return [sys.executable, "-m", "ziglang", "cc", "-target", name]
+        return [sys.executable, "-m", "ziglang", "cc", "-target", ZIG_NAMES[target.name]]
     here = "no C compiler `cc` was found, and" if target.name == f"{arch()}-{HOST_SYSTEM}" else "for another machine,"
     raise DplError.at(
         "E0571",
         f"nothing is there that links: {here} the Python package `ziglang` is not installed",
         helps=("install gcc or clang, or:  pip install 'dpl-lang[cross]'",),
     )
+
+
+def own_linker(target: Target) -> list[str]:
+    """The C compiler of this machine, where it is there and the target is this machine."""
+    own = (os.environ.get("CC") or "cc").split()
+    return own if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own[0]) else []
 
 
 def options(target: Target, wish: Wish, out: Path) -> list[str]:
@@ -79,11 +81,11 @@ def options(target: Target, wish: Wish, out: Path) -> list[str]:
         chosen.append("-s")
     if wish.shared:
         chosen.append("-shared")
-        if target.system == "linux":
+        if target.system in ("linux", "musl"):
             chosen.append(f"-Wl,-soname,{out.name}")
         if target.system == "macos":
             chosen.append(f"-Wl,-install_name,@rpath/{out.name}")
-    elif wish.static and target.system == "linux":
+    elif wish.static and target.system in ("linux", "musl"):
         chosen.append("-static")
     if not wish.shared and target.system in ("windows", "wasi"):
         chosen.append(f"-Wl,--stack,{STACK}" if target.system == "windows" else f"-Wl,-z,stack-size={STACK >> 6}")
