@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import threading
 import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,28 @@ class Library:
             if prototype(address(symbol))(*given):
                 said = MESSAGE(address(f"{self.prefix}_message"))()
                 raise Error(said.decode("utf-8", "replace").rstrip("\n"))
+
+
+class Shared:
+    """The functions of a shared library, where each thread has a world of its own; or else calls take turns."""
+
+    def __init__(self, path: str, takes_turns: bool) -> None:
+        self.file = ctypes.CDLL(path)
+        self.turn = threading.Lock() if takes_turns else nullcontext()
+
+    @contextmanager
+    def borrow(self) -> Iterator[Address]:
+        with self.turn:
+            yield self.address
+
+    def address(self, symbol: str) -> int:
+        return ctypes.cast(getattr(self.file, symbol), ctypes.c_void_p).value or 0
+
+
+def shared(path: str, description: Mapping[str, Any]) -> Library:
+    """The library in a file."""
+    file = Shared(path, description["keeps_state"])
+    return Library(description, file.borrow, file.address(f"{description['prefix']}_free"))
 
 
 class Model:
@@ -383,6 +406,8 @@ def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
     """Anything that is an array as NumPy's; numbers in lists become what is wanted, if nothing of them is lost."""
     if isinstance(value, np.ndarray):
         return value
+    if value is None or np.isscalar(value):
+        raise place.refused(described(value))
     try:
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
@@ -402,7 +427,7 @@ def described(value: Any) -> str:
     """`float[3, 4]`, or what it is in Python's words."""
     if isinstance(value, np.ndarray):
         name = NAMES.get(value.dtype, str(value.dtype))
-        return f"{name}[{', '.join(map(str, value.shape))}]" if value.ndim else f"a {name}"
+        return f"{name}[{', '.join(map(str, value.shape))}]" if value.ndim else f"the {name} {value}"
     if isinstance(value, np.generic):
         return f"the {NAMES.get(value.dtype, str(value.dtype))} {value}"
     if isinstance(value, bool | int | float | str) and len(repr(value)) < 40:

@@ -8,9 +8,9 @@ from typing import Any
 from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
 
 
-def describe(prefix: str, exports: Sequence[Export]) -> dict[str, Any]:
+def describe(prefix: str, exports: Sequence[Export], keeps_state: bool) -> dict[str, Any]:
     """`prefix` is what the functions' symbols begin with."""
-    return {"prefix": prefix, "exports": [described(export) for export in exports]}
+    return {"prefix": prefix, "keeps_state": keeps_state, "exports": [described(export) for export in exports]}
 
 
 def described(export: Export) -> dict[str, Any]:

@@ -33,11 +33,10 @@ PREFIX = "dpl"
 
 @node
 class Built:
-    """Object code of a library, what it offers, and whether it keeps state."""
+    """Object code of a library, and what it offers."""
 
     code: bytes
     description: dict[str, Any]
-    keeps_state: bool
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:
@@ -128,7 +127,7 @@ class Pool:
     @contextmanager
     def borrow(self) -> Iterator[Callable[[str], int]]:
         with self.changed:
-            while self.built.keeps_state and not self.idle:
+            while self.built.description["keeps_state"] and not self.idle:
                 self.changed.wait()
             instance = self.idle.pop() if self.idle else Instance(self.built)
         try:
@@ -154,13 +153,12 @@ def compiled(file: Path, more: str) -> Built:
         if cache.unchanged(header["files"]):
             with suppress(OSError):
                 os.utime(place)
-            return Built(entry[1], header["description"], header["keeps_state"])
+            return Built(entry[1], header["description"])
     from dplc.tools.process import on_large_stack
 
     built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
-    header = {"files": files, "description": built.description, "keeps_state": built.keeps_state}
-    entries.write(place, header, built.code)
+    entries.write(place, {"files": files, "description": built.description}, built.code)
     return built
 
 
@@ -180,5 +178,5 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
     text, _ = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
-    made = Built(assemble(text), describe(PREFIX, context.exports), keeps_state(program))
+    made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)))
     return made, [module.source for module in context.modules]

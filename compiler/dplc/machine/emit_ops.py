@@ -189,6 +189,6 @@ def tally(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 HANDLERS = emit_arrays.OPS | emit_zeros.OPS | {
-    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
-    "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
+    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal,
+    "stop_grad": same, "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
 }  # fmt: skip

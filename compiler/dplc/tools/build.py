@@ -11,6 +11,7 @@ import click
 from dpl.diagnostics import DplError
 from dpl.node import node, replace
 
+from dplc.flat.term import Program
 from dplc.interface import Export
 from dplc.machine import target as targets
 from dplc.machine.failures import Sites
@@ -19,8 +20,7 @@ from dplc.tools.link import Wish, link, own_linker, put, unwritable
 from dplc.tools.process import on_large_stack
 from dplc.tools.report import warn
 
-EXECUTABLE, LIBRARY, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "obj", "header", "llvm", "asm"
-KINDS = (EXECUTABLE, LIBRARY, OBJECT, HEADER, LLVM, ASM)
+EXECUTABLE, LIBRARY, WHEEL, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "wheel", "obj", "header", "llvm", "asm"
 SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s"}
 STDOUT = "-"
 
@@ -45,8 +45,8 @@ def build(
     file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
 ) -> int:
     kind = kind or (LIBRARY if library else EXECUTABLE)
-    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER), chosen(target, cpu, wish.static), wish)
-    if job.target.system == "wasi" and kind == LIBRARY:
+    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER, WHEEL), chosen(target, cpu, wish.static), wish)
+    if job.target.system == "wasi" and kind in (LIBRARY, WHEEL):
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
     if out != STDOUT:
@@ -74,10 +74,14 @@ def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
 
 
 def default_place(job: Job) -> Path:
+    from dplc.tools.wheel import wheel_name
+
     stem, system = job.file.stem, job.target.system
     match job.kind:
         case "exe":
             return Path(stem + {"windows": ".exe", "wasi": ".wasm"}.get(system, ""))
+        case "wheel":
+            return Path(wheel_name(job.name, job.target))
         case "lib":
             suffix = {"windows": ".dll", "macos": ".dylib"}.get(system, ".so")
             return Path(f"{'' if system == 'windows' else 'lib'}{stem}{suffix}")
@@ -98,7 +102,10 @@ def must_be_writable(place: Path) -> None:
 
 def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     """The files that were written."""
+    from dplc.embed.description import describe
+    from dplc.machine.embedded import keeps_state
     from dplc.tools.header import header
+    from dplc.tools.wheel import wheel
 
     program, exports = compiled(job)
     if job.kind == HEADER:
@@ -110,15 +117,18 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
 
     if to_stdout:
         raise click.UsageError("executables and libraries go to a file, not to standard output")
-    link(assemble(text, job.target), place, job.target, replace(job.wish, shared=job.library), sites)
-    if not job.library:
+    code = link(assemble(text, job.target), place.name, job.target, replace(job.wish, shared=job.library), sites)
+    if job.kind == WHEEL:
+        code = wheel(job.name, code, describe(job.name, exports, keeps_state(program)), job.target)
+    put(place, code, executable=job.kind != WHEEL)
+    if job.kind != LIBRARY:
         return [place]
     beside = place.with_name(f"{job.name}.h")
     put(beside, header(job.name, job.file.name, exports).encode())
     return [place, beside]
 
 
-def compiled(job: Job) -> tuple[object, list[Export]]:
+def compiled(job: Job) -> tuple[Program, list[Export]]:
     """The program as flat, with its exports if it is to be a library."""
     from dpl.syntax.load import read
 
@@ -140,13 +150,14 @@ def compiled(job: Job) -> tuple[object, list[Export]]:
     return program, context.exports
 
 
-def written_out(job: Job, program, exports: list[Export]) -> tuple[str, Sites]:
+def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str, Sites]:
     """LLVM's text of what is to be made."""
-    from dplc.machine.embedded import library_text
+    from dplc.machine.embedded import keeps_state, library_text
     from dplc.machine.standalone import executable_text
 
     if job.library:
-        return library_text(program, exports, job.name, job.target)
+        worlds = job.kind != WHEEL or not keeps_state(program)
+        return library_text(program, exports, job.name, job.target, worlds)
     return executable_text(program, job.target)
 
 

@@ -130,6 +130,7 @@ def bench(cost: bool, size: int | None, as_json: bool, target: str, names: tuple
 @cli.command()
 @click.option("-o", "out", metavar="PATH", help="What to write; `-` is standard output, for texts and object code.")
 @click.option("--lib", "library", is_flag=True, help="A shared library of the `export let`s, and its C header.")
+@click.option("--python", is_flag=True, help="A wheel with the `export let`s as functions of Python, for pip.")
 @click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
               help="What to make; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
 @click.option("--target", metavar="NAME", help="The machine it is for, such as aarch64-linux, x86_64-windows, wasm32.")
@@ -138,12 +139,16 @@ def bench(cost: bool, size: int | None, as_json: bool, target: str, names: tuple
 @click.option("-g", "debug", is_flag=True, help="With what debuggers and profilers want to know; not stripped.")
 @click.option("-l", "libraries", metavar="NAME", multiple=True, help="A C library to link with, for `extern`s.")
 @click.argument("file")
-def build(file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None,
-          static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
-    """Make an executable of a program, or a library for C; prints the paths of what it made."""
+def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
+          cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
+    """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
     from dplc.tools.build import build
     from dplc.tools.link import Wish
 
+    if python:
+        if library or kind:
+            raise click.UsageError("--python makes a wheel and nothing else; leave out --lib and --emit")
+        kind = "wheel"
     return build(file, out, kind, library, target, cpu, Wish(False, static, debug, libraries))
 
 

@@ -38,19 +38,19 @@ class Wish:
     libraries: tuple[str, ...] = ()
 
 
-def link(code: bytes, out: Path, target: Target, wish: Wish, sites: Sites) -> None:
-    """Writes the file `out`, whole or not at all."""
+def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> bytes:
+    """The file that is to be called `name`."""
     command = linker(target)
     with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
         object_file, made = Path(folder, "program.o"), Path(folder, "program")
         object_file.write_bytes(code)
         run = subprocess.run(
-            [*command, str(object_file), "-o", str(made), *options(target, wish, out)],
+            [*command, str(object_file), "-o", str(made), *options(target, wish, name)],
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         if run.returncode:
             raise failed(run.stderr, sites, command)
-        put(out, made.read_bytes(), executable=True)
+        return made.read_bytes()
 
 
 def linker(target: Target) -> list[str]:
@@ -73,8 +73,8 @@ def own_linker(target: Target) -> list[str]:
     return own if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own[0]) else []
 
 
-def options(target: Target, wish: Wish, out: Path) -> list[str]:
-    chosen = [f"-l{name}" for name in wish.libraries]
+def options(target: Target, wish: Wish, name: str) -> list[str]:
+    chosen = [f"-l{library}" for library in wish.libraries]
     if target.system != "windows":
         chosen.append("-lm")
     if not wish.debug:
@@ -82,9 +82,9 @@ def options(target: Target, wish: Wish, out: Path) -> list[str]:
     if wish.shared:
         chosen.append("-shared")
         if target.system in ("linux", "musl"):
-            chosen.append(f"-Wl,-soname,{out.name}")
+            chosen.append(f"-Wl,-soname,{name}")
         if target.system == "macos":
-            chosen.append(f"-Wl,-install_name,@rpath/{out.name}")
+            chosen.append(f"-Wl,-install_name,@rpath/{name}")
     elif wish.static and target.system in ("linux", "musl"):
         chosen.append("-static")
     if not wish.shared and target.system in ("windows", "wasi"):
