@@ -180,3 +180,40 @@ def test_no_linker(monkeypatch) -> None:
             link.linker(to_build(target, None))
         assert told.value.diagnostics[0].code == "E0571"
         assert "pip install 'dpl-lang[cross]'" in told.value.diagnostics[0].helps[0]
+
+
+TRACED = """let rec total (xs : float[n]) i =
+  if i = length xs then 0.0
+  else
+    let x = xs[i] in
+    2.0 * x + total xs (i + 1)
+
+let rec walk n =
+  if n = 0 then 0
+  else 1 + walk (n - 1)
+
+let xs = [for i < List.length Sys.args + 4 -> float i]
+do print (total xs 0)
+do print (walk (length xs))
+"""
+
+
+def test_debugging(dpl, tmp_path) -> None:
+    """gdb breaks on lines of the program, and shows arguments and calls."""
+    program = built(dpl, written(tmp_path, TRACED, "traced.dp"), tmp_path, "-g")
+    assert done([program], tmp_path).stdout == "12.0\n4\n"
+    lines = done(["objdump", "--dwarf=decodedline", program], tmp_path).stdout
+    assert {5, 9} <= {int(n) for n in re.findall(r"^traced\.dp +(\d+) ", lines, re.MULTILINE)}
+    if shutil.which("gdb") is None:
+        pytest.skip("there is no gdb")
+    commands = ["break traced.dp:5", "run", "continue 3", "backtrace", "info args", "break walk if n == 2", "continue",
+                "info args", "backtrace"]  # fmt: skip
+    told = done(["gdb", "-q", "-batch", *(f"-ex={c}" for c in commands), program], tmp_path).stdout
+    assert re.search(r"Breakpoint 1, total \(.*i=0.*\) at .*traced\.dp:5\n5\t +2\.0 \* x \+ total xs", told), told
+    assert len(re.findall(r"#[0-3]  .*total \(.*\) at .*traced\.dp:5", told)) == 4 and "\ni = 3\n" in told, told
+    assert "n = 2\n" in told and len(re.findall(r"#[012] .*walk \(n=.*\) at .*traced\.dp:\d", told)) == 3, told
+
+
+def test_stripped(dpl, tmp_path) -> None:
+    program = built(dpl, ROOT / "examples" / "hello.dp", tmp_path)
+    assert "no symbols" in done(["nm", program], tmp_path).stderr

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
+from dplc.machine.debug import DebugInfo
 from dplc.machine.emit_function import FunctionEmitter, many, symbol
 from dplc.machine.emitter import BYTES, NEVER, OPERATIONS, escape
 from dplc.machine.failures import Sites
@@ -40,6 +41,7 @@ class Unit:
     group: dict[str, int]  # functions that call each other share a number
     tailcc: set[int]  # groups whose calls in tail position take no stack
     holed: set[str]  # functions that are told where their result is wanted (`passes/holes.py`)
+    debug: DebugInfo | None = None  # what debuggers want to know, if they are to
     counting: bool = False  # whether allocated bytes are counted (`passes/tally.py`)
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
@@ -104,11 +106,13 @@ def emit_program(
     library: Callable[[str], str],
     counting: bool = False,
     door: Callable[[Unit], str] | None = None,
+    debug: bool = False,
 ) -> tuple[str, Sites]:
     """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions, `door`
-    writes how the program is entered, if that is not by the driver."""
+    writes how the program is entered, if that is not by the driver; `debug` says whether debuggers are told of it."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting=counting)
+    unit.debug = DebugInfo(unit) if debug else None
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     way_in = door(unit) if door else entry(symbol(program.main))
@@ -116,7 +120,8 @@ def emit_program(
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
-    return PRELUDE + text + library(text), unit.sites
+    prelude = PRELUDE.replace("LineTablesOnly", "FullDebug") if debug else PRELUDE
+    return prelude + text + library(text), unit.sites
 
 
 PRELUDE = f"""

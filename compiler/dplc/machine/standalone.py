@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
 
-def executable_text(program: f.Program, target: Target) -> tuple[str, Sites]:
+def executable_text(program: f.Program, target: Target, debug: bool = False) -> tuple[str, Sites]:
     """The module's text, and its sites."""
-    text, sites = emit_program(program, runtime.library_for(target), door=main)
+    text, sites = emit_program(program, runtime.library_for(target), door=main, debug=debug)
     text += tables(sites)
     return codegen.module(narrow(text) if target.arch == "wasm32" else text, target), sites
 

@@ -157,8 +157,8 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 
     if job.library:
         worlds = job.kind != WHEEL or not keeps_state(program)
-        return library_text(program, exports, job.name, job.target, worlds)
-    return executable_text(program, job.target)
+        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug)
+    return executable_text(program, job.target, job.wish.debug)
 
 
 def emitted(job: Job, text: str) -> bytes:
