@@ -133,7 +133,7 @@ def test_a_c_function(dpl, tmp_path) -> None:
     known = written(tmp_path, 'extern "cbrt" root : float -> float\ndo print (root 27.0)\n', "known.dp")
     assert done([built(dpl, known, tmp_path)], tmp_path).stdout == dpl("run", known).stdout
     unknown = written(tmp_path, 'extern "no_such_function" f : float -> float\ndo print (f 27.0)\n', "unknown.dp")
-    failed(dpl("build", unknown, "-o", tmp_path / "u"), 1, "error[R0507]", "no_such_function", "unknown.dp:2")
+    failed(dpl("build", unknown, "-o", tmp_path / "u"), 1, "error[R0507]", "no_such_function", "unknown.dp:1")
     assert not (tmp_path / "u").exists()
 
 
