@@ -228,6 +228,9 @@ def test_programs_with_errors(tmp_path, cache, monkeypatch) -> None:
         package.load(written(tmp_path, "let x : int = 1.5\n", "wrong.dp"))
     with pytest.raises(package.Error, match="exports nothing"):
         package.load(written(tmp_path, "let x = 1\n", "empty.dp"))
+    unknown = 'extern "no_such_function" f : float -> float\nexport let g (x : float) : float = f x\n'
+    with pytest.raises(package.Error, match=r"R0507.*`no_such_function`"):
+        package.load(written(tmp_path, unknown, "unknown.dp"))
     with pytest.raises(package.Error, match=r"none.dp"):
         package.load(tmp_path / "none.dp")
     failing = package.load(written(tmp_path, 'export let x : int = error "never"\n', "failing.dp"))

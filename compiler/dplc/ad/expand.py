@@ -227,8 +227,8 @@ class Derivatives:
             self.program.datas[name] = self.retype.data(decl)
 
     def reached(self) -> set[str]:
-        """The functions that `main` calls, and those that they call."""
-        todo = [self.program.main] if self.program.main in self.program.fns else list(self.program.fns)
+        """The functions that are called from outside, and those that they call."""
+        todo = self.program.roots if self.program.main in self.program.fns else list(self.program.fns)
         found = set(todo)
         while todo:
             new = set(callees(self.program.fns[todo.pop()].body)) - found

@@ -27,16 +27,18 @@ from dpl.source import Source
 
 from dplc.embed.calls import Error, Function, Library, Model
 from dplc.machine import cache, entries, target
+from dplc.machine.failures import missing
 
 PREFIX = "dpl"
 
 
 @node
 class Built:
-    """Object code of a library, and what it offers."""
+    """Object code of a library, what it offers, and the C functions it needs, with what to say of one that is missing."""
 
     code: bytes
     description: dict[str, Any]
+    externs: dict[str, str]
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:
@@ -81,8 +83,9 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
     types = [text for _, _, text in function.parameters]
     result = types[place] if operator == "grad" else f"{function.__signature__.return_annotation} * ({types[place]})"
     params = " ".join(f"({name} : {text})" for name, text in zip(names, types, strict=True))
-    given = " ".join("active" if i == place else name for i, name in enumerate(names))
-    body = f"{operator} (fun active -> {function.__name__} {given}) {names[place]}"
+    active = max(names, key=len) + "_"
+    given = " ".join(active if i == place else name for i, name in enumerate(names))
+    body = f"Prelude.{operator} (fun {active} -> {function.__name__} {given}) {names[place]}"
     return f"\nexport let {operator}_{function.__name__} {params} : {result} = {body}\n"
 
 
@@ -94,9 +97,13 @@ def instances(file: Path, more: str) -> Library:
     try:
         built = compiled(file, more)
     except DplError as error:
-        raise Error("\n\n".join(map(render, error.diagnostics))) from None
+        raise Error(said(error)) from None
     pool = Pool(built)
     return Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+
+
+def said(error: DplError) -> str:
+    return "\n\n".join(map(render, error.diagnostics))
 
 
 class Instance:
@@ -105,6 +112,9 @@ class Instance:
     def __init__(self, built: Built) -> None:
         target.start()
         llvm.load_library_permanently("libm.so.6")
+        for symbol, message in built.externs.items():
+            if not llvm.address_of_symbol(symbol):
+                raise Error(message)
         self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
         for name in ("free", "message", *(export["name"] for export in built.description["exports"])):
@@ -153,12 +163,12 @@ def compiled(file: Path, more: str) -> Built:
         if cache.unchanged(header["files"]):
             with suppress(OSError):
                 os.utime(place)
-            return Built(entry[1], header["description"])
+            return Built(entry[1], header["description"], header["externs"])
     from dplc.tools.process import on_large_stack
 
     built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
-    entries.write(place, {"files": files, "description": built.description}, built.code)
+    entries.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
     return built
 
 
@@ -177,6 +187,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", f"the compiler cannot make native code of this program yet: {need.reason}") from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, _ = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
-    made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)))
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
+    externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
+    made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

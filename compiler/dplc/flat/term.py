@@ -307,6 +307,11 @@ class Program:
     main: str = "main"
     exports: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def roots(self) -> list[str]:
+        """The functions that are called from outside."""
+        return [self.main, *self.exports.values()]
+
 
 class Supply:
     """Fresh names, passed in to whoever needs them."""

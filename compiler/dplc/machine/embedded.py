@@ -35,7 +35,8 @@ def library_text(
     program: f.Program, exports: Sequence[Export], prefix: str, target: Target, worlds: bool = True, debug: bool = False
 ) -> tuple[str, Sites]:
     """The module's text, and its sites.  Without `worlds`, callers take turns."""
-    text, sites = emit_program(program, runtime.library_for(target), door=lambda unit: doors(unit, exports, prefix), debug=debug)
+    library = runtime.library_for(target)
+    text, sites = emit_program(program, library, door=lambda unit: doors(unit, exports, prefix), debug=debug)
     if worlds:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
     return codegen.module(text + tables(sites), target), sites

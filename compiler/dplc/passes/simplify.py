@@ -63,7 +63,7 @@ def small(body: f.Block) -> bool:
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
     """The functions that `main` and others need."""
-    todo = [program.main, *program.exports.values()] if program.main in fns else list(fns)
+    todo = program.roots if program.main in fns else list(fns)
     reached = set(todo)
     while todo:
         name = todo.pop()

@@ -75,8 +75,7 @@ def own_linker(target: Target) -> list[str]:
 
 def options(target: Target, wish: Wish, name: str) -> list[str]:
     chosen = [f"-l{library}" for library in wish.libraries]
-    if target.system != "windows":
-        chosen.append("-lm")
+    chosen.append("-lshell32" if target.system == "windows" else "-lm")
     if not wish.debug:
         chosen.append("-s")
     if wish.shared:
