@@ -153,6 +153,44 @@ def test_calls_from_c(dpl, tmp_path) -> None:
     assert done([tmp_path / "calls"], tmp_path).stdout == "all is well\n"
 
 
+MANY = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include "model.h"
+
+static void *work(void *place) {
+    double *made = NULL;
+    int64_t n;
+    if (model_filled(2000, &made, &n) || model_depth(5000, &n)) return place;
+    model_free(made);
+    return NULL;
+}
+
+int main(void) {
+    struct rusage used;
+    for (int i = 0; i < 2000; i++) {
+        pthread_t thread;
+        void *said;
+        if (pthread_create(&thread, NULL, work, &used) || pthread_join(thread, &said) || said) return 1;
+        if (i == 200 || i == 1999) {
+            getrusage(RUSAGE_SELF, &used);
+            printf("%ld\n", used.ru_maxrss);
+        }
+    }
+    return 0;
+}
+"""
+
+
+def test_threads_leave_nothing_behind(dpl, tmp_path) -> None:
+    library(dpl, tmp_path)
+    program = written(tmp_path, MANY, "many.c")
+    done(["cc", program, "-o", "many", "-L.", "-lmodel", "-Wl,-rpath,.", "-lm", "-pthread"], tmp_path)
+    early, late = map(int, done([tmp_path / "many"], tmp_path).stdout.split())
+    assert late < early + 4000  # kilobytes; each thread touches more than 100
+
+
 def test_the_header(dpl, tmp_path) -> None:
     header = library(dpl, tmp_path)
     assert "/* loss (p : line) (xs : float[n]) (ys : float[n]) : float\n * Mean squared error * / over" in header

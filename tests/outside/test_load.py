@@ -208,6 +208,14 @@ def test_state_is_one(tmp_path, cache, monkeypatch) -> None:
     assert sorted(seen) == list(range(1, 401))
 
 
+def test_linear_algebra(tmp_path, cache, monkeypatch) -> None:
+    """By NumPy's LAPACK, as everywhere."""
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    text = "export let solved (a : float[n, n]) (b : float[n]) : float[n] = Linalg.solve a b\n"
+    a, b = np.array([[4.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])
+    assert package.load(written(tmp_path, text)).solved(a, b) == pytest.approx(np.linalg.solve(a, b))
+
+
 def test_memory_comes_back(model) -> None:
     import resource
 

@@ -10,6 +10,7 @@ many as were ever needed together.  Calls of a program that keeps state take tur
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import threading
@@ -28,13 +29,15 @@ from dpl.source import Source
 from dplc.embed.calls import Error, Function, Library, Model
 from dplc.machine import cache, entries, target
 from dplc.machine.failures import missing
+from dplc.machine.jit import find_lapack
 
 PREFIX = "dpl"
+FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
 @node
 class Built:
-    """Object code of a library, what it offers, and the C functions it needs, with what to say of one that is missing."""
+    """Object code of a library, what it offers, and the C functions it needs, each with what to say without it."""
 
     code: bytes
     description: dict[str, Any]
@@ -119,7 +122,8 @@ class Instance:
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
         for name in ("free", "message", *(export["name"] for export in built.description["exports"])):
             library = library.export_symbol(f"{PREFIX}_{name}")
-        self.tracker = library.link(self.jit, "program")
+        self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
+        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]

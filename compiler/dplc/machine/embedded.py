@@ -31,12 +31,56 @@ if TYPE_CHECKING:
 WRITABLE = re.compile(r"(?m)^(@\S+|@\"[^\"]*\") = internal global ")
 
 
+POSIX = ("linux", "musl", "macos")
+NO_ENDING = """
+define internal void @"dpl begin world"(ptr %stack) {
+  ret void
+}
+"""
+# what a thread has for itself goes when it ends
+ENDING = """
+@"dpl key" = private global i64 0
+%call = type { i32, ptr, ptr }
+@llvm.global_ctors = appending global [1 x %call] [%call { i32 65535, ptr @"dpl load", ptr null }]
+@llvm.global_dtors = appending global [1 x %call] [%call { i32 65535, ptr @"dpl unload", ptr null }]
+declare i32 @pthread_key_create(ptr, ptr)
+declare i32 @pthread_key_delete(i64)
+declare i32 @pthread_setspecific(i64, ptr)
+define internal void @"dpl load"() {
+  call i32 @pthread_key_create(ptr @"dpl key", ptr @rt.end_world)
+  ret void
+}
+define internal void @"dpl unload"() {
+  %key = load i64, ptr @"dpl key"
+  call i32 @pthread_key_delete(i64 %key)
+  ret void
+}
+define internal void @"dpl begin world"(ptr %stack) {
+  %key = load i64, ptr @"dpl key"
+  call i32 @pthread_setspecific(i64 %key, ptr %stack)
+  ret void
+}
+"""
+LAPACK = f"""
+define void @dpl_lapack(ptr %find) {{
+  store ptr %find, ptr @rt.lapack
+  ret void
+}}
+"""
+
+
 def library_text(
     program: f.Program, exports: Sequence[Export], prefix: str, target: Target, worlds: bool = True, debug: bool = False
 ) -> tuple[str, Sites]:
     """The module's text, and its sites.  Without `worlds`, callers take turns."""
-    library = runtime.library_for(target)
-    text, sites = emit_program(program, library, door=lambda unit: doors(unit, exports, prefix), debug=debug)
+    more = ENDING if worlds and target.system in POSIX else NO_ENDING
+    if target.jit:
+        more += LAPACK
+
+    def door(unit: Unit) -> str:
+        return doors(unit, exports, prefix) + more
+
+    text, sites = emit_program(program, runtime.library_for(target), door=door, debug=debug)
     if worlds:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
     return codegen.module(text + tables(sites), target), sites
@@ -49,10 +93,12 @@ def keeps_state(program: f.Program) -> bool:
 
 
 def doors(unit: Unit, exports: Sequence[Export], prefix: str) -> str:
-    """All that others can call."""
+    """All that others can call.  It mentions `dpl begin world`, which is still to be written."""
     functions = "".join(Exported(unit, export, prefix).text() for export in exports)
     return f"""
 define internal void @"dpl program"(ptr %nothing) {{
+  %stack = load ptr, ptr @rt.own_stack
+  call void @"dpl begin world"(ptr %stack)
   call fastcc void {symbol(unit.program.main)}()
   ret void
 }}
