@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     def load(path: str | os.PathLike[str]) -> Any: ...
 
 
-DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.calls"}
+DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.shapes"}
 
 
 def __getattr__(name: str) -> Any:

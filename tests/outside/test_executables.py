@@ -214,6 +214,42 @@ def test_debugging(dpl, tmp_path) -> None:
     assert "n = 2\n" in told and len(re.findall(r"#[012] .*walk \(n=.*\) at .*traced\.dp:\d", told)) == 3, told
 
 
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
+def test_profiling(dpl, tmp_path) -> None:
+    """callgrind counts for lines of the program, in what was inlined too."""
+    text = "let heavy x =\n  loop s = 0.0 for i < 2000 do\n    s + x * float i\n\ndo print (heavy 1.5)\n"
+    program = built(dpl, written(tmp_path, text, "heavy.dp"), tmp_path, "-g")
+    done(["valgrind", "--tool=callgrind", "--callgrind-out-file=out", program], tmp_path)
+    told = done(["callgrind_annotate", "out", "heavy.dp"], tmp_path).stdout
+    found = re.search(r"^ *([\d,]+) .*s \+ x \* float i", told, re.MULTILINE)
+    assert found and int(found[1].replace(",", "")) >= 2000, told
+
+
+def test_from_standard_input(dpl, tmp_path) -> None:
+    assert dpl("build", "-", stdin="do print (1 + 1)\n", cwd=tmp_path).stdout == "program\n"
+    assert done([tmp_path / "program"], tmp_path).stdout == "2\n"
+
+
 def test_stripped(dpl, tmp_path) -> None:
     program = built(dpl, ROOT / "examples" / "hello.dp", tmp_path)
     assert "no symbols" in done(["nm", program], tmp_path).stderr
+
+
+FACTORED = """
+let a = [for i < 12, j < 12 -> if i = j then 9.0 else sin (float (i * j))]
+let (w, _) = Linalg.eigh (a + transpose a)
+do print (Linalg.solve a [for i < 12 -> float i], w, Linalg.det a)
+"""
+
+
+@pytest.mark.parametrize("library", ["", "openblas", "lapack"])
+def test_linear_algebra(dpl, tmp_path, library) -> None:
+    """By algorithms of DPL's own, or by a LAPACK that it is linked with."""
+    if (
+        library
+        and done(["sh", "-c", f"echo 'int main(){{}}' | cc -xc - -l{library} -o t; echo $?"], tmp_path).stdout != "0\n"
+    ):
+        pytest.skip(f"there is no lib{library} to link with")
+    file = written(tmp_path, FACTORED)
+    program = built(dpl, file, tmp_path, *(["-l", library] if library else []))
+    assert_same_output(done([program], tmp_path).stdout, dpl("run", file).stdout)

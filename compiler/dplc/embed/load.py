@@ -26,7 +26,8 @@ from dpl.node import node
 from dpl.render import render
 from dpl.source import Source
 
-from dplc.embed.calls import Error, Function, Library, Model
+from dplc.embed.calls import Function, Library, Model
+from dplc.embed.shapes import Error
 from dplc.machine import cache, entries, target
 from dplc.machine.failures import missing
 from dplc.machine.jit import find_lapack

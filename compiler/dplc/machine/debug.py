@@ -69,7 +69,8 @@ class DebugInfo:
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
-        return self.subprogram(shown(fn.label) or fn.name, fn.span, fn.name)
+        name = "program" if fn.name == self.unit.program.main else shown(fn.label) or fn.name  # `main` is C's
+        return self.subprogram(name, fn.span, fn.name)
 
     def location(self, scope: str, span: Span) -> str:
         """Marks an instruction of the function `scope`."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.interface import Export
-from dplc.machine import codegen, runtime
+from dplc.machine import codegen, linked, runtime
 from dplc.machine.catalogue import tables
 from dplc.machine.emit import emit_program
 from dplc.machine.emit_function import symbol
@@ -61,11 +61,11 @@ define internal void @"dpl begin world"(ptr %stack) {
   ret void
 }
 """
-LAPACK = f"""
-define void @dpl_lapack(ptr %find) {{
+LAPACK = """
+define void @dpl_lapack(ptr %find) {
   store ptr %find, ptr @rt.lapack
   ret void
-}}
+}
 """
 
 
@@ -76,9 +76,10 @@ def library_text(
     more = ENDING if worlds and target.system in POSIX else NO_ENDING
     if target.jit:
         more += LAPACK
+    more += linked.definitions(program, target)
 
     def door(unit: Unit) -> str:
-        return doors(unit, exports, prefix) + more
+        return doors(unit, exports, prefix, linked.start(program, target)) + more
 
     text, sites = emit_program(program, runtime.library_for(target), door=door, debug=debug)
     if worlds:
@@ -92,14 +93,14 @@ def keeps_state(program: f.Program) -> bool:
     return any(op.op in ("ref_new", "write", "write_text", "write_bytes", "progress", "extern") for op in makers)
 
 
-def doors(unit: Unit, exports: Sequence[Export], prefix: str) -> str:
-    """All that others can call.  It mentions `dpl begin world`, which is still to be written."""
+def doors(unit: Unit, exports: Sequence[Export], prefix: str, start: str) -> str:
+    """All that others can call; `start` is done first.  It mentions `dpl begin world`, which is still to be written."""
     functions = "".join(Exported(unit, export, prefix).text() for export in exports)
     return f"""
 define internal void @"dpl program"(ptr %nothing) {{
   %stack = load ptr, ptr @rt.own_stack
   call void @"dpl begin world"(ptr %stack)
-  call fastcc void {symbol(unit.program.main)}()
+{start}  call fastcc void {symbol(unit.program.main)}() noinline
   ret void
 }}
 define ptr @{prefix}_message() {{

@@ -109,12 +109,15 @@ class Exported(Emitter):
         types = [leaf for p in fn.params for leaf in leaves(p.ty)]
         result, given = f.Tup(fn.results), typed(types, values)
         how = f"call {self.unit.convention(fn.name)}"
+        apart = (
+            " noinline" if self.unit.debug else ""
+        )  # this function stands nowhere, and what is inlined in it neither
         if self.unit.indirect(fn.name):
             out = w.slot(f"[{struct(result).size} x i8]")
-            w.call((), symbol(fn.name), [f"ptr {out}", *given], how)
+            w.call((), symbol(fn.name), [f"ptr {out}", *given], how, apart)
             made = self.get(result, out)
         else:
-            made = w.call(leaves(result), symbol(fn.name), given, how)
+            made = w.call(leaves(result), symbol(fn.name), given, how, apart)
         arguments.results = True
         self.write(self.result, arguments, iter(list(self.settled(self.result, iter(made)))), "the result")
         return function(f"void {self.body}(ptr %frame)", w)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
-from dplc.machine import codegen, runtime
+from dplc.machine import codegen, linked, runtime
 from dplc.machine.catalogue import tables
 from dplc.machine.emit import emit_program
 from dplc.machine.emit_function import symbol
@@ -23,7 +23,7 @@ TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
 def executable_text(program: f.Program, target: Target, debug: bool = False) -> tuple[str, Sites]:
     """The module's text, and its sites."""
-    text, sites = emit_program(program, runtime.library_for(target), door=main, debug=debug)
+    text, sites = emit_program(program, runtime.library_for(target), door=lambda unit: main(unit, target), debug=debug)
     text += tables(sites)
     return codegen.module(narrow(text) if target.arch == "wasm32" else text, target), sites
 
@@ -58,7 +58,8 @@ def narrow(text: str) -> str:
     return text.replace("define i32 @main(", "define i32 @__main_argc_argv(").replace("tailcc", "fastcc") + NARROW
 
 
-def main(unit: Unit) -> str:
+def main(unit: Unit, target: Target) -> str:
+    program = unit.program
     return f"""
 define i32 @main(i32 %argc, ptr %argv) {{
   %count = sext i32 %argc to i64
@@ -66,7 +67,7 @@ define i32 @main(i32 %argc, ptr %argv) {{
   ret i32 %status
 }}
 define internal void @"dpl program"(ptr %nothing) {{
-  call fastcc void {symbol(unit.program.main)}()
+{linked.start(program, target)}  call fastcc void {symbol(program.main)}() noinline
   ret void
 }}
-"""
+{linked.definitions(program, target)}"""

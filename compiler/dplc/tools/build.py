@@ -19,6 +19,7 @@ from dplc.machine.target import Target
 from dplc.tools.link import Wish, link, own_linker, put, unwritable
 from dplc.tools.process import on_large_stack
 from dplc.tools.report import warn
+from dplc.tools.run import STDIN, text_of
 
 EXECUTABLE, LIBRARY, WHEEL, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "wheel", "obj", "header", "llvm", "asm"
 SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s"}
@@ -38,7 +39,11 @@ class Job:
     @property
     def name(self) -> str:
         """What functions of the library begin with."""
-        return re.sub(r"\W", "_", self.file.stem)
+        return re.sub(r"\W", "_", self.stem)
+
+    @property
+    def stem(self) -> str:
+        return "program" if str(self.file) == STDIN else self.file.stem
 
 
 def build(
@@ -76,7 +81,7 @@ def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
 def default_place(job: Job) -> Path:
     from dplc.tools.wheel import wheel_name
 
-    stem, system = job.file.stem, job.target.system
+    stem, system = job.stem, job.target.system
     match job.kind:
         case "exe":
             return Path(stem + {"windows": ".exe", "wasi": ".wasm"}.get(system, ""))
@@ -130,14 +135,12 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
 
 def compiled(job: Job) -> tuple[Program, list[Export]]:
     """The program as flat, with its exports if it is to be a library."""
-    from dpl.syntax.load import read
-
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
     context = Context(library=job.library)
     try:
-        _, program = compile_to("memory", read(job.file), context)
+        _, program = compile_to("memory", text_of(str(job.file), None), context)
     except NeedsInterpreter as need:
         raise DplError.at("E0573", f"the compiler cannot make native code of this program yet: {need.reason}") from need
     warn(context.warnings)

@@ -75,6 +75,8 @@ def own_linker(target: Target) -> list[str]:
 
 def options(target: Target, wish: Wish, name: str) -> list[str]:
     chosen = [f"-l{library}" for library in wish.libraries]
+    if chosen and target.system in ("linux", "musl"):
+        chosen.insert(0, "-Wl,--no-as-needed")  # LAPACK is used where it is, and so not missed where it is not
     chosen.append("-lshell32" if target.system == "windows" else "-lm")
     if not wish.debug:
         chosen.append("-s")

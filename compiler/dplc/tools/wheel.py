@@ -1,7 +1,7 @@
 """library -> a wheel: a Python package of a model, which needs NumPy and nothing else.
 
 model/__init__.py       the exported definitions, as functions and values
-model/_calls.py         how they are called
+model/_dpl/             how they are called
 model/_model.so         what they do
 model/_model.json       what they take and give
 """
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dplc.embed import calls
+from dplc.embed import calls, shapes
 from dplc.machine.target import Target
 
 VERSION = "0.1.0"
@@ -36,7 +36,8 @@ INIT = '''"""{name}, a model written in DPL:
 import json
 from pathlib import Path
 
-from ._calls import ArgumentError, Error, Model, shared
+from ._dpl.calls import Model, shared
+from ._dpl.shapes import ArgumentError, Error
 
 _folder = Path(__file__).parent
 _description = json.loads((_folder / "_model.json").read_text(encoding="utf-8"))
@@ -67,7 +68,8 @@ def wheel(name: str, code: bytes, description: Mapping[str, Any], target: Target
     init = INIT.format(name=name, contents=contents, suffix=suffix, names=", ".join(f'"{n}"' for n in names))
     files = {
         f"{name}/__init__.py": init.encode(),
-        f"{name}/_calls.py": Path(calls.__file__).read_bytes(),
+        f"{name}/_dpl/__init__.py": b"",
+        **{f"{name}/_dpl/{Path(m.__file__).name}": Path(m.__file__).read_bytes() for m in (calls, shapes)},
         f"{name}/_model{suffix}": code,
         f"{name}/_model.json": json.dumps(description, indent=1).encode(),
     }
