@@ -176,7 +176,7 @@ def test_no_linker(monkeypatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setattr(link, "find_spec", lambda name: None)
     for target in (None, "x86_64-windows"):
-        with pytest.raises(DplError, match=r"nothing is there that links.*`ziglang`") as told:
+        with pytest.raises(DplError, match=r"nothing links for.*`cc`.*`ziglang`") as told:
             link.linker(to_build(target, None))
         assert told.value.diagnostics[0].code == "E0571"
         assert "pip install 'dpl-lang[cross]'" in told.value.diagnostics[0].helps[0]

@@ -59,11 +59,12 @@ def linker(target: Target) -> list[str]:
         return own
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "cc", "-target", ZIG_NAMES[target.name]]
-    here = "no C compiler `cc` was found, and" if target.name == f"{arch()}-{HOST_SYSTEM}" else "for another machine,"
+    is_ours = target.name == f"{arch()}-{HOST_SYSTEM}"
+    lacking = "there is no C compiler `cc`" if is_ours else "`cc` links for this machine only"
     raise DplError.at(
         "E0571",
-        f"nothing is there that links: {here} the Python package `ziglang` is not installed",
-        helps=("install gcc or clang, or:  pip install 'dpl-lang[cross]'",),
+        f"nothing links for {target.name}: {lacking}, and the Python package `ziglang` is not installed",
+        helps=(f"{'install gcc or clang, or:  ' * is_ours}pip install 'dpl-lang[cross]'",),
     )
 
 

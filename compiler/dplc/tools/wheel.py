@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dplc.embed import calls, shapes
+from dplc import embed
 from dplc.machine.target import Target
 
 VERSION = "0.1.0"
@@ -69,7 +69,7 @@ def wheel(name: str, code: bytes, description: Mapping[str, Any], target: Target
     files = {
         f"{name}/__init__.py": init.encode(),
         f"{name}/_dpl/__init__.py": b"",
-        **{f"{name}/_dpl/{Path(m.__file__).name}": Path(m.__file__).read_bytes() for m in (calls, shapes)},
+        **{f"{name}/_dpl/{file}": Path(embed.__path__[0], file).read_bytes() for file in ("calls.py", "shapes.py")},
         f"{name}/_model{suffix}": code,
         f"{name}/_model.json": json.dumps(description, indent=1).encode(),
     }
