@@ -154,6 +154,9 @@ def test_steps_in_between(dpl, tmp_path, kind) -> None:
 def test_wishes_that_cannot_be(dpl, tmp_path) -> None:
     hello = ROOT / "examples" / "hello.dp"
     failed(dpl("build", hello, "--target", "vax"), 2, "there is no target `vax`", "aarch64-linux", "wasm32")
+    failed(dpl("build", hello, "--cpu", "z80", cwd=tmp_path), 2, "there is no processor `z80`")
+    failed(dpl("build", hello, "--cpu", "native", "--target", "aarch64-macos"), 2, "is another")
+    failed(dpl("build", hello, "--lib", "--emit", "obj", "--target", "wasm32"), 2, "no shared libraries for wasm32")
     failed(dpl("build", hello, "-o", "/nowhere/x"), 1, "error[E0572]", "/nowhere/x", "no folder")
     failed(dpl("build", hello, "-o", tmp_path), 1, "error[E0572]", "is a folder")
     failed(dpl("build", tmp_path / "none.dp"), 1, "none.dp")

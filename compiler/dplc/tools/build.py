@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import click
@@ -51,7 +52,7 @@ def build(
 ) -> int:
     kind = kind or (LIBRARY if library else EXECUTABLE)
     job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER, WHEEL), chosen(target, cpu, wish.static), wish)
-    if job.target.system == "wasi" and kind in (LIBRARY, WHEEL):
+    if job.target.system == "wasi" and job.library and kind != HEADER:
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
     if out != STDOUT:
@@ -71,11 +72,27 @@ def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
         found = targets.to_build(name, cpu)
     except KeyError:
         raise click.UsageError(f"code cannot be made for this machine's architecture, {targets.arch()}") from None
+    if cpu not in (None, targets.NATIVE) and is_unknown(found):
+        raise click.UsageError(f"there is no processor `{cpu}` among those of {found.arch}")
     if cpu == targets.NATIVE and name is not None and found.arch != targets.arch():
         raise click.UsageError(f"--cpu native is about this machine, and {name} is another")
     if static and found.system == "linux" and not own_linker(found):
         return targets.to_build(f"{found.name}-musl", cpu)
     return found
+
+
+def is_unknown(target: Target) -> bool:
+    """Whether LLVM does not know the processor, which it tells nobody but standard error."""
+    with tempfile.TemporaryFile() as said:
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            target.machine()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        said.seek(0)
+        return b"not a recognized processor" in said.read()
 
 
 def default_place(job: Job) -> Path:
