@@ -264,3 +264,30 @@ def test_training(cache) -> None:
     lines = run.stdout.split("\n")
     assert float(lines[0].split()[-1]) > 1.0 and float(lines[4].split()[-1]) < 0.005
     assert "learnt: -0.9" in lines[5] and lines[7] == "error[R0703]: size m of `ys`: 10 is not 64"
+
+
+NESTED = """
+type inner = { flag : bool; small : i8; scale : f32 }
+type 'a box = { content : 'a; count : i32 }
+type outer = { on : bool; first : inner; pair : i16 * float; name : string; rest : inner box; xs : f16[2] }
+export let turned (o : outer) : outer =
+  { on = not o.on; first = o.rest.content; pair = (let (a, b) = o.pair in (a + 1, b / 2.0)); name = o.name ++ "!";
+    rest = { content = o.first; count = 0 - o.rest.count }; xs = reverse o.xs }
+export let wide (x : i64[n, m]) (k : u64) : i64[n, m] * u64 = (x, k + 1)
+"""
+
+
+def test_nested_records(tmp_path, cache, monkeypatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    model = package.load(written(tmp_path, NESTED))
+    one, two = {"flag": True, "small": -1, "scale": 0.5}, {"flag": False, "small": 7, "scale": 2.0}
+    rest = {"content": two, "count": 5}
+    given = {"on": True, "first": one, "pair": (3, 1.0), "name": "ö", "rest": rest, "xs": np.array([1, 2], "f2")}
+    for _ in range(2):
+        made = model.turned(given)
+        assert not made.on and made.first == (False, 7, 2.0) and made.pair == (4, 0.5) and made.name == "ö!"
+        assert made.rest.content == (True, -1, 0.5) and made.rest.count == -5 and made.xs.tolist() == [2, 1]
+    assert model.turned(made).name == "ö!!"
+    x, k = model.wide(np.arange(6).reshape(2, 3), (1 << 64) - 2)
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and k == (1 << 64) - 1
+    assert model.wide(np.empty((0, 3), np.int64), 0)[0].shape == (0, 3)
