@@ -96,6 +96,16 @@ class Module:
 
     def finish(self) -> list[Item]:
         """The core of all that is declared, now that the types of values are settled by their uses."""
+        items = self.complete()
+        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
+        for own in self.cx.owned:
+            for name, value in own.values.items():
+                if isinstance(value, Value):
+                    own.values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
+        return items
+
+    def complete(self) -> list[Item]:
+        """The core of what is unfinished."""
         items: list[Item] = []
         for item, span in self.unfinished:
             zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, span)
@@ -104,11 +114,6 @@ class Module:
             except DplError as error:
                 self.problems += error.diagnostics
             self.problems += zonk.problems
-        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
-        for own in self.cx.owned:
-            for name, value in own.values.items():
-                if isinstance(value, Value):
-                    own.values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
         return items
 
     def fail(self, decl: tree.Decl) -> None:

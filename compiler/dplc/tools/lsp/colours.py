@@ -1,0 +1,73 @@
+"""The kinds of names, for colours: what a grammar of regular expressions cannot know."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dpl.core import ty
+from dpl.types.env import Primitive, Value
+from dpl.types.library import library
+from dpl.types.meta import prune
+from lsprotocol import types as lsp
+
+from dplc.tools.lsp.documents import FIRST, Document, Target
+from dplc.tools.lsp.names import Symbol, Use
+
+TYPES = (
+    "function", "parameter", "variable", "type", "typeParameter", "enumMember", "namespace", "property", "operator",
+)  # fmt: skip
+MODIFIERS = ("declaration", "defaultLibrary", "readonly")
+LEGEND = lsp.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
+
+KINDS = {
+    "parameter": "parameter", "function": "function", "value": "variable", "local": "variable", "size": "typeParameter",
+    "type": "type", "typevar": "typeParameter", "constructor": "enumMember", "field": "property", "module": "namespace",
+}  # fmt: skip
+SPACES = {"types": "type", "constructors": "enumMember", "fields": "property", "modules": "namespace"}
+
+
+def tokens(document: Document) -> lsp.SemanticTokens:
+    document.check()
+    found: list[tuple[int, int, int, int, int]] = []
+    last = -1
+    for use, target in sorted(document.links.items(), key=lambda link: document.book.now(link[0].span)):
+        start, end = document.book.now(use.span)
+        if start <= last or start == end:
+            continue
+        last = start
+        kind = kind_of(document, use, target)
+        if kind is None:
+            continue
+        here, stop = document.lines.position(start), document.lines.position(end)
+        bits = (1 if use.declares else 0) | (2 if from_library(document, target) else 0)
+        found.append((here.line, here.character, stop.character - here.character, TYPES.index(kind), bits))
+    return lsp.SemanticTokens(relative(found))
+
+
+def relative(found: list[tuple[int, int, int, int, int]]) -> list[int]:
+    """Each place as its distance from the one before."""
+    data: list[int] = []
+    for before, (line, start, length, kind, bits) in pairwise([(0, 0, 0, 0, 0), *found]):
+        data += [line - before[0], start - before[1] if line == before[0] else start, length, kind, bits]
+    return data
+
+
+def kind_of(document: Document, use: Use, target: Target | None) -> str | None:
+    if use.space != "values":
+        return SPACES[use.space] if not isinstance(target, Symbol) else KINDS[target.kind]
+    if not use.name[:1].isalpha() and use.name[:1] != "_":
+        return "operator"
+    if isinstance(target, Symbol):
+        return "variable" if use.name == "_" else KINDS[target.kind]
+    if target is None:
+        return None
+    exports = document.around.modules.get(target.module)
+    entry = exports.values.get(target.name) if exports else None
+    entry = entry or (library().primitives.values.get(target.name) if target.module == FIRST else None)
+    if isinstance(entry, Value | Primitive):
+        return "function" if isinstance(prune(entry.scheme.ty), ty.Fn) else "variable"
+    return None
+
+
+def from_library(document: Document, target: Target | None) -> bool:
+    return target is not None and not isinstance(target, Symbol) and target.module in library().modules

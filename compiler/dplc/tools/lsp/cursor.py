@@ -1,0 +1,79 @@
+"""What is being typed: half a declaration, checked up to the cursor, with everything that is in scope there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpl.types.notes import Notes
+from dpl.types.pretty import Printer
+
+from dplc.tools.lsp.documents import Document, Linker
+from dplc.tools.lsp.names import Names, Symbol, names_of
+from dplc.tools.lsp.unfinished import Draft, drafted
+
+NAMES = ("LOWER", "QLOWER", "UPPER", "QUPPER")
+
+
+@dataclass(slots=True)
+class Cursor:
+    """`word` is what of a name stands before the cursor, `qualifier` the module before its point."""
+
+    document: Document
+    draft: Draft
+    word: str
+    qualifier: str
+    notes: Notes
+    names: list[Names]
+    linker: Linker
+
+    def symbols(self) -> dict[str, Symbol]:
+        """The local names that are in scope, those inside before those outside."""
+        found: dict[str, Symbol] = {}
+        for names in self.names:
+            for symbol in names.symbols:
+                inside = symbol.scope and symbol.scope.start <= self.draft.at <= symbol.scope.end
+                if inside and symbol.space == "values" and symbol.span.end <= self.draft.at:
+                    found[symbol.name] = symbol
+        return found
+
+    @property
+    def printer(self) -> Printer:
+        solver = self.document.checking.solver
+        return Printer(solver.sizes if solver else None, self.document.around.name)
+
+    @property
+    def after_point(self) -> bool:
+        """Whether the field of something is due."""
+        return bool(self.draft.tokens) and self.draft.tokens[-1].kind == "DOT"
+
+
+def cursor_at(document: Document, place: int) -> Cursor | None:
+    """None in comments and strings, and where nothing can be made of what stands before."""
+    page = document.book.page_at(place)
+    if page is None:
+        return None
+    at = place - page.start + page.base
+    if any(c.span.start < at < c.span.end or (c.text.startswith("--") and at == c.span.end) for c in page.comments):
+        return None
+    tokens = [t for t in page.tokens if t.start < at and t.kind != "$END"]
+    word = qualifier = ""
+    if tokens and tokens[-1].end >= at:
+        last = tokens[-1]
+        text = document.book.text[last.start : at]
+        if last.kind in NAMES or text.isalpha():
+            qualifier, _, word = text.rpartition(".")
+            tokens.pop()
+        elif last.end > at:
+            return None
+    if len(tokens) > 1 and tokens[-1].kind == "DOT" and tokens[-2].kind in ("UPPER", "QUPPER"):
+        if tokens[-2].end == tokens[-1].start:
+            qualifier = str(tokens[-2].value)
+            del tokens[-2:]
+    draft = drafted(document.book, tokens, at)
+    if draft is None:
+        return None
+    before = document.pages[: document.pages.index(page)]
+    notes = document.check_draft(before, draft)
+    linker = Linker(document)
+    linker.links(page)
+    return Cursor(document, draft, word, qualifier, notes, [names_of(d, tokens) for d in draft.decls], linker)
