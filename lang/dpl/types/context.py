@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.diagnostics import Diagnostic, DplError, Edit, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import NAMES, OPERATORS
+from dpl.syntax.foreign import NAMES, OPERATORS, SAME, SAME_NAMES
 from dpl.types import checks, errors, sizes
 from dpl.types.constraints import Constraint
 from dpl.types.env import (
@@ -310,6 +310,8 @@ class Context:
         if kind == "type":
             known |= set(TYPES)
         code = "E0202" if kind == "value" else "E0203"
+        same = SAME.get(name) or (NAMES[name] if name in SAME_NAMES else "")
+        edits = (Edit(span, same),) if same else ()
         foreign = OPERATORS.get(name) or (f"here it is written  {NAMES[name]}" if name in NAMES else "")
         helps = (foreign,) if foreign else suggest(name, known)
         if kind == "constructor" and not helps:
@@ -318,7 +320,7 @@ class Context:
             helps = (f"a function that calls itself is defined with  let rec {name} ...",)
         if kind == "field" and not helps:
             helps = (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",)
-        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps)
+        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps, edits=edits)
 
     @staticmethod
     def fail(code: str, title: str, span: Span | None, **more) -> DplError:

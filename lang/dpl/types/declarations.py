@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError
+from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
@@ -64,7 +64,9 @@ class Module:
     def warn_of_unused(self) -> None:
         for name, span in self.cx.unused.values():
             helps = (f"a name that may go unused begins with an underscore:  _{name}",)
-            self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps))
+            is_field = span.source.text[: span.start].rstrip().endswith(("{", ";"))  # perhaps: its name cannot change
+            edits = (Edit(span, f"_{name}"),) if span.text == name and not is_field else ()
+            self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps, edits=edits))
 
     def check(self, decl: tree.Decl) -> None:
         self.cx.begin()

@@ -36,7 +36,10 @@ class Client:
         threading.Thread(target=self.listen, daemon=True).start()
         self.errors: list[bytes] = []
         threading.Thread(target=lambda: self.errors.extend(self.process.stderr or ()), daemon=True).start()
-        capabilities = {"general": {"positionEncodings": list(encodings)}, "textDocument": {"rename": {}}}
+        capabilities = {
+            "general": {"positionEncodings": list(encodings)},
+            "textDocument": {"rename": {"prepareSupport": True}},
+        }
         root = folder.as_uri()
         folders = [{"uri": root, "name": "here"}]
         asked = {"processId": None, "rootUri": root, "capabilities": capabilities, "workspaceFolders": folders}
@@ -118,6 +121,15 @@ class Client:
     def about(self, method: str, name: str = "main.dp", **more: Any) -> Any:
         """Asks about a whole text."""
         return self.ask(f"textDocument/{method}", textDocument={"uri": self.uri(name)}, **more)
+
+    def spent(self) -> float:
+        """The seconds of processor time that the server has taken: other processes do not count, as they do by the
+        clock.  Where the system does not tell, the clock."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return time.perf_counter()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> int:
         """Ends the server as a client should; its exit code."""

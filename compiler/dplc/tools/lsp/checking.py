@@ -13,7 +13,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Warnings
 from dpl.source import Source, Span
 from dpl.syntax import tree
-from dpl.types import activity, arrays, bindings, expressions  # noqa: F401  (they register their rules)
+from dpl.types import activity, arrays, bindings, expressions, sizes  # noqa: F401  (they register their rules)
 from dpl.types.context import Context, Definition
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
@@ -22,7 +22,7 @@ from dpl.types.kinds import Kinds
 from dpl.types.library import Library
 from dpl.types.meta import Meta, prune
 from dpl.types.notes import Notes
-from dpl.types.scheme import free
+from dpl.types.scheme import Scheme, free, replace
 from dpl.types.unify import children
 
 from dplc.tools.lsp.pages import Book, Page
@@ -268,7 +268,17 @@ def same(new: Any, old: Any) -> bool:
         return True
     if not isinstance(new, Value) or not isinstance(old, Value):
         return type(new) is type(old) and new == old
-    return (new.name, new.scheme, new.size, new.is_global) == (old.name, old.scheme, old.size, old.is_global)
+    if (new.name, new.size, new.is_global) != (old.name, old.size, old.is_global):
+        return False
+    return new.scheme is old.scheme or essence(new.scheme) == essence(old.scheme)
+
+
+def essence(scheme: Scheme) -> tuple:
+    """What matters of a scheme; the unknown sizes that each use makes anew are called by their numbers."""
+    env = {unknown: sizes.name(f"#{number}") for number, unknown in enumerate(scheme.unknowns)}
+    constraints = [(type(c), tuple(replace(t, env, {}) for t in c.types), c.extra) for c in scheme.constraints]
+    counts = [(scheme.unknowns.index(unknown), index) for unknown, index in scheme.counts]
+    return scheme.params, replace(scheme.ty, env, {}), scheme.classes, constraints, counts
 
 
 def spans(d: Diagnostic) -> Iterable[Span]:

@@ -30,17 +30,19 @@ def tokens(document: Document) -> lsp.SemanticTokens:
     document.check()
     found: list[tuple[int, int, int, int, int]] = []
     last = -1
-    for use, target in sorted(document.links.items(), key=lambda link: document.book.now(link[0].span)):
-        start, end = document.book.now(use.span)
-        if start <= last or start == end:
-            continue
-        last = start
-        kind = kind_of(document, use, target)
-        if kind is None:
-            continue
-        here, stop = document.lines.position(start), document.lines.position(end)
-        bits = (1 if use.declares else 0) | (2 if from_library(document, target) else 0)
-        found.append((here.line, here.character, stop.character - here.character, TYPES.index(kind), bits))
+    for page in document.pages:
+        for use in (use for names in document.names(page) for use in names.uses):
+            start = page.now(use.span.start)
+            if start <= last or use.span.end == use.span.start:
+                continue
+            target = document.links[use]
+            kind = kind_of(document, use, target)
+            if kind is not None:
+                last = start
+                here = document.lines.position(start)
+                length = document.lines.length(document.text[start : page.now(use.span.end)])
+                bits = (1 if use.declares else 0) | (2 if from_library(target) else 0)
+                found.append((here.line, here.character, length, TYPES.index(kind), bits))
     return lsp.SemanticTokens(relative(found))
 
 
@@ -69,5 +71,5 @@ def kind_of(document: Document, use: Use, target: Target | None) -> str | None:
     return None
 
 
-def from_library(document: Document, target: Target | None) -> bool:
+def from_library(target: Target | None) -> bool:
     return target is not None and not isinstance(target, Symbol) and target.module in library().modules

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpl.diagnostics import Diagnostic
 from dpl.types.notes import Notes
 from dpl.types.pretty import Printer
 
 from dplc.tools.lsp.documents import Document, Linker
 from dplc.tools.lsp.names import Names, Symbol, names_of
+from dplc.tools.lsp.pages import Page
 from dplc.tools.lsp.unfinished import Draft, drafted
 
 NAMES = ("LOWER", "QLOWER", "UPPER", "QUPPER")
@@ -50,10 +52,7 @@ class Cursor:
 def cursor_at(document: Document, place: int) -> Cursor | None:
     """None in comments and strings, and where nothing can be made of what stands before."""
     page = document.book.page_at(place)
-    if page is None:
-        return None
-    at = place - page.start + page.base
-    if any(c.span.start < at < c.span.end or (c.text.startswith("--") and at == c.span.end) for c in page.comments):
+    if page is None or open_at(page, at := place - page.start + page.base):
         return None
     tokens = [t for t in page.tokens if t.start < at and t.kind != "$END"]
     word = qualifier = ""
@@ -77,3 +76,15 @@ def cursor_at(document: Document, place: int) -> Cursor | None:
     linker = Linker(document)
     linker.links(page)
     return Cursor(document, draft, word, qualifier, notes, [names_of(d, tokens) for d in draft.decls], linker)
+
+
+def open_at(page: Page, at: int) -> bool:
+    """Whether a place is in a comment, or in a string that is not closed."""
+    if any(c.span.start < at < c.span.end or (c.text.startswith("--") and at == c.span.end) for c in page.comments):
+        return True
+    return any(d.code == "E0102" and d.span and d.span.start < at for d in page.lexical if not holed(page, d, at))
+
+
+def holed(page: Page, d: Diagnostic, at: int) -> bool:
+    """Whether what is not closed is the hole of an interpolated string, in which names are typed."""
+    return any(t.kind in ("INTERP_OPEN", "INTERP_MIDDLE") and d.span and t.end == d.span.end for t in page.tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpl.core import ty
 from dpl.syntax import tree
-from dpl.types.meta import Type, prune
+from dpl.types.meta import Meta, Type, prune
 from dpl.types.pretty import Printer
 from lsprotocol import types as lsp
 
@@ -25,7 +25,7 @@ def hints(document: Document, wanted: lsp.Range) -> list[lsp.InlayHint]:
         if page.start < end and start < page.start + len(page.text):
             for names in document.names(page):
                 found += of_declaration(document, page, names)
-    return found
+    return sorted(found, key=lambda hint: (hint.position.line, hint.position.character, hint.padding_left))
 
 
 def of_declaration(document: Document, page: Page, names: Names) -> list[lsp.InlayHint]:
@@ -75,6 +75,8 @@ def result_hint(document: Document, p: Printer, b: tree.Binding, t: Type) -> lsp
 
 
 def shown(document: Document, place: int, p: Printer, t: Type, symbol: Symbol | None) -> lsp.InlayHint | None:
+    if isinstance(prune(t), ty.Var | Meta):  # of any type: that is no news
+        return None
     text = p.type(t)
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}..."

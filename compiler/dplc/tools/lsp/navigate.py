@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from dpl.syntax.load import standard_modules
 from dpl.syntax.tables import tables
 from lsprotocol import types as lsp
+from pygls import uris
 
-from dplc.tools.lsp.documents import Document, Foreign
+from dplc.tools.lsp.documents import Document, Foreign, Workspace
 from dplc.tools.lsp.names import Symbol, Use
 
 WORD = re.compile(r"[^\W\d][\w']*")
@@ -26,8 +28,10 @@ def definition(document: Document, place: int) -> lsp.Location | None:
     if there is None:
         return None
     other, symbol = there
-    if symbol is None:
-        return lsp.Location(other.uri, other.lines.range(0, 0))
+    if symbol is None or symbol.kind == "module":
+        path = document.module_file(symbol.name) if symbol else None
+        uri = path.resolve().as_uri() if path else other.uri
+        return lsp.Location(uri, other.lines.range(0, 0))
     return location(other, symbol.span)
 
 
@@ -89,7 +93,9 @@ def rename(document: Document, place: int, name: str) -> lsp.WorkspaceEdit:
     """The edits; refused where the program would mean something else."""
     found = meant(document, place)
     if found is None:
-        raise Refused("there is no name of yours here")
+        named = document.use_at(place)
+        known = named is not None and document.links.get(named) is not None
+        raise Refused("this name belongs to the standard library" if known else "there is no name here")
     home, symbol = found
     if in_library(home):
         raise Refused(f"`{symbol.name}` belongs to the standard library")
@@ -100,8 +106,9 @@ def rename(document: Document, place: int, name: str) -> lsp.WorkspaceEdit:
         start, end = other.book.now(use.span)
         texts[other.uri] = other
         changes.setdefault(other.uri, []).append((start, end, short_form(other, use, symbol, name)))
-    for uri, edits in changes.items():
-        unchanged_meaning(texts[uri], edits, symbol, name)
+    changed = {uri: edited(texts[uri].text, edits) for uri, edits in changes.items()}
+    if not means_the_same(home.workspace, changed):
+        raise Refused(f"`{name}` would be taken for another `{name}` that is in scope")
     return lsp.WorkspaceEdit(
         changes={
             uri: [lsp.TextEdit(texts[uri].lines.range(start, end), new) for start, end, new in edits]
@@ -135,29 +142,36 @@ def short_form(document: Document, use: Use, symbol: Symbol, name: str) -> str:
     return name
 
 
-def unchanged_meaning(document: Document, edits: list[tuple[int, int, str]], symbol: Symbol, name: str) -> None:
-    """Reads the text as it would be, and compares what every name refers to."""
-    text, moved = document.text, []
+def edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
-        moved.append((start, len(new) - (end - start)))
-    changed = Document(document.workspace, document.uri, document.path, document.encoding)
-    changed.update(text)
-    before, after = shape(document), shape(changed)
-    if [len(before), *before.values()] != [len(after), *after.values()]:
-        raise Refused(f"`{name}` would be taken for another `{name}` that is in scope here")
+    return text
 
 
-def shape(document: Document) -> dict[int, tuple]:
+def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
+    """Reads the texts as they would be, and compares what every name refers to."""
+    trial = Workspace()
+    for uri, text in ({uri: d.text for uri, d in workspace.open.items()} | changed).items():
+        path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+        trial.open[uri] = Document(trial, uri, Path(path) if path else None)
+        trial.open[uri].update(text)
+    for uri in changed:
+        before = workspace.open.get(uri) or workspace.document(Path(uris.to_fs_path(uri) or ""))
+        if before is None or shape(before) != shape(trial.open[uri]):
+            return False
+    return True
+
+
+def shape(document: Document) -> list[tuple]:
     """What the names of a text refer to, as numbers in the order of the text: the same however they are called."""
     uses = sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
     numbers = {use.symbol: number for number, use in enumerate(uses) if use.declares}
-    found: dict[int, tuple] = {}
-    for number, use in enumerate(uses):
+    found: list[tuple] = []
+    for use in uses:
         target = document.links[use]
         if isinstance(target, Symbol):
-            found[number] = ("own", numbers.get(target, -1))
+            found.append(("own", numbers.get(target, -1)))
         else:
             there = document.resolve(target)
-            found[number] = ("other", there[0].uri) if there else ("unknown",)
+            found.append(("other", there[0].uri) if there else ("unknown",))
     return found

@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from dpl.diagnostics import Diagnostic
+from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree
 from dpl.syntax.brackets import unbalanced
@@ -79,19 +80,35 @@ class Page:
         return self.told[1]
 
     def first_problem(self, following: Page | None) -> Diagnostic:
+        """Said as of one text with what follows: messages look at what stands before and after."""
         if self.lexical:
             return self.lexical[0]
-        tokens = [*self.tokens[:-1], *following.tokens] if following else self.tokens
-        brackets = [d for d in unbalanced(self.book, tokens) if d.span and self.holds(d.span.start)]
-        if brackets:
-            return brackets[0]
-        parser = Parser(tables(), Builder(self.book), "file")
+        text = Source(self.book.name, self.text + (following.text if following else ""))
+        tokens = Lexer(text, tables()).read().tokens
+        brackets = [d for d in unbalanced(text, tokens) if d.span and d.span.start < len(self.text)]
+        parser = Parser(tables(), Builder(text), "file")
         failed = parser.feed(tokens, 0)
-        assert failed is not None
-        return mistakes.explain(parser, tokens, failed)
+        if brackets:
+            problem = brackets[0]
+        elif failed is not None:
+            problem = mistakes.explain(parser, tokens, failed)
+        else:  # what follows makes it whole, but so much of it was not tried
+            problem = Diagnostic("E0101", "this declaration is not complete", Span(text, 0, len(self.text.rstrip())))
+        return self.moved(problem, following)
 
-    def holds(self, offset: int) -> bool:
-        return self.base <= offset <= self.base + len(self.text)
+    def moved(self, d: Diagnostic, following: Page | None) -> Diagnostic:
+        """What was said of this page's text, and of what follows, with the spans of their own pages."""
+
+        def place(offset: int) -> int:
+            beyond = offset - len(self.text)
+            return self.base + offset if beyond < 0 or following is None else following.base + beyond
+
+        def span(s: Span) -> Span:
+            start = place(s.start)
+            return Span(self.book, start, start + s.end - s.start)
+
+        labels = tuple(replace(label, span=span(label.span)) for label in d.labels)
+        return replace(d, span=span(d.span) if d.span else None, labels=labels)
 
     def token_at(self, offset: int) -> Token | None:
         """The token that covers an offset of this page, or ends there."""
@@ -129,7 +146,7 @@ class Book(Source):
             known[page.text].append(page)
         for page in self.pages:
             page.live = False
-        starts = sorted({0, *(m.start() for m in BOUNDARY.finditer(text)), len(text)})
+        starts = [*sorted({0, *(m.start() for m in BOUNDARY.finditer(text))}), len(text)]
         self.pages, self.current = [], text
         number = start = line = 0
         while number < len(starts) - 1:

@@ -37,11 +37,14 @@ class Lines:
 
     def position(self, offset: int) -> Position:
         number = bisect_right(self.starts, offset) - 1
-        before = self.text[self.starts[number] : offset]
-        if self.units is None or before.isascii():
-            return Position(number, len(before))
+        return Position(number, self.length(self.text[self.starts[number] : offset]))
+
+    def length(self, text: str) -> int:
+        """Of a text without line breaks, in the client's units."""
+        if self.units is None or text.isascii():
+            return len(text)
         codec, size = self.units
-        return Position(number, len(before.encode(codec)) // size)
+        return len(text.encode(codec)) // size
 
     def range(self, start: int, end: int) -> Range:
         return Range(self.position(start), self.position(end))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpl.diagnostics import Diagnostic, Edit, unmarked
+from dpl.node import replace
 from dpl.source import Span
+from dpl.types.env import suggested
 from lsprotocol import types as lsp
 from pygls import uris
 
 from dplc.tools.lsp.documents import Document
 from dplc.tools.lsp.pages import Book
 
+MISSPELT = ("E0202", "E0203", "E0560", "E0561")  # a value, a type or the like, a module, a member
 FADED = ("W0201", "W0203")  # never reached, never used
 
 
@@ -66,34 +71,44 @@ def span_location(document: Document, span: Span) -> lsp.Location | None:
 
 
 def actions(document: Document, wanted: lsp.Range) -> list[lsp.CodeAction]:
-    """The certain mends of what is wrong in a stretch of the text."""
+    """The mends of what is wrong in a stretch of the text: certain ones, and other names where one is unknown."""
     start, end = document.lines.offset(wanted.start), document.lines.offset(wanted.end)
-    found = []
+    found: list[lsp.CodeAction] = []
     for d in document.diagnostics():
-        if not d.edits or d.span is None or d.span.source is not document.book:
+        if d.span is None or d.span.source is not document.book:
             continue
         first, last = document.book.now(d.span)
         if first <= end and start <= last:
-            found.append(action(document, d))
+            ways = [*([d.edits] if d.edits else []), *([edit] for edit in likely(d))]
+            found += [action(document, d, edits, len(ways) == 1) for edits in ways]
     return found
 
 
-def action(document: Document, d: Diagnostic) -> lsp.CodeAction:
-    edits = [lsp.TextEdit(span_range_exact(document, edit), edit.text) for edit in d.edits]
+def likely(d: Diagnostic) -> list[Edit]:
+    """Names that may have been meant, in place of the part of a name that is unknown."""
+    if d.span is None or d.code not in MISSPELT:
+        return []
+    start, end = d.span.start, d.span.end
+    qualifier = d.span.text.rpartition(".")[0]
+    if d.code == "E0560":
+        end = start + len(qualifier)
+    elif d.code == "E0561":
+        start += len(qualifier) + 1
+    return [Edit(replace(d.span, start=start, end=end), name) for help_ in d.helps for name in suggested(help_)]
+
+
+def action(document: Document, d: Diagnostic, edits: Sequence[Edit], preferred: bool) -> lsp.CodeAction:
+    changes = [lsp.TextEdit(document.lines.range(*document.book.now(e.span)), e.text) for e in edits]
     return lsp.CodeAction(
-        title=title(d),
+        title=title(d, edits),
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[shown(document, d)],
-        is_preferred=True,
-        edit=lsp.WorkspaceEdit(changes={document.uri: edits}),
+        is_preferred=preferred,
+        edit=lsp.WorkspaceEdit(changes={document.uri: changes}),
     )
 
 
-def title(d: Diagnostic) -> str:
-    if len(d.edits) == 1 and d.edits[0].span.text:
-        return f"replace `{d.edits[0].span.text}` by `{d.edits[0].text}`"
+def title(d: Diagnostic, edits: Sequence[Edit]) -> str:
+    if len(edits) == 1 and edits[0].span.text:
+        return f"replace `{edits[0].span.text}` by `{edits[0].text}`"
     return d.helps[0] if d.helps else d.title
-
-
-def span_range_exact(document: Document, edit: Edit) -> lsp.Range:
-    return document.lines.range(*document.book.now(edit.span))

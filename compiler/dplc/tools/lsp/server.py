@@ -4,7 +4,10 @@ when typing pauses."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax.show import format_source
+from dpl.types.library import library
 from lsprotocol import types as lsp
 from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
@@ -103,6 +107,8 @@ def whole(answer: Callable[[Document], Any]) -> Callable:
 @server.feature(lsp.INITIALIZED)
 def initialized(_: lsp.InitializedParams) -> None:
     server.documents.encoding = server.workspace.position_encoding
+    library()
+    gc.freeze()  # it stays; going through it again and again would take longer than most answers
     folders = [uris.to_fs_path(folder.uri) for folder in server.workspace.folders.values()]
     folders = folders or [server.workspace.root_path]
     server.documents.folders = [Path(folder) for folder in folders if folder]
@@ -196,4 +202,12 @@ def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | Non
 def serve() -> None:
     """Until the client is done, over standard input and output."""
     logging.basicConfig(level=logging.WARNING)
-    server.start_io()
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
+    with open(os.dup(1), "wb") as answers:
+        sys.stdout = sys.stderr  # whatever else is printed is no answer
+        server.start_io(stdout=answers)
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Answers that say no are no failures."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
