@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-PROGRAMS = sorted(p for folder in ("examples", "stdlib", "tests/agree") for p in (ROOT / folder).rglob("*.dp"))
+FOLDERS = ("examples", "stdlib", "tests/agree", "tests/unit/editors")
+PROGRAMS = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.dp"))
 WORDS = sorted(word for word in tables().words if re.fullmatch(r"\w+", word))
 FAMILIES = {
     "LOWER": (Name, Keyword.Type),
