@@ -51,6 +51,7 @@ class Found:
     warnings: list[Diagnostic] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     unfinished: list = field(default_factory=list)
+    is_right: bool = True  # its syntax was
     is_open: bool = False  # later uses may decide about its types
     mentioned: set[str] | None = None  # data types in its types
 
@@ -96,7 +97,7 @@ class Checking:
         changed: set[str] = set()
         for page in pages:
             found = self.found.get(page)
-            if found is None or not self.holds(found, checker, changed, pages):
+            if found is None or found.is_right != page.is_right or not self.holds(found, checker, changed):
                 found = self.declare(page, checker)
                 new.append(found)
                 changed |= {n for n, data in found.datas.items() if before.get(n) != data}
@@ -127,7 +128,7 @@ class Checking:
 
     # ---- what is known
 
-    def holds(self, found: Found, checker: Checker, changed: set[str], pages: list[Page]) -> bool:
+    def holds(self, found: Found, checker: Checker, changed: set[str]) -> bool:
         """Whether a page would be found to be the same again."""
         cx = checker.cx
         if found.is_open or found.opens:
@@ -199,7 +200,7 @@ class Checking:
         for decl in page.decls:
             checker.declare(decl)
         cx.notes = None
-        if page.broken or page.problems:
+        if not page.is_right:
             self.excuse(page, checker)
         opens = [layer for layer in cx.layers[layers:] if not any(layer is own for own in cx.owned)]
         if opens:
@@ -227,6 +228,7 @@ class Checking:
             checker.problems,
             cx.warnings.diagnostics,
             unfinished=checker.unfinished,
+            is_right=page.is_right,
             is_open=bool(unknown.metas or unknown.effects),
         )
 
@@ -251,7 +253,7 @@ class Checking:
 
     def warnings_of_the_whole(self, pages: list[Page], around: Surroundings, source: Source) -> list[Diagnostic]:
         """Warnings that need all definitions: derivatives that are zero."""
-        if any(page.broken or self.found[page].problems for page in pages):
+        if any(not page.is_right or self.found[page].problems for page in pages):
             return []
         items = [item for page in pages for item in self.found[page].items]
         return list(activity.warnings(term.Program(items, around.library.definitions, self.datas), {source}))

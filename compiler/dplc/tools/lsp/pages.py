@@ -19,7 +19,7 @@ from dpl.syntax import mistakes, tree
 from dpl.syntax.brackets import unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
-from dpl.syntax.foreign import foreign_operators
+from dpl.syntax.foreign import OPERATORS, foreign_operators
 from dpl.syntax.lexer import Lexer, Token
 from dpl.syntax.parse import Parser
 from dpl.syntax.tables import tables
@@ -51,16 +51,22 @@ class Page:
         if not self.broken:
             made = parser.values[-1]
             self.decls = attach_docs(tree.File(made.span, made.decls, tuple(self.comments))).decls
-            others = [*builder.problems, *builder.extremes.values(), *foreign_operators(book, self.tokens)]
-            self.problems = sorted(others, key=lambda d: d.span.start if d.span else 0)
+            self.problems = sorted([*builder.problems, *builder.extremes.values()], key=start_of)
         else:
             stop = len(self.tokens) - 1 if self.failed is None else self.failed
             made = completed(book, self.tokens[:stop], self.comments, self.tokens[stop].start)
             self.decls = made.decls if made else ()
+        self.has_foreign = any(t.value in OPERATORS for t in self.tokens)
+        self.foreign: list[Diagnostic] = []  # operators of other languages, unless the text defines them
         self.told: tuple[Page | None, list[Diagnostic]] | None = None
         self.pieces = 1  # of the text between margins
         self.live = True  # it is in the text
         self.names: list[Names] | None = None  # of its declarations, when they were asked for
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong with its syntax."""
+        return not (self.broken or self.problems or self.foreign)
 
     @property
     def ends_early(self) -> bool:
@@ -74,7 +80,7 @@ class Page:
     def diagnostics(self, following: Page | None) -> list[Diagnostic]:
         """What is wrong with its syntax; that something is missing may be said at the page that follows."""
         if not self.broken:
-            return self.problems
+            return sorted([*self.problems, *self.foreign], key=start_of)
         if self.told is None or self.told[0] is not following:
             self.told = following, [self.first_problem(following)]
         return self.told[1]
@@ -121,6 +127,10 @@ class Page:
         return None
 
 
+def start_of(d: Diagnostic) -> int:
+    return d.span.start if d.span else 0
+
+
 class Book(Source):
     """The text of one document over time."""
 
@@ -156,6 +166,15 @@ class Book(Source):
             start += len(page.text)
             line += page.text.count("\n")
             self.pages.append(page)
+        self.find_foreign()
+
+    def find_foreign(self) -> None:
+        """Operators of other languages: whether the program defines them, all its pages must be asked."""
+        suspects = [page for page in self.pages if page.has_foreign]
+        tokens = [t for page in self.pages for t in page.tokens] if suspects else []
+        found = foreign_operators(self, tokens)
+        for page in suspects:
+            page.foreign = [d for d in found if d.span and page.base <= d.span.start < page.base + len(page.text)]
 
     def kept(self, text: str, starts: list[int], number: int, known: dict[str, list[Page]], sizes: list[int]):
         """The page that begins with a piece of the text, if there was one before."""

@@ -34,8 +34,8 @@ class Draft:
     decls: tuple[tree.Decl, ...]
     tokens: list[Token]
     parser: Parser
-    broken: bool = True
-    problems: tuple = ()
+    broken = True
+    is_right = False
 
 
 def drafted(source: Source, tokens: list[Token], at: int) -> Draft | None:
