@@ -44,6 +44,14 @@ def test_says_what_it_can_do_and_ends_well(client: Client) -> None:
     assert client.errors == []
 
 
+def test_without_its_extra_it_says_which_to_install(dpl, tmp_path) -> None:
+    (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
+    sources = os.pathsep.join(map(str, (tmp_path, ROOT / "lang", ROOT / "compiler")))
+    ran = dpl("lsp", PYTHONPATH=sources)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "pip install 'dpl-lang[lsp]'" in ran.stderr
+
+
 def test_diagnostics_as_one_types(client: Client) -> None:
     (wrong,) = client.open("let f (x : float[3]) = x * 2.0\ndo print (f [1.0, 2.0])\n")
     assert (wrong["code"], wrong["severity"], wrong["source"]) == ("E0301", 1, "dpl")
@@ -154,6 +162,36 @@ def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     assert "sum" in labels(client, 'let s = $"total {su|')
     for nothing in ('let s = "su|', "-- su|", "(* su|", 'let s = "su|"'):
         assert labels(client, nothing) == {}
+
+
+def test_names_of_other_modules(client: Client, tmp_path) -> None:
+    (tmp_path / "shapes.dp").write_text(
+        "-- Things with areas.\n\n-- | twice as much\nlet twice x = 2.0 * x\nlet _own = 1\n"
+        "type shape = Dot | Box of float\ntype point = { px : float; py : float }\n"
+    )
+    client.open("")
+    named = 'import "shapes.dp" as S\n'
+    assert hover(client, named + "let y = S.tw|ice 1.0").endswith("twice as much")
+    assert hover(client, named + "let y = |S.twice 1.0").endswith("Things with areas.")
+    assert "Box : float -> Shapes.shape" in hover(client, named + "let y = S.Bo|x 1.0")
+    assert "type point = { px : float" in hover(client, named + "let f (p : S.po|int) = p.px")
+    assert "px : float" in hover(client, named + "let f (p : S.point) = p.p|x")
+    assert "floating-point" in hover(client, "let f (x : flo|at) = x")
+    assert set(labels(client, named + "let y = S.|")) == {"twice", "Dot", "Box"}
+    assert set(labels(client, named + "let f (x : S.|")) == {"shape", "point"}
+    assert labels(client, named + "let f (p : S.point) = p.|") == {"px": "float", "py": "float"}
+    assert "twice" in labels(client, "import Shapes\nopen Shapes\nlet y = tw|")
+    modules = labels(client, "import |")
+    assert modules["Shapes"] == "shapes.dp" and "List" in modules and "Some" not in modules
+    assert labels(client, "let rec again x = if x then 1 else aga|")["again"] == "bool -> int"
+    text = "import Shapes\nopen Shapes\nlet y = Box (twice 2.0)\n"
+    assert client.change(text) == []
+    there = client.at("definition", (2, 9))
+    assert (there["uri"], there["range"]["start"]["line"]) == (client.uri("shapes.dp"), 5)
+    field = "type a = { v : int }\ntype b = { v : float }\nlet f (x : a) = x.v\nlet g (y : b) = y.v\n"
+    client.change(field)
+    assert client.at("definition", (2, 18))["range"]["start"]["line"] == 0
+    assert client.at("definition", (3, 18))["range"]["start"]["line"] == 1
 
 
 def test_signatures(client: Client) -> None:

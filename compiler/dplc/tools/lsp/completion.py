@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from dpl.core import ty
+from dpl.syntax.load import module_name
 from dpl.types.env import TYPES, Exports, Value
 from dpl.types.library import library
 from dpl.types.meta import prune
@@ -14,7 +15,7 @@ from dpl.types.pretty import Printer
 from lsprotocol import types as lsp
 
 from dplc.tools.lsp.cursor import Cursor, cursor_at
-from dplc.tools.lsp.describe import describe_entry, local_scheme, members
+from dplc.tools.lsp.describe import BUILT_IN, describe_entry, local_scheme, members
 from dplc.tools.lsp.documents import FIRST, Document
 
 Kind = lsp.CompletionItemKind
@@ -42,6 +43,8 @@ def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
         yield from fields(cursor)
     elif parser.accepts("TYVAR"):
         yield from type_names(cursor)
+    elif cursor.draft.tokens and cursor.draft.tokens[-1].kind in ("IMPORT", "OPEN"):
+        yield from module_names(cursor)
     else:
         if parser.accepts("PREFIX"):
             yield from values(cursor)
@@ -138,8 +141,21 @@ def constructors(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
         for name, entry in exports.constructors.items():
             described = describe_entry(cursor.printer, name, entry, "constructors")
             yield item(name, Kind.EnumMember, OWN, *texts(described))
+    yield from modules(cursor)
+
+
+def modules(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
     for name in cursor.document.around.modules:
         yield item(name, Kind.Module, LIBRARY if name in library().modules else OWN, "module")
+
+
+def module_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
+    """Of the library, and of files beside this one."""
+    path = cursor.document.path
+    for beside in sorted(path.parent.glob("*.dp")) if path else ():
+        if beside != path:
+            yield item(module_name(beside), Kind.Module, OWN, beside.name)
+    yield from modules(cursor)
 
 
 def type_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
@@ -147,9 +163,8 @@ def type_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
         for name in exports.types:
             yield item(name, Kind.Class, OWN)
     for name in TYPES:
-        yield item(name, Kind.Class, LIBRARY)
-    for name in cursor.document.around.modules:
-        yield item(name, Kind.Module, LIBRARY, "module")
+        yield item(name, Kind.Class, LIBRARY, doc=BUILT_IN.get(name, ""))
+    yield from modules(cursor)
 
 
 def keywords(cursor: Cursor) -> Iterator[lsp.CompletionItem]:

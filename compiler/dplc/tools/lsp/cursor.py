@@ -32,6 +32,7 @@ class Cursor:
         """The local names that are in scope, those inside before those outside."""
         found: dict[str, Symbol] = {}
         for names in self.names:
+            found.update((symbol.name, symbol) for symbol in names.declares if names.early and symbol.space == "values")
             for symbol in names.symbols:
                 inside = symbol.scope and symbol.scope.start <= self.draft.at <= symbol.scope.end
                 if inside and symbol.space == "values" and symbol.span.end <= self.draft.at:

@@ -15,6 +15,19 @@ from dpl.types.scheme import Scheme
 from dplc.tools.lsp.documents import FIRST, Document, Foreign, Target
 from dplc.tools.lsp.names import Symbol
 
+BUILT_IN = {
+    "bool": "`true` and `false`",
+    "int": "integers of 64 bits, the same as `i64`",
+    "float": "floating-point numbers of 64 bits, the same as `f64`",
+    "string": "text, in Unicode",
+    "unit": "the type of `()`",
+    "list": "lists: `[1; 2]`, `first :: rest`, `[]`",
+    "ref": "references: `ref e` makes one, `!r` is its content, `r := e` changes it",
+    **{f"i{bits}": f"integers of {bits} bits" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"integers of {bits} bits, without sign" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"floating-point numbers of {bits} bits" for bits in (16, 32, 64)},
+}
+
 
 @node
 class Description:
@@ -101,7 +114,7 @@ def describe_entry(p: Printer, name: str, entry: Any, space: str, doc: str = "")
             shown = p.scheme(scheme)
             return Description(f"let {bracketed(name)} : {shown}", entry.row.doc, shown)
         case TypeName():
-            return Description(f"type {name}", f"stands for {p.type(entry.alias)}" if entry.alias else "")
+            return Description(f"type {name}", BUILT_IN.get(name, ""))
         case Constructor():
             whole = ty.Con(entry.data.name, entry_params(entry.data.params))
             shown = p.type(whole if entry.arg is None else ty.Fn(entry.arg, ty.PURE, whole))

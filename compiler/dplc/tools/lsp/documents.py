@@ -16,7 +16,7 @@ from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.syntax.load import Loader, module_name, read, standard_modules
 from dpl.types.check import Run
-from dpl.types.env import Exports
+from dpl.types.env import TYPES, Exports
 from dpl.types.library import library
 from dpl.types.meta import prune
 from dpl.types.notes import Notes
@@ -240,6 +240,7 @@ class Document:
     def check_draft(self, before: list[Page], draft: Draft) -> Notes:
         """What is found out about half a declaration after some pages."""
         self.checked = False  # the pages after it are not in sight now
+        self._around = self.surroundings()
         return self.checking.check(before, self.around, draft) or Notes()
 
     def found(self, page: Page) -> Found:
@@ -310,6 +311,8 @@ class Linker:
                     return found
             elif use.space != "modules" and self.document.offers(layer, use.space, use.name):
                 return Foreign(layer, use.space, use.name)
+        if use.space == "types" and use.name in TYPES:
+            return Foreign(FIRST, "types", use.name)
         return Foreign(use.name, "modules", "") if use.space == "modules" else None
 
     def field(self, use: Use, page: Page) -> Target | None:
@@ -318,7 +321,8 @@ class Linker:
             return None
         module, _, owner = self.document.data_name(page, use.span.start - 1).partition("#")[0].rpartition(".")
         if module != self.document.around.name:
-            return Foreign(module, "fields", use.name) if module else None
+            called = {name: alias for alias, name in self.document.imports.aliases.items()}
+            return Foreign(called.get(module, module), "fields", use.name) if module else None
         for layer in self.layers:
             for symbol in layer.values() if isinstance(layer, dict) else ():
                 if symbol.space == "types" and symbol.name == owner:
