@@ -1,6 +1,7 @@
 """The language server as an editor meets it: over pipes, with a scripted client."""
 
 import json
+import os
 
 import pytest
 from conftest import ROOT

@@ -10,8 +10,9 @@ from dpl.types.library import library
 from dpl.types.meta import prune
 from lsprotocol import types as lsp
 
-from dplc.tools.lsp.documents import FIRST, Document, Target
-from dplc.tools.lsp.names import Symbol, Use
+from dplc.tools.lsp.documents import Document
+from dplc.tools.lsp.links import FIRST
+from dplc.tools.lsp.names import Symbol, Target, Use
 
 TYPES = (
     "function", "parameter", "variable", "type", "typeParameter", "enumMember", "namespace", "property", "operator",

@@ -16,7 +16,8 @@ from lsprotocol import types as lsp
 
 from dplc.tools.lsp.cursor import Cursor, cursor_at
 from dplc.tools.lsp.describe import BUILT_IN, describe_entry, local_scheme, members
-from dplc.tools.lsp.documents import FIRST, Document
+from dplc.tools.lsp.documents import Document
+from dplc.tools.lsp.links import FIRST
 
 Kind = lsp.CompletionItemKind
 LOCAL, OWN, LIBRARY, WORD = "0123"  # the order in which they are offered

@@ -8,7 +8,8 @@ from dpl.diagnostics import Diagnostic
 from dpl.types.notes import Notes
 from dpl.types.pretty import Printer
 
-from dplc.tools.lsp.documents import Document, Linker
+from dplc.tools.lsp.documents import Document
+from dplc.tools.lsp.links import Linker
 from dplc.tools.lsp.names import Names, Symbol, names_of
 from dplc.tools.lsp.pages import Page
 from dplc.tools.lsp.unfinished import Draft, drafted

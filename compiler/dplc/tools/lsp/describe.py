@@ -12,8 +12,9 @@ from dpl.types.notes import Notes
 from dpl.types.pretty import Printer
 from dpl.types.scheme import Scheme
 
-from dplc.tools.lsp.documents import FIRST, Document, Foreign, Target
-from dplc.tools.lsp.names import Symbol
+from dplc.tools.lsp.documents import Document
+from dplc.tools.lsp.links import FIRST
+from dplc.tools.lsp.names import Foreign, Symbol, Target
 
 BUILT_IN = {
     "bool": "`true` and `false`",

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from dpl.core import ty
 from dpl.diagnostics import Diagnostic, DplError, Label
-from dpl.node import node, replace
+from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.syntax.load import Loader, module_name, read, standard_modules
 from dpl.types.check import Run
-from dpl.types.env import TYPES, Exports
+from dpl.types.env import Exports
 from dpl.types.library import library
 from dpl.types.meta import prune
 from dpl.types.notes import Notes
@@ -24,25 +24,13 @@ from dpl.types.primitives import primitives
 from lsprotocol.types import PositionEncodingKind
 
 from dplc.tools.lsp.checking import Checking, Found, Surroundings
-from dplc.tools.lsp.names import Names, Symbol, Use, names_of
+from dplc.tools.lsp.links import FIRST, Linker
+from dplc.tools.lsp.names import Names, Symbol, Target, Use, names_of
 from dplc.tools.lsp.pages import Book, Page
 from dplc.tools.lsp.positions import Lines, readable
-from dplc.tools.lsp.unfinished import Draft
+from dplc.tools.lsp.unfinished import ANYTHING, Draft
 
 MOST_FILES = 500  # of the workspace that are looked through for references
-FIRST = "Prelude"
-
-
-@node
-class Foreign:
-    """A name of another module."""
-
-    module: str
-    space: str
-    name: str
-
-
-Target = Symbol | Foreign
 
 
 @dataclass(slots=True)
@@ -129,24 +117,23 @@ class Document:
     def field_of(self, owner: Symbol, name: str) -> Symbol | None:
         """A field of a record type of this text."""
         page = self.book.page_of(owner.span.start)
-        fields = [
-            s for names in self.names(page) for s in names.declares if s.kind == "field" and s.owner == owner.name
-        ]
-        return next((s for s in fields if s.name == name), None)
+        declared = [s for names in self.names(page) for s in names.declares]
+        return next((s for s in declared if (s.kind, s.owner, s.name) == ("field", owner.name, name)), None)
 
     # ---- other modules
 
     def module_file(self, called: str) -> Path | None:
         """The file of the module that this text calls so."""
-        for page in self.pages:
-            for decl in page.decls:
-                if isinstance(decl, tree.DeclImport) and not (not decl.is_path and decl.target in standard_modules()):
-                    target = Path(decl.target)
-                    if called == (decl.alias or (module_name(target) if decl.is_path else decl.target)):
-                        with suppress(DplError):
-                            return Loader(()).find(decl, self.book)
-        aliases = {d.alias: d.target for page in self.pages for d in page.decls if isinstance(d, tree.DeclImport)}
-        return standard_modules().get(aliases.get(called, called))
+        for decl in reversed(self.import_declarations()):
+            if called == (decl.alias or (module_name(Path(decl.target)) if decl.is_path else decl.target)):
+                if not decl.is_path and decl.target in standard_modules():
+                    return standard_modules()[decl.target]
+                with suppress(DplError):
+                    return Loader(()).find(decl, self.book)
+        return standard_modules().get(called)
+
+    def import_declarations(self) -> list[tree.DeclImport]:
+        return [decl for page in self.pages for decl in page.decls if isinstance(decl, tree.DeclImport)]
 
     def offers(self, module: str, space: str, name: str) -> bool:
         """Whether a module has something of that name."""
@@ -202,10 +189,9 @@ class Document:
         loader = Loader((), self.workspace.read)
         if self.path:
             loader.open.append((os.path.realpath(self.path), self.book))
-        for page in self.pages:
-            for decl in page.decls:
-                if isinstance(decl, tree.DeclImport) and not page.broken:
-                    self.follow(decl, loader, imports)
+        for decl in self.import_declarations():
+            if ANYTHING not in (decl.target, decl.alias):
+                self.follow(decl, loader, imports)
         self.imports = imports
 
     def follow(self, decl: tree.DeclImport, loader: Loader, imports: Imports) -> None:
@@ -268,66 +254,6 @@ class Document:
             if span.end == end and isinstance(t, ty.Con):
                 return t.name
         return ""
-
-
-class Linker:
-    """Goes through a text with what is in scope at each declaration."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.layers: list[dict[tuple[str, str], Symbol] | str] = [FIRST, {}]  # of this text, or a module's name
-        self.found: dict[Use, Target | None] = {}
-
-    def links(self, before: Page | None = None) -> dict[Use, Target | None]:
-        """Of the whole text, or only what comes before a page."""
-        for page in self.document.pages:
-            if page is before:
-                break
-            for names in self.document.names(page):
-                if names.early:
-                    self.declare(names)
-                for use in names.uses:
-                    self.found[use] = use.symbol or self.target(use, page)
-                if not names.early:
-                    self.declare(names)
-                if isinstance(names.decl, tree.DeclOpen):
-                    self.layers += [names.decl.name, {}]
-        return self.found
-
-    def declare(self, names: Names) -> None:
-        own = self.layers[-1]
-        assert isinstance(own, dict)
-        for symbol in names.declares:
-            own[symbol.space, symbol.name] = symbol
-
-    def target(self, use: Use, page: Page | None = None) -> Target | None:
-        if use.qualifier:
-            return Foreign(use.qualifier, use.space, use.name)
-        if use.space == "fields" and page is not None and (one := self.field(use, page)):
-            return one
-        for layer in reversed(self.layers):
-            if isinstance(layer, dict):
-                if found := layer.get((use.space, use.name)):
-                    return found
-            elif use.space != "modules" and self.document.offers(layer, use.space, use.name):
-                return Foreign(layer, use.space, use.name)
-        if use.space == "types" and use.name in TYPES:
-            return Foreign(FIRST, "types", use.name)
-        return Foreign(use.name, "modules", "") if use.space == "modules" else None
-
-    def field(self, use: Use, page: Page) -> Target | None:
-        """A field of the record in front of it, where several types have one of that name."""
-        if use.span.source.text[use.span.start - 1] != "." or not self.document.checked:
-            return None
-        module, _, owner = self.document.data_name(page, use.span.start - 1).partition("#")[0].rpartition(".")
-        if module != self.document.around.name:
-            called = {name: alias for alias, name in self.document.imports.aliases.items()}
-            return Foreign(called.get(module, module), "fields", use.name) if module else None
-        for layer in self.layers:
-            for symbol in layer.values() if isinstance(layer, dict) else ():
-                if symbol.space == "types" and symbol.name == owner:
-                    return self.document.field_of(symbol, use.name)
-        return None
 
 
 class Workspace:

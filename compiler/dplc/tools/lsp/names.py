@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.lexer import Token
@@ -52,6 +53,18 @@ class Use:
     symbol: Symbol | None = None
     declares: bool = False
     qualifier: str = ""
+
+
+@node
+class Foreign:
+    """A name of another module, which is what the text calls it."""
+
+    module: str
+    space: str
+    name: str
+
+
+Target = Symbol | Foreign
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from dpl.syntax.tables import tables
 from lsprotocol import types as lsp
 from pygls import uris
 
-from dplc.tools.lsp.documents import Document, Foreign, Workspace
-from dplc.tools.lsp.names import Symbol, Use
+from dplc.tools.lsp.documents import Document, Workspace
+from dplc.tools.lsp.names import Foreign, Symbol, Use
 
 WORD = re.compile(r"[^\W\d][\w']*")
 

@@ -13,8 +13,9 @@ from lsprotocol import types as lsp
 
 from dplc.tools.lsp.cursor import Cursor, cursor_at
 from dplc.tools.lsp.describe import local_scheme
-from dplc.tools.lsp.documents import FIRST, Document, Target
-from dplc.tools.lsp.names import Symbol, parts
+from dplc.tools.lsp.documents import Document
+from dplc.tools.lsp.links import FIRST
+from dplc.tools.lsp.names import Symbol, Target, parts
 from dplc.tools.lsp.unfinished import ANYTHING
 
 
