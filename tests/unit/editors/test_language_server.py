@@ -287,6 +287,11 @@ def test_modules_that_change_are_read_again(client: Client, tmp_path) -> None:
     uri = client.uri("main.dp")
     client.wait(lambda m: m.get("params", {}).get("uri") == uri and m["params"]["diagnostics"], 30)
     assert any("string" in d["message"] for d in client.told[uri]["diagnostics"])
+    client.tell("textDocument/didClose", textDocument={"uri": client.uri("lib.dp")})
+    change = {"uri": client.uri("lib.dp"), "type": 2}
+    client.tell("workspace/didChangeWatchedFiles", changes=[change])
+    client.wait(lambda m: m.get("params", {}).get("uri") == uri and not m["params"]["diagnostics"], 30)
+    client.open("let size = 3\n", "lib.dp")
     client.change("let size = (\n", "lib.dp")
     client.wait(lambda m: m.get("params", {}).get("uri") == uri and "imported" in json.dumps(m), 30)
     (wrong, *_) = client.told[uri]["diagnostics"]

@@ -201,6 +201,23 @@ def test_half_of_anything_has_a_tree() -> None:
     assert names
 
 
+def test_a_book_that_is_full_starts_anew() -> None:
+    text = "-- " + "long " * 2000 + "\nlet f x = x + 1.0\nlet g = f tru\n"
+    kept = document(text)
+
+    def type_and_look():
+        first = []
+        for number in range(30):
+            kept.update(text.replace("long", f"long{number}", 1))
+            kept.check()
+            first.append(len(kept.book.all))
+        return first, said(kept), said(document(text.replace("long", "long29", 1)))
+
+    pages, ours, new = on_large_stack(type_and_look)
+    assert sorted(pages) != pages  # it was emptied
+    assert ours == new
+
+
 def test_positions_are_true_after_edits() -> None:
     d = document("let a = 1\n\nlet b = tru\n")
     assert d.diagnostics()[0].span.line == 3

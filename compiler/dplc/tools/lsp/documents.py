@@ -64,7 +64,8 @@ class Document:
         """The text is this now; nothing is found out before it is wanted."""
         self.text = readable(text)
         self.lines = Lines(self.text, self.encoding)
-        self.book.update(self.text)
+        if self.book.update(self.text):
+            self.checking.forget()
         self.checked = False
         self._links: dict[Use, Target | None] | None = None
 

@@ -10,8 +10,7 @@ from lsprotocol import types as lsp
 
 from dplc.tools.lsp.describe import printer, scheme_of
 from dplc.tools.lsp.documents import Document
-from dplc.tools.lsp.names import Names, Symbol
-from dplc.tools.lsp.pages import Page
+from dplc.tools.lsp.names import Names
 
 LONGEST = 60  # characters of a hint
 SHOWN = ("value", "parameter", "local", "function")
@@ -24,13 +23,13 @@ def hints(document: Document, wanted: lsp.Range) -> list[lsp.InlayHint]:
     for page in document.pages:
         if page.start < end and start < page.start + len(page.text):
             for names in document.names(page):
-                found += of_declaration(document, page, names)
+                found += of_declaration(document, names)
     return sorted(found, key=lambda hint: (hint.position.line, hint.position.character, hint.padding_left))
 
 
-def of_declaration(document: Document, page: Page, names: Names) -> list[lsp.InlayHint]:
+def of_declaration(document: Document, names: Names) -> list[lsp.InlayHint]:
     p = printer(document)
-    results = {id(b.pattern.span): b for b in functions(names.decl)}
+    results = {b.pattern.span: b for b in functions(names.decl)}
     found = []
     for symbol in (*names.declares, *names.symbols):
         if symbol.kind not in SHOWN or symbol.name.startswith("_") or symbol.annotated:
@@ -38,15 +37,11 @@ def of_declaration(document: Document, page: Page, names: Names) -> list[lsp.Inl
         scheme = scheme_of(document, symbol)
         if scheme is None:
             continue
-        function = next((b for b in results.values() if b.pattern.span == symbol.span), None)
-        if function is not None:
-            hint = result_hint(document, p, function, scheme.ty)
-        elif symbol.kind == "function":
-            hint = None
-        else:
-            hint = shown(document, document.book.now(symbol.span)[1], p, scheme.ty, symbol)
-        found += [hint] if hint else []
-    return found
+        if symbol.span in results:
+            found.append(result_hint(document, p, results[symbol.span], scheme.ty))
+        elif symbol.kind != "function":
+            found.append(shown(document, document.book.now(symbol.span)[1], p, scheme.ty))
+    return [hint for hint in found if hint is not None]
 
 
 def functions(decl: tree.Decl) -> list[tree.Binding]:
@@ -71,14 +66,14 @@ def result_hint(document: Document, p: Printer, b: tree.Binding, t: Type) -> lsp
         if not isinstance(t, ty.Fn):
             return None
         t = t.result
-    return shown(document, document.book.now(b.params[-1].span)[1], p, t, None)
+    return shown(document, document.book.now(b.params[-1].span)[1], p, t, after_space=True)
 
 
-def shown(document: Document, place: int, p: Printer, t: Type, symbol: Symbol | None) -> lsp.InlayHint | None:
+def shown(document: Document, place: int, p: Printer, t: Type, after_space: bool = False) -> lsp.InlayHint | None:
     if isinstance(prune(t), ty.Var | Meta):  # of any type: that is no news
         return None
     text = p.type(t)
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}..."
     position = document.lines.position(place)
-    return lsp.InlayHint(position, f": {text}", kind=lsp.InlayHintKind.Type, padding_left=symbol is None)
+    return lsp.InlayHint(position, f": {text}", kind=lsp.InlayHintKind.Type, padding_left=after_space)

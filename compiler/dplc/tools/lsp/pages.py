@@ -29,7 +29,7 @@ from dplc.tools.lsp.unfinished import completed
 
 BOUNDARY = re.compile(r"^(?:[ \t]*--[^\n]*\n)*(?:let|type|do|export|expect|import|open|extern)\b(?!')", re.MULTILINE)
 JOINED = 20  # pieces of text that are tried as one declaration
-GARBAGE = 8  # a book starts anew when it has had this many times the text in pages
+GARBAGE, SLACK = 8, 100_000  # a book starts anew when it has had so many times the text, and more, in pages
 
 
 class Page:
@@ -146,9 +146,10 @@ class Book(Source):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def update(self, text: str) -> None:
-        """The text is this now."""
-        if len(self.text) > GARBAGE * len(text) + 100_000:
+    def update(self, text: str) -> bool:
+        """The text is this now.  Whether the book starts anew, and all that was known of its pages is void."""
+        full = len(self.text) > GARBAGE * len(text) + SLACK
+        if full:
             self._text, self.all, self.pages = "\n", [], []
         known: dict[str, list[Page]] = defaultdict(list)
         sizes = sorted({1, *(page.pieces for page in self.pages)}, reverse=True)
@@ -167,6 +168,7 @@ class Book(Source):
             line += page.text.count("\n")
             self.pages.append(page)
         self.find_foreign()
+        return full
 
     def find_foreign(self) -> None:
         """Operators of other languages: whether the program defines them, all its pages must be asked."""

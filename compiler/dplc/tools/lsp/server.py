@@ -132,7 +132,9 @@ def changed(params: lsp.DidChangeTextDocumentParams) -> None:
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-def saved(params: lsp.DidSaveTextDocumentParams) -> None:
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+def saved(_: Any) -> None:
+    """Files on disk are others now; what is imported is read again."""
     for uri, document in server.documents.open.items():
         document.checked = False
         server.tell_later(uri, PAUSE)
@@ -145,6 +147,7 @@ def closed(params: lsp.DidCloseTextDocumentParams) -> None:
     if handle := server.waiting.pop(uri, None):
         handle.cancel()
     server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+    saved(params)
 
 
 # ---- questions ------------------------------------------------------------------------------------------------------
