@@ -175,6 +175,22 @@ def explain_code(code: str | None, all_: bool) -> int:
     return list_codes() if code is None or all_ else explain(code)
 
 
+@cli.command()
+@click.option("--stdio", is_flag=True, hidden=True)  # what clients say, and there is no other way
+def lsp(stdio: bool) -> int:
+    """Serve editors: the language server, over standard input and output."""
+    try:
+        from dplc.tools.lsp.server import serve
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("pygls", "lsprotocol"):
+            raise
+        raise click.UsageError("the language server needs pygls:  pip install 'dpl-lang[lsp]'") from None
+    from dplc.tools.process import on_large_stack
+
+    on_large_stack(serve)
+    return 0
+
+
 @cli.group()
 def cache() -> None:
     """The folder of compiled programs (named by DPL_CACHE)."""
