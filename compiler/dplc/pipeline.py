@@ -45,6 +45,7 @@ class Context:
     """What the stages of one compilation share: options, and what they have to say."""
 
     verify: bool = False
+    testing: bool = False  # expectations are done when they are asked for
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -73,6 +74,8 @@ def stages() -> Iterator[Stage]:
 
     from dpl.types.check import check_all
 
+    from dplc.passes.expects import asked_for
+
     def check(modules: list[Module], context: Context):
         checked = check_all(modules)
         context.warnings += checked.warnings
@@ -80,7 +83,7 @@ def stages() -> Iterator[Stage]:
             from dplc.passes.exports import exports
 
             context.exports = exports(checked)
-        return checked.program
+        return asked_for(checked.program, modules[-1].source) if context.testing else checked.program
 
     yield Stage("check", check, show_core, verify_core)
 

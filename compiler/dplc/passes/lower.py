@@ -37,9 +37,9 @@ from dplc.passes.outward import export
 from dplc.passes.sets import Lambda, Member
 
 
-def lower_program(program: c.Program, *, expect: int | None = None) -> f.Program:
-    """The whole program; with `expect`, also the expectation of that number, as an assertion."""
-    return lower(solve(explicit_control(monomorphise(program, expect))))
+def lower_program(program: c.Program) -> f.Program:
+    """The whole way from core."""
+    return lower(solve(explicit_control(monomorphise(program))))
 
 
 def lower(solved: Solved) -> f.Program:

@@ -48,13 +48,13 @@ class Mono:
     exports: tuple[str, ...] = ()
 
 
-def monomorphise(program: c.Program, expect: int | None = None, exports: Sequence[c.Def] = ()) -> Mono:
-    """`expect` asks, besides for the items, for the expectation of this number (among the Expects), `exports` for
-    functions that others than the program call."""
+def monomorphise(program: c.Program, exports: Sequence[c.Def] = ()) -> Mono:
+    """Of all items but expectations, which are for `dpl test` (`passes/expects.py`); and of `exports`, functions that
+    others than the program call."""
     try:
-        return Copier(program).run(expect, exports)
+        return Copier(program).run(exports)
     except Captures:
-        return Copier(program, control=True).run(expect, exports)
+        return Copier(program, control=True).run(exports)
 
 
 class Captures(Exception):
@@ -108,9 +108,8 @@ class Copier:
         self.sizes: dict[int, int] = {}  # of interned types, by identity: how many parts
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
-    def run(self, expect: int | None, exports: Sequence[c.Def]) -> Mono:
+    def run(self, exports: Sequence[c.Def]) -> Mono:
         copied: list[c.Def | tuple[str, c.Term]] = []
-        expects = 0
         for item in self.program.items:
             match item:
                 case c.Def():
@@ -119,9 +118,7 @@ class Copier:
                 case c.Do(body):
                     copied.append(("", self.term(body, Scope({}))))
                 case c.Expect():
-                    if expects == expect:
-                        copied.append(("", self.expectation(item)))
-                    expects += 1
+                    pass
         for item in copied:
             self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
         for export in exports:
@@ -130,11 +127,6 @@ class Copier:
             self.out.items.append((exported(export.name), function))
         self.out.exports = tuple(exported(export.name) for export in exports)
         return self.out
-
-    def expectation(self, item: c.Expect) -> c.Term:
-        """It fails by `false` or by a run-time error."""
-        body = self.term(item.body, Scope({}))
-        return c.Prim(item.span, t.UNIT, "assert", (body,)) if body.ty == t.BOOL else body
 
     def forced(self, item: c.Def) -> None:
         """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from pathlib import Path
 
@@ -104,6 +105,34 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
     from dplc.tools.fmt import format_paths
 
     return format_paths(list(paths) or ["."], only_check, diff)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@ENGINE
+@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
+def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
+    """Do what files `expect` (folders: every .dp inside)."""
+    from dplc.tools.test import Wanted, test_paths
+
+    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@ENGINE
+@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
+def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
+    """Do what files `expect` (folders: every .dp inside)."""
+    from dplc.tools.test import Wanted, test_paths
+
+    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
 
 
 @cli.command()

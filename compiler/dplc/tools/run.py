@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpl.node import replace
 
 if TYPE_CHECKING:
+    from dpl.core.term import Program
     from dpl.source import Source
 
     from dplc.pipeline import Context
@@ -91,8 +92,6 @@ def compile_native(source: Source, context: Context, may_be_interpreted: bool):
 
 
 def interpret(source: Source, args: list[str], context: Context) -> int:
-    from dpl.eval.run import ProgramExit, run
-
     from dplc.pipeline import Context, compile_to
     from dplc.tools.report import warn
 
@@ -100,6 +99,12 @@ def interpret(source: Source, args: list[str], context: Context) -> int:
     program = compile_to("check", source, fresh)[1]
     if not context.warnings:
         warn(fresh.warnings)
+    return interpret_program(program, args)
+
+
+def interpret_program(program: Program, args: list[str]) -> int:
+    from dpl.eval.run import ProgramExit, run
+
     try:
         run(program, args=args, out=sys.stdout)
     except ProgramExit as stop:
