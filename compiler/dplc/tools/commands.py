@@ -122,20 +122,6 @@ def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, j
 
 
 @cli.command()
-@click.argument("paths", nargs=-1)
-@ENGINE
-@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
-@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
-def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
-    """Do what files `expect` (folders: every .dp inside)."""
-    from dplc.tools.test import Wanted, test_paths
-
-    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
-
-
-@cli.command()
 @click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
 @click.option(
     "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: 1000; of matrices 64]"
@@ -190,6 +176,41 @@ def dump(stage: str, file: str, name: str | None) -> int:
     from dplc.tools.dump import dump_stage
 
     return dump_stage(stage, file, name)
+
+
+@cli.command()
+@click.argument("files", nargs=-1)
+@click.option("--stdlib", is_flag=True, help="Pages of the standard library, too.")
+@click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
+              help="The folder to write to.")  # fmt: skip
+def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
+    """Write what modules offer, with types and comments, as HTML."""
+    from dplc.tools.doc import write_pages
+
+    if not files and not stdlib:
+        raise click.UsageError("which FILES?  (or --stdlib)")
+    return write_pages(files, stdlib, output)
+
+
+@cli.command()
+@click.argument("name")
+def new(name: str) -> int:
+    """Make a folder with a program that runs, is tested, and can be built."""
+    from dplc.tools.new import make
+
+    return make(name)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completions(shell: str) -> int:
+    """Print what makes SHELL complete `dpl`:  eval "$(dpl completions bash)"."""
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(cli, {}, "dpl", "_DPL_COMPLETE").source())
+    return 0
 
 
 @cli.command("explain")
