@@ -1,0 +1,77 @@
+"""Programs that grow: declarations are checked as they come, and those with errors leave nothing behind.
+
+    session.add(load("let f x = x + 1"))   ->   [Def main.f]        f : int -> int
+    session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions the first f goes on using that one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.core import term
+from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.syntax.load import MAIN, Module
+from dpl.types.check import Run
+from dpl.types.context import Context
+from dpl.types.declarations import Item
+from dpl.types.declarations import Module as Checker
+from dpl.types.env import Exports
+from dpl.types.library import library
+
+
+class Session:
+    """`warnings` are those of the last declarations."""
+
+    def __init__(self) -> None:
+        self.run = Run(library())  # the modules that are imported
+        self.warnings: list[Diagnostic] = []
+        std = self.run.library
+        self.cx = Context(MAIN, dict(std.modules), self.run.datas, Warnings(), std.primitives)
+        self.cx.loud, self.cx.homes = self.run.loud, self.run.home
+        self.checker = Checker(self.cx)
+
+    def add(self, modules: Sequence[Module]) -> list[Item]:
+        """The core of declarations, the last of `modules`, and of modules that they import and that were not there yet.
+        Raises DplError, and nothing has happened."""
+        *imported, own = modules
+        before = len(self.run.items)
+        for module in imported:
+            self.run.add(module)
+        if self.run.problems:
+            problems, self.run.problems = self.run.problems, []
+            raise DplError(*problems)
+        for alias, name in own.imports.items():
+            if name in self.run.exports:
+                self.cx.modules[alias] = self.run.exports[name].public()
+        return [*self.run.items[before:], *self.check(own)]
+
+    def check(self, module: Module) -> list[Item]:
+        cx, checker = self.cx, self.checker
+        cx.warnings = Warnings()
+        kept = (len(cx.layers), len(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors))
+        cx.new_layer()
+        for decl in module.tree.decls:
+            checker.declare(decl)
+        items = checker.finish()
+        problems, checker.problems, checker.unfinished = checker.problems, [], []
+        self.warnings = cx.warnings.diagnostics
+        if problems:
+            self.forget(*kept)
+            raise DplError(*sorted(problems, key=lambda d: d.span.start if d.span else 0))
+        return items
+
+    def forget(self, layers: int, owned: int, datas: dict, fields: dict, constructors: dict) -> None:
+        cx = self.cx
+        del cx.layers[layers:], cx.owned[owned:]
+        cx.own = cx.owned[-1]
+        for now, then in ((cx.datas, datas), (cx.fields, fields), (cx.constructors, constructors)):
+            now.clear()
+            now.update(then)
+
+    @property
+    def datas(self) -> dict[str, term.Data]:
+        return self.cx.datas
+
+    def exports(self) -> Exports:
+        """All that was declared, the latest of each name."""
+        return self.cx.exports()
