@@ -194,15 +194,22 @@ NAMES = (
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
     """Runs the stages up to the one of that name; that stage, and its result."""
-    value: Any = source
-    start = time.perf_counter()
+    return compile_from("", source, name, context)
+
+
+def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
+    """The same from the result of the stage `start` on."""
+    begin = time.perf_counter()
     for stage in stages():
+        if start:
+            start = "" if stage.name == start else start
+            continue
         value = stage.run(value, context)
         if context.verify and stage.verify:
             stage.verify(value)
         now = time.perf_counter()
-        context.seconds[stage.name] = now - start
-        start = now
+        context.seconds[stage.name] = now - begin
+        begin = now
         if stage.name == name:
             return stage, value
     raise ValueError(name)

@@ -193,6 +193,18 @@ def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
 
 
 @cli.command()
+@ENGINE
+@click.option(
+    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Begin with its declarations."
+)
+def repl(engine: str, load: Path | None) -> int:
+    """Type declarations and expressions, and see what they come to."""
+    from dplc.tools.repl.loop import converse
+
+    return converse(engine, load)
+
+
+@cli.command()
 @click.argument("name")
 def new(name: str) -> int:
     """Make a folder with a program that runs, is tested, and can be built."""

@@ -24,8 +24,9 @@ Result = TypeVar("Result")
 STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
 
 
-def on_large_stack(work: Callable[[], Result]) -> Result:
-    """The result of `work` (or its exception), done on a thread with a large stack; Ctrl-C reaches the caller."""
+def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
+    """The result of `work` (or its exception), done on a thread with a large stack.  Ctrl-C reaches the caller; with
+    `stop`, which makes the thread of a number stop, not before that has."""
     outcome: list[Result] = []
     failures: list[BaseException] = []
 
@@ -41,7 +42,12 @@ def on_large_stack(work: Callable[[], Result]) -> Result:
     thread.start()
     threading.stack_size(before)
     while thread.is_alive():
-        thread.join(0.5)
+        try:
+            thread.join(0.5)
+        except KeyboardInterrupt:
+            if stop is None or thread.ident is None:
+                raise
+            stop(thread.ident)
     if failures:
         raise failures[0]
     return outcome[0]

@@ -50,12 +50,7 @@ Reader = Callable[[Path, str, Span | None], Source]
 def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]:
     """The modules of a program in the order in which they run, `main` last.  `search`: more folders to look for
     imported files in, after that of the importing file."""
-    source = main if isinstance(main, Source) else read(Path(main))
-    loader = Loader(search)
-    loader.visit(MAIN, source)
-    if loader.problems:
-        raise DplError(*loader.problems)
-    return loader.done
+    return Loader(search).load(main if isinstance(main, Source) else read(Path(main)))
 
 
 @cache
@@ -109,7 +104,7 @@ def _near(path: Path) -> tuple[str, ...]:
 
 
 class Loader:
-    """Reads modules depth first.  A file is known by its real path; `reader` gives its text."""
+    """Reads modules depth first.  A file is known by its real path, and read once; `reader` gives its text."""
 
     def __init__(self, search: Sequence[Path], reader: Reader | None = None) -> None:
         self.search = search
@@ -119,6 +114,17 @@ class Loader:
         self.taken: set[str] = {MAIN, *standard_modules()}
         self.open: list[tuple[str, Source]] = []  # the modules being read, with their real paths
         self.problems: list[Diagnostic] = []
+
+    def load(self, main: Source) -> list[Module]:
+        """Modules that were not read before, in the order in which they run; the main one last.  If something is wrong
+        with one of them, none was read."""
+        before, names = len(self.done), dict(self.names)
+        self.visit(MAIN, main)
+        if self.problems:
+            problems, self.problems, self.names = self.problems, [], names
+            del self.done[before:]
+            raise DplError(*problems)
+        return self.done[before:]
 
     def visit(self, name: str, source: Source) -> None:
         module = Module(name, source)

@@ -1,7 +1,7 @@
 """Programs that grow: declarations are checked as they come, and those with errors leave nothing behind.
 
-    session.add(load("let f x = x + 1"))   ->   [Def main.f]        f : int -> int
-    session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions the first f goes on using that one
+session.add(load("let f x = x + 1"))   ->   [Def main.f]        f : int -> int
+session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions the first f goes on using that one
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from collections.abc import Sequence
 
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Module
 from dpl.types.check import Run
 from dpl.types.context import Context
 from dpl.types.declarations import Item
 from dpl.types.declarations import Module as Checker
-from dpl.types.env import Exports
+from dpl.types.env import Exports, Value
 from dpl.types.library import library
+from dpl.types.scheme import Scheme
 
 
 class Session:
@@ -48,7 +50,7 @@ class Session:
     def check(self, module: Module) -> list[Item]:
         cx, checker = self.cx, self.checker
         cx.warnings = Warnings()
-        kept = (len(cx.layers), len(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors))
+        kept = self.state()
         cx.new_layer()
         for decl in module.tree.decls:
             checker.declare(decl)
@@ -59,6 +61,22 @@ class Session:
             self.forget(*kept)
             raise DplError(*sorted(problems, key=lambda d: d.span.start if d.span else 0))
         return items
+
+    def type_of(self, expr: tree.Expr) -> Scheme:
+        """The type of an expression; nothing is left behind."""
+        kept = self.state()
+        binding = tree.Binding(expr.span, tree.PatVar(expr.span, "it"), (), None, expr)
+        decl = tree.DeclLet(expr.span, False, (binding,))
+        self.check(Module(MAIN, expr.span.source, tree.File(expr.span, (decl,), ())))
+        found = self.exports().values["it"]
+        self.forget(*kept)
+        assert isinstance(found, Value)
+        return found.scheme
+
+    def state(self) -> tuple[int, int, dict, dict, dict]:
+        """What `forget` goes back to."""
+        cx = self.cx
+        return len(cx.layers), len(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
 
     def forget(self, layers: int, owned: int, datas: dict, fields: dict, constructors: dict) -> None:
         cx = self.cx

@@ -1,0 +1,139 @@
+"""What was declared so far, and what is done with the next input.
+
+session.enter("let x = 1")      prints  x : int = 1
+session.enter("x + 1")          prints  it : int = 2
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpl.core import term
+from dpl.core import ty as t
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax.load import MAIN, Loader, Module, read
+from dpl.syntax.parse import parse_expr
+from dpl.types.declarations import Item
+from dpl.types.env import Entry, Value
+from dpl.types.pretty import show, show_scheme
+from dpl.types.session import Session as Types
+
+from dplc.tools.process import on_large_stack
+from dplc.tools.repl.inputs import declarations, declared
+from dplc.tools.repl.interpreted import Interpreted
+from dplc.tools.report import report, warn
+
+ENGINES = {"interp": Interpreted}
+
+
+class Session:
+    WORD = re.compile(r"[\w'.]+")
+
+    def __init__(self, engine: str) -> None:
+        self.engine_name = engine
+        self.file: Path | None = None  # what was loaded last
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing declared, nothing loaded."""
+        self.types = Types()
+        self.loader = Loader(())
+        self.program = term.Program([], self.types.run.library.definitions, self.types.datas)
+        self.engine = self.new_engine()
+        self.inputs = 0
+
+    def new_engine(self) -> Interpreted:
+        return ENGINES[self.engine_name](self.program)
+
+    def change_engine(self, name: str) -> None:
+        """Definitions so far are made anew by another engine; what else was done is not done again."""
+        self.engine_name = name
+        self.engine = self.new_engine()
+        self.engine.run([item for item in self.program.items if isinstance(item, term.Def)])
+
+    def enter(self, text: str) -> bool:
+        """Does an input, says what came of it, or what is wrong with it; whether it was right."""
+        self.inputs += 1
+        return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
+
+    def load(self, file: Path) -> bool:
+        """Does the declarations of a file."""
+        self.file = file
+        return self.attempt(lambda: self.do(read(file)))
+
+    def attempt(self, work: Callable[[], object]) -> bool:
+        try:
+            work()
+        except DplError as failure:
+            report(failure.diagnostics)
+            return False
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return False
+        return True
+
+    def do(self, source: Source) -> None:
+        file, items = on_large_stack(lambda: self.check(source))
+        warn(self.types.warnings)
+        self.program.items += items
+        self.engine.run(items)
+        self.tell(declared(file), items)
+
+    def check(self, source: Source):
+        file, is_expression = declarations(source)
+        if is_expression:
+            modules: Sequence[Module] = [Module(MAIN, source, file)]
+        else:
+            modules = self.loader.load(source)
+        return file, self.types.add(modules)
+
+    # ---- telling ----------------------------------------------------------------------------------------------------
+
+    def tell(self, names: Sequence[str], items: Sequence[Item]) -> None:
+        """Types of new names, and their values unless they are functions, or of all types."""
+        values = self.types.exports().values
+        made = {item.name: item for item in items if isinstance(item, term.Def)}
+        for name in names:
+            value = values.get(name)
+            if isinstance(value, Value):
+                print(self.line(name, value, made.get(value.name)), flush=True)
+
+    def line(self, name: str, value: Value, item: term.Def | None) -> str:
+        head = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
+        if item is None or isinstance(item.ty, t.Fn) or item.ty == t.UNIT or any(p.sort == "type" for p in item.params):
+            return head
+        return f"{head} = {self.engine.show(item)}"
+
+    # ---- names ------------------------------------------------------------------------------------------------------
+
+    def type_of(self, text: str) -> str:
+        """The type of an expression, which leaves nothing behind."""
+        expr = parse_expr(Source("<type>", text))
+        return show_scheme(self.types.type_of(expr))
+
+    def entry(self, name: str) -> Entry | None:
+        owner, dot, last = name.rpartition(".")
+        found = self.names(owner if dot else None).get(last)
+        return None if isinstance(found, str) else found
+
+    def names(self, owner: str | None) -> dict[str, Entry | str]:
+        """What can be said: names in scope, those of a module, or the fields of a value, with their types."""
+        cx = self.types.cx
+        if owner is None:
+            scope: dict[str, Entry | str] = dict.fromkeys(cx.modules, "module")
+            for layer in cx.layers:
+                scope.update({name: entry for name, entry in layer.values.items() if name[0].isalpha()})
+            return scope
+        if owner in cx.modules:
+            return dict(cx.modules[owner].values)
+        value = self.names(None).get(owner)
+        if isinstance(value, Value) and isinstance(record := value.scheme.ty, t.Con) and record.name in cx.datas:
+            data = cx.datas[record.name]
+            part = data.cases[0][1]
+            parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
+            return {name: show(ty) for name, ty in zip(data.fields, parts, strict=False)}
+        return {}
