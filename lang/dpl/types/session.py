@@ -22,11 +22,12 @@ from dpl.types.scheme import Scheme
 
 
 class Session:
-    """`warnings` are those of the last declarations."""
+    """`new` and `warnings` are of the last declarations, which `forget` undoes and `settle` makes last."""
 
     def __init__(self) -> None:
         self.run = Run(library())  # the modules that are imported
         self.warnings: list[Diagnostic] = []
+        self.new = Exports()  # what was declared last
         std = self.run.library
         self.cx = Context(MAIN, dict(std.modules), self.run.datas, Warnings(), std.primitives)
         self.cx.loud, self.cx.homes = self.run.loud, self.run.home
@@ -50,17 +51,29 @@ class Session:
     def check(self, module: Module) -> list[Item]:
         cx, checker = self.cx, self.checker
         cx.warnings = Warnings()
-        kept = self.state()
+        kept, before = self.state(), cx.owned
+        cx.owned = []
         cx.new_layer()
         for decl in module.tree.decls:
             checker.declare(decl)
         items = checker.finish()
         problems, checker.problems, checker.unfinished = checker.problems, [], []
         self.warnings = cx.warnings.diagnostics
+        self.new, cx.owned = cx.exports(), before + cx.owned
         if problems:
             self.forget(*kept)
             raise DplError(*sorted(problems, key=lambda d: d.span.start if d.span else 0))
         return items
+
+    def settle(self) -> None:
+        """What was declared last is not to be forgotten: lookups need not go through a layer for each input."""
+        cx = self.cx
+        if len(cx.owned) > 1 and cx.layers[-2:] == cx.owned[-2:]:
+            last = cx.owned.pop()
+            cx.layers.pop()
+            cx.own = cx.owned[-1]
+            for kind in ("values", "types", "constructors", "fields"):
+                getattr(cx.own, kind).update(getattr(last, kind))
 
     def type_of(self, expr: tree.Expr) -> Scheme:
         """The type of an expression; nothing is left behind."""
@@ -68,7 +81,7 @@ class Session:
         binding = tree.Binding(expr.span, tree.PatVar(expr.span, "it"), (), None, expr)
         decl = tree.DeclLet(expr.span, False, (binding,))
         self.check(Module(MAIN, expr.span.source, tree.File(expr.span, (decl,), ())))
-        found = self.exports().values["it"]
+        found = self.new.values["it"]
         self.forget(*kept)
         assert isinstance(found, Value)
         return found.scheme

@@ -16,6 +16,7 @@ def added(session: Session, *texts: str) -> list[str]:
     for text in texts:
         items = session.add(load(Source("<input>", text)))
         names = [getattr(item, "name", type(item).__name__) for item in items]
+        session.settle()
     return names
 
 

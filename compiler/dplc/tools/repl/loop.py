@@ -45,7 +45,8 @@ def inputs(stream: TextIO) -> Iterator[str]:
     """Inputs of a text without a terminal: a line, and those below that are indented or that it needs."""
     gathered = ""
     for line in stream:
-        if gathered.strip() and line.strip() and not line[0].isspace() and ready(gathered):
+        begins = line.strip() and not line[0].isspace()
+        if gathered.strip() and begins and (line.startswith(":") or ready(gathered)):
             yield gathered
             gathered = ""
         gathered += line

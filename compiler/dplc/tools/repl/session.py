@@ -14,6 +14,7 @@ from pathlib import Path
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
+from dpl.eval.show import ESCAPES
 from dpl.source import Source
 from dpl.syntax.load import MAIN, Loader, Module, read
 from dpl.syntax.parse import parse_expr
@@ -23,7 +24,7 @@ from dpl.types.pretty import show, show_scheme
 from dpl.types.session import Session as Types
 
 from dplc.tools.process import on_large_stack
-from dplc.tools.repl.inputs import declarations, declared
+from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import Interpreted
 from dplc.tools.report import report, warn
 
@@ -77,11 +78,18 @@ class Session:
         return True
 
     def do(self, source: Source) -> None:
+        kept, before = self.types.state(), len(self.program.items)
         file, items = on_large_stack(lambda: self.check(source))
         warn(self.types.warnings)
         self.program.items += items
-        self.engine.run(items)
+        try:
+            self.engine.run(items)
+        except BaseException:  # what has no value has no name
+            self.types.forget(*kept)
+            del self.program.items[before:]
+            raise
         self.tell(declared(file), items)
+        self.types.settle()
 
     def check(self, source: Source):
         file, is_expression = declarations(source)
@@ -95,18 +103,19 @@ class Session:
 
     def tell(self, names: Sequence[str], items: Sequence[Item]) -> None:
         """Types of new names, and their values unless they are functions, or of all types."""
-        values = self.types.exports().values
+        values = self.types.new.values
         made = {item.name: item for item in items if isinstance(item, term.Def)}
         for name in names:
             value = values.get(name)
-            if isinstance(value, Value):
+            if isinstance(value, Value) and (name, value.scheme.ty) != (IT, t.UNIT):
                 print(self.line(name, value, made.get(value.name)), flush=True)
 
     def line(self, name: str, value: Value, item: term.Def | None) -> str:
         head = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
         if item is None or isinstance(item.ty, t.Fn) or item.ty == t.UNIT or any(p.sort == "type" for p in item.params):
             return head
-        return f"{head} = {self.engine.show(item)}"
+        shown = self.engine.show(item)
+        return f'{head} = "{shown.translate(ESCAPES)}"' if item.ty == t.STRING else f"{head} = {shown}"
 
     # ---- names ------------------------------------------------------------------------------------------------------
 

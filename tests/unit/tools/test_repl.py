@@ -1,0 +1,141 @@
+"""`dpl repl`: sessions without a terminal, and on one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+ENGINES = pytest.mark.parametrize("engine", ["interp"])
+
+SESSION = """
+let x = 1
+x + 1
+let f n =
+  if n = 0 then 1
+  else n * 2
+
+f 21
+it * 2
+type p = { a : float; b : int list }
+let q = { a = 1.5; b = [1; 2] }
+q.a
+grad (fun x -> x ** 3.0) 2.0
+[1.0, 2.0] + 1.0
+"tab\\t"
+print "hello"
+let r = ref 0
+r := 5; !r
+1 +
+  2
+let (a, b) = (true, Some [1; 2])
+let x = 2.5
+f
+"""
+
+ANSWERS = """\
+x : int = 1
+it : int = 2
+f : 'a -> 'a with 'a : num, 'a : scalar
+it : int = 42
+it : int = 84
+q : p = { a = 1.5; b = [1; 2] }
+it : float = 1.5
+it : float = 12.0
+it : float[2] = [2.0, 3.0]
+it : string = "tab\\t"
+hello
+r : int ref = ref 0
+it : int = 5
+it : int = 3
+a : bool = true
+b : int list option = Some [1; 2]
+x : float = 2.5
+it : 'a -> 'a with 'a : num, 'a : scalar
+"""
+
+
+@ENGINES
+def test_a_session(dpl, engine: str) -> None:
+    run = dpl("repl", "--engine", engine, stdin=SESSION)
+    assert (run.stdout, run.stderr, run.returncode) == (ANSWERS, "", 0)
+
+
+@ENGINES
+def test_errors_leave_the_session_intact(dpl, engine: str) -> None:
+    text = 'let x = 1\nlet x = x + "a"\nlet y = [1, 2][x + 4]\ny\nlet = 3\nlet t =\n  (1 +\n:nothing\nx\n'
+    run = dpl("repl", "--engine", engine, stdin=text)
+    assert run.returncode == 1
+    assert run.stdout == "x : int = 1\nit : int = 1\n"
+    for said in ("E0201", "R0705", "there is no value `y`", "E0101", "there is no `:nothing`"):
+        assert said in run.stderr
+    assert run.stderr.count("error[") == 5
+
+
+@ENGINES
+def test_verbs(dpl, tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "it.dp"
+    file.write_text("-- | One more.\nlet next x = x + 1\nlet two = next 1\n", encoding="utf-8")
+    text = f":load {file}\n:type next\n:doc next\n:doc List.map\nnext two\n:time next 4\n:dump lower next\n:engine\n"
+    run = dpl("repl", "--engine", engine, stdin=text + ":reload\nit\n:help\n:quit\nx\n")
+    assert run.stderr.count("error[") == 1 and "there is no value `it`" in run.stderr  # :reload begins anew
+    lines = run.stdout.split("\n")
+    assert lines[:2] == ["next : 'a -> 'a with 'a : num", "two : int = 2"]
+    assert lines[2] == "'a -> 'a with 'a : num" and lines[4] == "One more."
+    assert "`f` of every element, in order." in lines and "it : int = 3" in lines and "it : int = 5" in lines
+    assert any(line.endswith(" ms") for line in lines) and engine in lines
+    assert any(line.startswith("fn next") for line in lines)
+    assert any(line.strip().startswith(":dump STAGE") for line in lines)
+
+
+@ENGINES
+def test_a_long_paste(dpl, engine: str) -> None:
+    text = "".join(f"let x{i} = {i} + 1\n" for i in range(10_000))
+    run = dpl("repl", "--engine", engine, stdin=text + "x9999\n", timeout=300)
+    assert run.stdout.endswith("x9999 : int = 10000\nit : int = 10000\n") and run.stderr == ""
+
+
+def test_program_exits(dpl) -> None:
+    assert dpl("repl", stdin="Sys.exit 3\n1\n").returncode == 3
+
+
+@pytest.fixture
+def terminal(cache: Path, tmp_path: Path):
+    """A session on a terminal."""
+    pexpect = pytest.importorskip("pexpect", reason="extra dev")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
+        "DPL_CACHE": str(tmp_path),
+        "TERM": "xterm",
+        "NO_COLOR": "1",
+    }
+    child = pexpect.spawn(
+        sys.executable, ["-m", "dplc.cli", "repl", "--engine", "interp"], env=environment, encoding="utf-8", timeout=60,
+        dimensions=(40, 120),
+    )  # fmt: skip
+    child.expect("dpl>")
+    yield child
+    child.close(force=True)
+
+
+def test_on_a_terminal(terminal) -> None:
+    terminal.send("let f x =\r")  # is not complete
+    terminal.send("x * 2\r")
+    terminal.expect("f : 'a -> 'a")
+    terminal.send("f 21\r")
+    terminal.expect("it : int = 42")
+    terminal.send("loop x = 0 while true do x\r")
+    terminal.expect_exact("\x1b[?2004l")  # the input is taken
+    time.sleep(1)
+    terminal.sendintr()
+    terminal.expect("interrupted")
+    terminal.send("it\r")
+    terminal.expect("it : int = 42")
+    terminal.send(":q\t\r")
+    terminal.expect("quit|$")
+    terminal.sendeof()
