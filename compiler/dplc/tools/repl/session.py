@@ -25,7 +25,7 @@ from dpl.types.session import Session as Types
 
 from dplc.tools.process import on_large_stack
 from dplc.tools.repl.inputs import IT, declarations, declared
-from dplc.tools.repl.interpreted import Interpreted
+from dplc.tools.repl.interpreted import Interpreted, interrupt
 from dplc.tools.report import report, warn
 
 ENGINES = {"interp": Interpreted}
@@ -79,10 +79,10 @@ class Session:
 
     def do(self, source: Source) -> None:
         kept, before = self.types.state(), len(self.program.items)
-        file, items = on_large_stack(lambda: self.check(source))
-        warn(self.types.warnings)
-        self.program.items += items
         try:
+            file, items = on_large_stack(lambda: self.check(source), interrupt)
+            warn(self.types.warnings)
+            self.program.items += items
             self.engine.run(items)
         except BaseException:  # what has no value has no name
             self.types.forget(*kept)
