@@ -57,7 +57,7 @@ class Session:
         for decl in module.tree.decls:
             checker.declare(decl)
         items = checker.finish()
-        problems, checker.problems, checker.unfinished = checker.problems, [], []
+        problems, checker.unfinished = checker.problems, []
         self.warnings = cx.warnings.diagnostics
         self.new, cx.owned = cx.exports(), before + cx.owned
         if problems:
@@ -86,18 +86,19 @@ class Session:
         assert isinstance(found, Value)
         return found.scheme
 
-    def state(self) -> tuple[int, int, dict, dict, dict]:
+    def state(self) -> tuple:
         """What `forget` goes back to."""
         cx = self.cx
-        return len(cx.layers), len(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
+        return list(cx.layers), list(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
 
-    def forget(self, layers: int, owned: int, datas: dict, fields: dict, constructors: dict) -> None:
+    def forget(self, layers: list, owned: list, datas: dict, fields: dict, constructors: dict) -> None:
+        """Also in the middle of a check that was interrupted."""
         cx = self.cx
-        del cx.layers[layers:], cx.owned[owned:]
-        cx.own = cx.owned[-1]
+        cx.layers[:], cx.owned, cx.own = layers, owned, owned[-1]
         for now, then in ((cx.datas, datas), (cx.fields, fields), (cx.constructors, constructors)):
             now.clear()
             now.update(then)
+        self.checker.problems, self.checker.unfinished = [], []
 
     @property
     def datas(self) -> dict[str, term.Data]:
