@@ -43,6 +43,7 @@ class Unit:
     holed: set[str]  # functions that are told where their result is wanted (`passes/holes.py`)
     debug: DebugInfo | None = None  # what debuggers want to know, if they are to
     counting: bool = False  # whether allocated bytes are counted (`passes/tally.py`)
+    patient: bool = True  # whether loops need not ask if they are to stop
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
     states: dict[str, str] = field(default_factory=dict)  # cells that last, by symbol
@@ -105,13 +106,15 @@ def emit_program(
     program: f.Program,
     library: Callable[[str], str],
     counting: bool = False,
+    patient: bool = True,
     door: Callable[[Unit], str] | None = None,
     debug: bool = False,
 ) -> tuple[str, Sites]:
     """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions, `door`
-    writes how the program is entered, if that is not by the driver; `debug` says whether debuggers are told of it."""
+    writes how the program is entered, if that is not by the driver; unless `patient`, loops ask whether they are to
+    stop (`increments.py`); `debug` says whether debuggers are told of it."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting=counting)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting, patient)
     unit.debug = DebugInfo(unit) if debug else None
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]

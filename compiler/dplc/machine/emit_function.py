@@ -79,13 +79,19 @@ class FunctionEmitter(Emitter):
         site = self.unit.sites.number(self.fn.span)
         return [
             "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
-            '  %limit = load ptr, ptr @rt.stack_limit',
+            "  %limit = load ptr, ptr @rt.stack_limit",
             "  %room = icmp ugt ptr %here, %limit",
             "  br i1 %room, label %start, label %deep, !prof !0",
             "deep:",
             f"  call void @rt.fail(i64 {int(Failure.DEPTH)}, i64 {site}, i64 0, i64 0, ptr null, i64 0)",
             "  unreachable",
         ]
+
+    def breathe(self, loop: f.For | f.While) -> None:
+        """A step of a loop ends here if there is no stack left at all: somebody wants the program to stop."""
+        if not self.unit.patient:
+            limit = self.w.let("load volatile i64, ptr @rt.stack_limit")
+            self.require(self.w.let(f"icmp ne i64 {limit}, -1"), Failure.DEPTH, self.site(self.fn.span))
 
     # ---- atoms
 

@@ -86,7 +86,8 @@ def find_lapack(table: int) -> None:
 
 
 class Running(threading.Thread):
-    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process."""
+    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process; `done` is for
+    those who are interrupted while they wait (a thread whose `join` is interrupted seems to have ended)."""
 
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
@@ -94,11 +95,13 @@ class Running(threading.Thread):
         self.args = [arg.encode("utf-8", "surrogateescape") for arg in args]
         self.stack = stack
         self.record = FailureRecord()
+        self.done = threading.Event()
 
     def run(self) -> None:
         argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
         terminal = int(os.isatty(1))
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
+        self.done.set()
 
     def flush(self) -> None:
         self.loaded.flush()

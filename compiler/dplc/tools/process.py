@@ -29,21 +29,23 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
     `stop`, which makes the thread of a number stop, not before that has."""
     outcome: list[Result] = []
     failures: list[BaseException] = []
+    done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
 
     def body() -> None:
         try:
             outcome.append(work())
         except BaseException as failure:
             failures.append(failure)
+        done.set()
 
     before = threading.stack_size(STACK)
     sys.setrecursionlimit(10**6)
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
     threading.stack_size(before)
-    while thread.is_alive():
+    while not done.is_set():
         try:
-            thread.join(0.5)
+            done.wait(0.5)
         except KeyboardInterrupt:
             if stop is None or thread.ident is None:
                 raise

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-ENGINES = pytest.mark.parametrize("engine", ["interp"])
+ENGINES = pytest.mark.parametrize("engine", ["native", "interp"])
 
 SESSION = """
 let x = 1
@@ -103,8 +103,38 @@ def test_program_exits(dpl) -> None:
     assert dpl("repl", stdin="Sys.exit 3\n1\n").returncode == 3
 
 
-@pytest.fixture
-def terminal(cache: Path, tmp_path: Path):
+def test_values_that_hold_functions(dpl) -> None:
+    text = (
+        "let add n = fun m -> m + n\nlet three = add 3\nthree 5\nlet fs = [three; add 4]\nList.map (fun f -> f 1) fs\n"
+    )
+    run = dpl("repl", stdin=text)
+    assert run.stdout.endswith("it : int list = [4; 5]\n")
+    text = "let counter = let n = ref 0 in fun () -> n := !n + 1; !n\ncounter ()\ncounter ()\n"
+    run = dpl("repl", stdin=text)
+    assert run.stdout.endswith("it : int = 1\nit : int = 2\n")
+    assert (
+        run.stderr
+        == "`counter` holds functions, and things happen when it is made: the session goes on in the interpreter\n"
+    )
+
+
+def test_values_live_on(dpl) -> None:
+    """Memory of one input is used by others: arrays, strings, data, references, while much is made and dropped."""
+    lines = ['let text = "constant"', "let xs = [for i < 1000 -> float i]", "let cells = [ref 1.0; ref 2.0]"]
+    lines += ["type tree = Leaf of float[?] | Node of tree * tree", "let t = Node (Leaf xs, Leaf [1.0, 2.0])"]
+    for i in range(10):
+        lines += [f"let big{i} = [for i < 100000 -> float i]", f"sum big{i}", f"let xs = {{ xs with [{i}] = 0.5 }}"]
+        lines += ["do List.iter (fun c -> c := !c * 2.0) cells"]
+    lines += ["sum xs", "cells", "text", "match t with Node (Leaf a, Leaf b) -> (sum a, b) | _ -> (0.0, [0.0, 0.0])"]
+    run = dpl("repl", stdin="\n".join(lines) + "\n")
+    assert run.stderr == "" and run.stdout.endswith(
+        'it : float = 499460.0\nit : float ref list = [ref 1024.0; ref 2048.0]\nit : string = "constant"\n'
+        "it : float * float[?] = (499500.0, [1.0, 2.0])\n"
+    ), run.stdout[-300:]
+
+
+@pytest.fixture(params=["native", "interp"])
+def terminal(request: pytest.FixtureRequest, tmp_path: Path):
     """A session on a terminal."""
     pexpect = pytest.importorskip("pexpect", reason="extra dev")
     environment = {
@@ -115,7 +145,7 @@ def terminal(cache: Path, tmp_path: Path):
         "NO_COLOR": "1",
     }
     child = pexpect.spawn(
-        sys.executable, ["-m", "dplc.cli", "repl", "--engine", "interp"], env=environment, encoding="utf-8", timeout=60,
+        sys.executable, ["-m", "dplc.cli", "repl", "--engine", request.param], env=environment, encoding="utf-8", timeout=60,
         dimensions=(40, 120),
     )  # fmt: skip
     child.expect("dpl>")

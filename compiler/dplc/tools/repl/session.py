@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
-from dpl.eval.show import ESCAPES
 from dpl.source import Source
 from dpl.syntax.load import MAIN, Loader, Module, read
 from dpl.syntax.parse import parse_expr
@@ -25,10 +24,11 @@ from dpl.types.session import Session as Types
 
 from dplc.tools.process import on_large_stack
 from dplc.tools.repl.inputs import IT, declarations, declared
-from dplc.tools.repl.interpreted import Interpreted, interrupt
+from dplc.tools.repl.interpreted import Interpreted, Told, interrupt
+from dplc.tools.repl.native import Native, Restless
 from dplc.tools.report import report, warn
 
-ENGINES = {"interp": Interpreted}
+ENGINES = {"native": Native, "interp": Interpreted}
 
 
 class Session:
@@ -47,14 +47,14 @@ class Session:
         self.engine = self.new_engine()
         self.inputs = 0
 
-    def new_engine(self) -> Interpreted:
+    def new_engine(self) -> Interpreted | Native:
         return ENGINES[self.engine_name](self.program)
 
     def change_engine(self, name: str) -> None:
         """Definitions so far are made anew by another engine; what else was done is not done again."""
         self.engine_name = name
         self.engine = self.new_engine()
-        self.engine.run([item for item in self.program.items if isinstance(item, term.Def)])
+        self.engine.run([item for item in self.program.items if isinstance(item, term.Def)], ())
 
     def enter(self, text: str) -> bool:
         """Does an input, says what came of it, or what is wrong with it; whether it was right."""
@@ -83,12 +83,11 @@ class Session:
             file, items = on_large_stack(lambda: self.check(source), interrupt)
             warn(self.types.warnings)
             self.program.items += items
-            self.engine.run(items)
+            self.run(items, list(self.told(declared(file), items)))
         except BaseException:  # what has no value has no name
             self.types.forget(*kept)
             del self.program.items[before:]
             raise
-        self.tell(declared(file), items)
         self.types.settle()
 
     def check(self, source: Source):
@@ -99,23 +98,25 @@ class Session:
             modules = self.loader.load(source)
         return file, self.types.add(modules)
 
-    # ---- telling ----------------------------------------------------------------------------------------------------
+    def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
+        try:
+            self.engine.run(items, told)
+        except Restless as found:
+            print(f"{found}: the session goes on in the interpreter", file=sys.stderr)
+            del self.program.items[len(self.program.items) - len(items) :]
+            self.change_engine("interp")
+            self.program.items += items
+            self.engine.run(items, told)
 
-    def tell(self, names: Sequence[str], items: Sequence[Item]) -> None:
-        """Types of new names, and their values unless they are functions, or of all types."""
-        values = self.types.new.values
+    def told(self, names: Sequence[str], items: Sequence[Item]) -> Iterator[Told]:
+        """The types of new names, and values that are to be shown: not functions, nor what is of all types."""
         made = {item.name: item for item in items if isinstance(item, term.Def)}
         for name in names:
-            value = values.get(name)
+            value = self.types.new.values.get(name)
             if isinstance(value, Value) and (name, value.scheme.ty) != (IT, t.UNIT):
-                print(self.line(name, value, made.get(value.name)), flush=True)
-
-    def line(self, name: str, value: Value, item: term.Def | None) -> str:
-        head = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
-        if item is None or isinstance(item.ty, t.Fn) or item.ty == t.UNIT or any(p.sort == "type" for p in item.params):
-            return head
-        shown = self.engine.show(item)
-        return f'{head} = "{shown.translate(ESCAPES)}"' if item.ty == t.STRING else f"{head} = {shown}"
+                item = made.get(value.name)
+                said = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
+                yield said, item if item is not None and is_shown(item) else None
 
     # ---- names ------------------------------------------------------------------------------------------------------
 
@@ -146,3 +147,7 @@ class Session:
             parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
             return {name: show(ty) for name, ty in zip(data.fields, parts, strict=False)}
         return {}
+
+
+def is_shown(item: term.Def) -> bool:
+    return not isinstance(item.ty, t.Fn) and item.ty != t.UNIT and not any(p.sort == "type" for p in item.params)
