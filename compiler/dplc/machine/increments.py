@@ -18,7 +18,7 @@ from dplc.machine import shared, target
 from dplc.machine.codegen import Compiled, assemble, module
 from dplc.machine.emit import FOREVER, emit_program
 from dplc.machine.failures import Failure, Sites, missing
-from dplc.machine.jit import ENTRY, FLUSH, LAPACK, failure, find_lapack, start
+from dplc.machine.jit import ENTRY, FLUSH, LAPACK, Running, failure, find_lapack, start
 
 STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')
 LIMIT = "rt.stack_limit"
