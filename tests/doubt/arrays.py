@@ -69,7 +69,9 @@ def reduced_by_function(h: Hole) -> str:
 def of_a_regular_matrix(h: Hole) -> str:
     u = h.fresh("u")
     matrix = f"(let {u} = tanh {h(array(FLOAT, 2))} in outer {u} {u} + [[1.5, 0.2], [-0.1, 2.0]])"
-    return f"Linalg.det {matrix}" if h.ty == FLOAT else f"Linalg.solve {matrix} {h()}"
+    if h.ty == FLOAT:
+        return f"Linalg.{h.one('det', 'logdet')} {matrix}"
+    return f"Linalg.solve {matrix} {h()}"
 
 
 # ---- arrays of anything ----

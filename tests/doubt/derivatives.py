@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from doubt.scopes import BOOL, FLOAT, INT, STRING, Ty, array, function, list_of, rank
+from doubt.scopes import BOOL, FLOAT, INT, Ty, array, function, list_of, rank
 from doubt.writer import Hole, rule
 
 DEEPEST = 2  # derivatives inside of each other, besides those of the whole: each multiplies the code by some number
@@ -95,16 +93,13 @@ def recomputed(h: Hole) -> str:
 
 @rule(3, is_point)
 def own_rule(h: Hole) -> str:
-    """A function with a derivative by hand, or one that is asked for; both are right.  It captures nothing that a
-    derivative may flow to: that is tried in `agree/programs/rules_that_capture.dp`."""
-    inert = tuple(var for var in h.scope.vars if var.ty in (INT, BOOL, STRING))
-    apart = replace(h, scope=replace(h.scope, vars=inert))
+    """A function with a derivative by hand, or one that is asked for; both are right."""
     a, f, x, d = h.writer.point_type(1), h.fresh("f"), h.fresh("x"), h.fresh("d")
     match h.writer.below(4 if h.ty == FLOAT else 2):
         case 0:
-            return f"let {f} = {made(apart, a, h.ty)} in with_jvp {f} (fun {x} {d} -> jvp {f} {x} {d}) {h(a)}"
+            return f"let {f} = {made(h, a, h.ty)} in with_jvp {f} (fun {x} {d} -> jvp {f} {x} {d}) {h(a)}"
         case 1:
-            return f"let {f} = {made(apart, a, h.ty)} in with_vjp {f} (fun {x} -> vjp {f} {x}) {h(a)}"
+            return f"let {f} = {made(h, a, h.ty)} in with_vjp {f} (fun {x} -> vjp {f} {x}) {h(a)}"
         case 2:
             return f"with_jvp (fun {x} -> sin {x}) (fun {x} {d} -> (sin {x}, cos {x} * {d})) {h()}"
     return f"with_vjp (fun {x} -> {x} * {x}) (fun {x} -> ({x} * {x}, fun {d} -> 2.0 * {x} * {d})) {h()}"
@@ -115,7 +110,8 @@ def of_captured(h: Hole) -> str:
     """Nested, where the inner function mixes its variable with that of the outer one."""
     x, y = h.named("x", FLOAT), h.named("y", FLOAT)
     outer, inner = (h.one("grad", "diff", "forward") for _ in range(2))
-    return f"{outer} (fun {x[0]} -> {x[0]} * {inner} (fun {y[0]} -> {h.differentiated(FLOAT, x, y)}) {h(FLOAT)}) {h()}"
+    point = h.differentiated(FLOAT, x)
+    return f"{outer} (fun {x[0]} -> {x[0]} * {inner} (fun {y[0]} -> {h.differentiated(FLOAT, x, y)}) {point}) {h()}"
 
 
 @rule(1, is_float)

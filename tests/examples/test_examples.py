@@ -1,4 +1,4 @@
-"""Every example prints what stands in `NAME.out`; char_rnn learns."""
+"""Every example prints what stands in `NAME.out`, by both engines; char_rnn learns."""
 
 import re
 from pathlib import Path
@@ -10,9 +10,18 @@ HERE = Path(__file__).parent
 EXPECTED = sorted(HERE.glob("*.out"))
 
 
-@pytest.mark.parametrize("expected", EXPECTED, ids=lambda p: p.stem)
-def test_example(dpl, expected: Path) -> None:
-    run = dpl("run", ROOT / "examples" / f"{expected.stem}.dp")
+LONG = ("05_iris_mlp", "06_tree_model")  # ten seconds and more in the interpreter
+RUNS = [(path, engine) for path in EXPECTED for engine in ("native", "interp")]
+
+
+def run_of(expected: Path, engine: str):
+    marks = [pytest.mark.slow] if engine == "interp" and expected.stem in LONG else []
+    return pytest.param(expected, engine, id=f"{expected.stem}-{engine}", marks=marks)
+
+
+@pytest.mark.parametrize(("expected", "engine"), [run_of(*run) for run in RUNS])
+def test_example(dpl, expected: Path, engine: str) -> None:
+    run = dpl("run", "--engine", engine, ROOT / "examples" / f"{expected.stem}.dp")
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, expected.read_text(encoding="utf-8"))
 

@@ -14,34 +14,10 @@ from dplc.ad.cut import cut
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, mentioned
 
-CHEAP = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "neg",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "not",
-        "and",
-        "or",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "shift_left",
-        "shift_right",
-        "min",
-        "max",
-        "select",
-        "cast",
-        "dim",
-        "is_null",
-    ]
-)
+CHEAP = frozenset({
+    "add", "sub", "mul", "neg", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "bit_and", "bit_or", "bit_xor",
+    "shift_left", "shift_right", "min", "max", "select", "cast", "dim", "is_null",
+})  # fmt: skip
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
 ARRAY, OTHER = 1 << 16, 1 << 8  # what may hold much in memory is taken to weigh so much
 
@@ -53,7 +29,7 @@ def choose(
     the variables to keep, and the bindings to repeat, in order.  The names `given` are at hand, those in `kept` are
     kept anyway."""
     needed = {name: var for name, var in mentioned(block).items() if name in local and name not in given}
-    cheap = {bind.vars[0].name: bind for bind in binds if len(bind.vars) == 1 and is_cheap(bind)}
+    cheap = {bind.vars[0].name: bind for bind in binds if len(bind.vars) == 1 and is_cheap(bind, local)}
     cone, todo = dict(needed), list(needed)
     while todo:
         for var in operands(cheap.get(todo.pop())):
@@ -94,8 +70,12 @@ def weight(ty: f.Type) -> int:
             return OTHER
 
 
-def is_cheap(bind: f.Bind) -> bool:
+def is_cheap(bind: f.Bind, local: Collection[str]) -> bool:
+    """Whether it may be computed again.  Not whether an array of an enclosing block is null: that block would have to
+    keep the array, at each step of a loop, for one bit."""
     match bind.rhs:
+        case f.Op("is_null", (f.Var(name),)):
+            return name in local
         case f.Op(op):
             return op in CHEAP
         case f.TupGet():

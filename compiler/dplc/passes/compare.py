@@ -105,8 +105,9 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
 
     def same_elements() -> f.Atom:
         (left, count), (right, _) = flattened(b, x), flattened(b, y)
+        element = innermost(body, ty)
         return while_so(
-            body, count, TRUE, lambda ok: ok, lambda i: equal(body, innermost(ty), *elements_at(b, i, left, right))
+            body, count, TRUE, lambda ok: ok, lambda i: equal(body, element, *elements_at(b, i, left, right))
         )
 
     return all_hold(body, [*[lambda k=k: same_size(k) for k in range(rank_of(x.ty))], same_elements])
@@ -190,7 +191,7 @@ def order_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
         b.op("min", (n, m)),
         integer(0),
         lambda order: b.op("eq", (order, integer(0))),
-        lambda i: ordered(body, innermost(ty), *elements_at(b, i, left, right)),
+        lambda i: ordered(body, innermost(body, ty), *elements_at(b, i, left, right)),
     )
     lengths = [b.op("dim", (a,), k=0) for a in (x, y)]
     return first_difference(body, [lambda: found, lambda: order_numbers(body, *lengths)])

@@ -82,10 +82,15 @@ def is_scalar(body: Body, ty: t.Ty) -> bool:
     return isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and ty.name not in ("string", "ref")
 
 
-def innermost(ty: t.Ty) -> t.Ty:
-    while isinstance(ty, t.Arr):
-        ty = ty.elem
-    return ty
+def innermost(body: Body, ty: t.Ty) -> t.Ty:
+    """The type of an array's elements, of those of arrays in it, and in data that are nothing but their array."""
+    datas, inside = body.up.datas, ty
+    while isinstance(inside, t.Con) and inside.name in datas.datas and datas.unboxed(inside.name):
+        payload = datas.payload(inside, 0)
+        if payload is None:
+            break
+        inside = payload
+    return innermost(body, inside.elem) if isinstance(inside, t.Arr) else ty
 
 
 def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:

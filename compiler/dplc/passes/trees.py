@@ -117,7 +117,7 @@ class Mapping:
         _, count = flattened(b, first)
         index = b.var("i", f.I64)
         with b.inside() as binds:
-            element = b.atom(self.over(innermost(ty), elements_at(b, index, *rows)))
+            element = b.atom(self.over(innermost(self.body, ty), elements_at(b, index, *rows)))
         built = f.Build(index, count, f.Block(tuple(binds), (element,)), self.span)
         result = b.one(built, f.Arr(elem_of(first.ty), 1), "mapped")
         if rank_of(first.ty) == 1:
@@ -182,7 +182,7 @@ def count_array(body: Body, ty: t.Arr, x: f.Atom) -> f.Atom:
     row, length = flattened(b, x)
     index, total = b.var("i", f.I64), b.var("total", f.I64)
     with b.inside() as binds:
-        here = counted(body, innermost(ty), b.explode(b.op("index", (row, index))))
+        here = counted(body, innermost(body, ty), b.explode(b.op("index", (row, index))))
         step = b.op("add", (total, here))
     return b.one(f.For(index, length, (total,), (integer(0),), f.Block(tuple(binds), (step,))), f.I64, "total")
 
@@ -243,6 +243,6 @@ def store_array(body: Body, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> V
     row, length = flattened(b, x)
     index, array, place = b.var("i", f.I64), b.var("a", FLOATS), b.var("at", f.I64)
     with b.inside() as binds:
-        step = b.atoms(stored(body, innermost(ty), b.explode(b.op("index", (row, index))), array, place))
+        step = b.atoms(stored(body, innermost(body, ty), b.explode(b.op("index", (row, index))), array, place))
     loop = f.For(index, length, (array, place), (into, at), f.Block(tuple(binds), step))
     return Bundle(tuple(b.bind(loop, (FLOATS, f.I64), "stored")))

@@ -61,9 +61,13 @@ class Report:
 
     @property
     def grows(self) -> list[str]:
-        """What grows: the ratio, the memory, both or none."""
-        found = {"ratio": [c.ratio for c in self.costs], "memory": [c.memory for c in self.costs]}
-        return [what for what, (*before, last) in found.items() if last > max(before, default=last) * GROWTH]
+        """What grows: the ratio, the memory, both or none.  Arrays that are kept grow by doubling, so that memory alone
+        may be up to twice as much at one size as at another."""
+        found = {"ratio": ([c.ratio for c in self.costs], 1.0), "memory": ([c.memory for c in self.costs], 2.0)}
+        return [
+            what for what, ((first, *more), wobble) in found.items()
+            if more and more[-1] > max(first * wobble, *(first, *more)[:-1]) * GROWTH
+        ]  # fmt: skip
 
 
 def costs(

@@ -140,6 +140,8 @@ def _joined(level: int, inside: int, order: int, y: Value, rate: Value) -> Value
 
 def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
     """`y`, its floats depending on those of `x` by a rule."""
+    if any(above(leaf, level) for leaf in leaves(y)):
+        return _summed(level, x, y, pull_all)
     parents = tuple(node for leaf in leaves(x) if (node := node_at(leaf, level)))
     joint = Node(level, None, Joint(pull_all), parents)
 
@@ -153,15 +155,38 @@ def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
     return rebuild(y, iter([output(i, leaf) for i, leaf in enumerate(leaves(y))]))
 
 
+def above(x: Value, level: int) -> bool:
+    """Whether a variable of a derivative that was begun later is in a float, as a rule has captured it."""
+    return isinstance(x, Tagged) and x.level > level
+
+
+def _summed(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
+    """The same where what depends on a captured variable, of a level above, stays outermost: y and the sum of its
+    slopes times what varies in x alone."""
+    add, sub, mul = (scalar(name, "f64") for name in ("add", "sub", "mul"))
+    varied = [sub(leaf, primal_at(leaf, level)) for leaf in leaves(x) if node_at(leaf, level)]
+
+    def tag(index: int, leaf: Value) -> Value:
+        if is_float(leaf):
+            for slope, part in zip(pull_all([(index, 1.0)]), varied, strict=True):
+                leaf = add(leaf, mul(slope, part))
+        return leaf
+
+    return rebuild(y, iter([tag(i, leaf) for i, leaf in enumerate(leaves(y))]))
+
+
 def _with_tangents(level: int, y: Value, tangents: list) -> Value:
     """`y` with tangents from a rule, added to what flowed in through captured variables."""
+    add, mul = scalar("add", "f64"), scalar("mul", "f64")
 
     def tag(leaf: Value, found: Value) -> Value:
         if not is_float(leaf):
             return leaf
+        if above(leaf, level) or above(found, level):
+            return add(leaf, mul(found, Dual(level, 0.0, 1.0)))
         captured = at_level(leaf, level)
         if isinstance(captured, Dual) and captured.level == level:
-            found = scalar("add", "f64")(captured.tangent, found)
+            found = add(captured.tangent, found)
         return Dual(level, primal_at(leaf, level), found)
 
     return rebuild(y, iter([tag(leaf, found) for leaf, found in zip(leaves(y), tangents, strict=True)]))
