@@ -36,9 +36,13 @@ class FunctionEmitter(Emitter):
         self.fn = fn
         self.env: dict[str, Values] = {}
         self.result = f.Tup(fn.results)
-        self.scope = unit.debug.function(fn) if unit.debug else unit.metadata(
-            f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
-            " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+        self.scope = (
+            unit.debug.function(fn)
+            if unit.debug
+            else unit.metadata(
+                f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
+                " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+            )
         )
         self.ready: set[str] = set()  # arrays that a loop made ready to be written to
         self.sound: set[str] = set()  # outcomes of tests for being a number

@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import ctypes
 import re
-from ctypes import c_int32, c_int64, c_void_p
+from ctypes import c_int64
 
 import llvmlite.binding as llvm
 
 from dplc.flat import term as f
-from dplc.machine import shared, target
+from dplc.machine import shared
 from dplc.machine.codegen import Compiled, assemble, module
 from dplc.machine.emit import FOREVER, emit_program
-from dplc.machine.failures import Failure, Sites, missing
-from dplc.machine.jit import ENTRY, FLUSH, LAPACK, Running, failure, find_lapack, start
+from dplc.machine.failures import Failure, Sites
+from dplc.machine.jit import (
+    LAPACK,
+    Loaded,
+    Running,
+    failure,
+    new_jit,
+    offer_lapack,
+    require_externs,
+    start,
+)
 
 STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')
-LIMIT = "rt.stack_limit"
-BITS = 64
+RUNTIME, LIMIT = "runtime", "rt.stack_limit"
 
 
 class Exit(Exception):
@@ -37,17 +45,12 @@ class Increments:
     """A process's program so far."""
 
     def __init__(self) -> None:
-        target.start()
-        llvm.load_library_permanently("libm.so.6")
-        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
+        self.jit = new_jit()
         library = llvm.JITLibraryBuilder().add_object_img(shared.code()).add_current_process()
-        for name in (LAPACK, LIMIT):
-            library = library.export_symbol(name)
-        self.runtime = library.link(self.jit, "runtime")
-        self.finder = ctypes.CFUNCTYPE(None, c_void_p)(find_lapack)
-        c_void_p.from_address(self.runtime[LAPACK]).value = ctypes.cast(self.finder, c_void_p).value
+        self.runtime = library.export_symbol(LAPACK).export_symbol(LIMIT).link(self.jit, RUNTIME)
+        offer_lapack(self.runtime)
         self.cells: dict[str, ctypes.Array] = {}
-        self.lasting: list[Increment] = []
+        self.lasting: list[Loaded] = []
         self.count = 0
 
     def run(self, program: f.Program, lasting: bool) -> None:
@@ -57,7 +60,7 @@ class Increments:
         for name, _, size in STATE.findall(text):
             self.cells.setdefault(name, cell(int(size)))
         compiled = Compiled(assemble(module(STATE.sub(r'@"\1" = external \2, align 16', text))), sites.to_json())
-        increment = Increment(self, compiled, sites)
+        increment = self.load(compiled, sites)
         if lasting:
             self.lasting.append(increment)
         running = start(increment, ())
@@ -72,6 +75,15 @@ class Increments:
             case _:
                 raise failure(compiled, increment, running.record, sites)
 
+    def load(self, compiled: Compiled, sites: Sites) -> Loaded:
+        """Beside all that there is."""
+        require_externs(sites)
+        self.count += 1
+        library = llvm.JITLibraryBuilder().add_object_img(compiled.code).add_jit_library(RUNTIME).add_current_process()
+        for name, memory in self.cells.items():
+            library = library.import_symbol(name, ctypes.addressof(memory))
+        return Loaded(self.jit, library, f"increment {self.count}")
+
     def wait(self, running: Running) -> bool:
         """For the end; whether Ctrl-C brought it about, or tried to."""
         stopped = False
@@ -83,24 +95,6 @@ class Increments:
             except KeyboardInterrupt:
                 stopped = True
         return stopped
-
-
-class Increment:
-    """Object code in memory, beside all else."""
-
-    def __init__(self, up: Increments, compiled: Compiled, sites: Sites) -> None:
-        for symbol in sites.externs:
-            if not llvm.address_of_symbol(symbol):
-                raise missing(symbol, sites)
-        up.count += 1
-        library = llvm.JITLibraryBuilder().add_object_img(compiled.code).add_jit_library("runtime")
-        library = library.add_current_process().export_symbol(ENTRY).export_symbol(FLUSH)
-        for name, memory in up.cells.items():
-            library = library.import_symbol(name, ctypes.addressof(memory))
-        self.tracker = library.link(up.jit, f"increment {up.count}")
-        entry = ctypes.CFUNCTYPE(c_int64, c_int64, c_void_p, c_int32, c_int64, c_void_p)
-        self.entry = entry(self.tracker[ENTRY])
-        self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
 
 
 def cell(size: int) -> ctypes.Array:

@@ -56,8 +56,12 @@ def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], q
         click.echo(ctx.get_help())
 
 
-ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]),
-                      help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+ENGINES = click.Choice(["native", "interp"])
+ENGINE = click.option("--engine", type=ENGINES, help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+
+
+ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_default=True,
+                          help="Native code, or the interpreter.")  # fmt: skip
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})
@@ -109,7 +113,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 @cli.command()
 @click.argument("paths", nargs=-1)
-@ENGINE
+@ONE_ENGINE
 @click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
 @click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
@@ -193,7 +197,7 @@ def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
 
 
 @cli.command()
-@ENGINE
+@ONE_ENGINE
 @click.option(
     "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Begin with its declarations."
 )

@@ -145,9 +145,13 @@ def terminal(request: pytest.FixtureRequest, tmp_path: Path):
         "NO_COLOR": "1",
     }
     child = pexpect.spawn(
-        sys.executable, ["-m", "dplc.cli", "repl", "--engine", request.param], env=environment, encoding="utf-8", timeout=60,
+        sys.executable,
+        ["-m", "dplc.cli", "repl", "--engine", request.param],
+        env=environment,
+        encoding="utf-8",
+        timeout=60,
         dimensions=(40, 120),
-    )  # fmt: skip
+    )
     child.expect("dpl>")
     yield child
     child.close(force=True)
