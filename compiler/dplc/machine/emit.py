@@ -114,8 +114,8 @@ def emit_program(
     writes how the program is entered, if that is not by the driver; unless `patient`, loops ask whether they are to
     stop (`increments.py`); `debug` says whether debuggers are told of it."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting)
-    unit.patient = patient
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
+    unit.counting, unit.patient = counting, patient
     unit.debug = DebugInfo(unit) if debug else None
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]

@@ -57,7 +57,8 @@ def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], q
 
 
 ENGINES = click.Choice(["native", "interp"])
-ENGINE = click.option("--engine", type=ENGINES, help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+ENGINE = click.option("--engine", type=ENGINES,
+                      help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
 
 
 ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_default=True,
