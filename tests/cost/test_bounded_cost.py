@@ -25,6 +25,7 @@ SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
     "List.assoc": "no generated key is in the list",
+    "Plot.size": "the generated sizes are too small for it",
     "less": "of examples/07_lantern.dp: its arguments are Lantern's numbers, as its type does not say",
     "Ad.gradv": "of a function that gives one number, as its type does not say",
     "Ad.gradv'": "the same",

@@ -1,4 +1,4 @@
-"""Pictures: SVG that is XML with a mark for each datum, PNG that others read, rows of characters; odd data in all of them."""
+"""Pictures: SVG that is XML with a mark for each datum, PNG that others read, rows of characters; of odd data too."""
 
 from __future__ import annotations
 
@@ -213,8 +213,8 @@ def test_refusals(dpl, program: str, message: str) -> None:
 
 
 def test_sizes_are_compared(dpl) -> None:
-    run = dpl("check", "-", stdin="let p = Plot.line [1.0, 2.0] [1.0]\n")
-    assert (run.returncode, "E03" in run.stderr) == (1, True)
+    run = dpl("run", "-", stdin="do Plot.show (Plot.line [1.0, 2.0] [1.0])\n")
+    assert (run.returncode, "E0301" in run.stderr) == (1, True)
 
 
 # ---- PNG and the terminal ----
