@@ -173,3 +173,9 @@ def test_on_a_terminal(terminal) -> None:
     terminal.send(":q\t\r")
     terminal.expect("quit|$")
     terminal.sendeof()
+
+
+@ENGINES
+def test_names_with_letters_of_all_alphabets(dpl, engine: str) -> None:
+    run = dpl("repl", "--engine", engine, stdin="let größe = 3\nlet α' = größe + 1\ngröße * α'\n")
+    assert (run.stdout, run.stderr) == ("größe : int = 3\nα' : int = 4\nit : int = 12\n", "")

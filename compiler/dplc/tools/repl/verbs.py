@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 
+import click
 from dpl.types.env import Primitive, Value
 from dpl.types.pretty import show_scheme
 
 from dplc.pipeline import NAMES, Context, compile_from
 from dplc.tools.process import on_large_stack
+from dplc.tools.repl.inputs import IT
 from dplc.tools.repl.session import ENGINES, Session
 
 
@@ -76,10 +80,30 @@ def reload(session: Session, argument: str) -> bool:
     return session.load(file)
 
 
+def save(session: Session, argument: str) -> bool:
+    """a picture as a file, by the end of its name SVG or PNG"""
+    file, _, text = argument.partition(" ")
+    if not file:
+        return complain("to which file?  :save FILE [EXPRESSION]")
+    return session.attempt(lambda: session.save(text.strip() or IT, Path(file).expanduser()))
+
+
+def open_(session: Session, argument: str) -> bool:
+    """a picture in the program that this system has for SVG"""
+    file = Path(gettempdir()) / f"dpl-{os.getpid()}-{session.inputs}.svg"
+    session.inputs += 1
+    if not session.attempt(lambda: session.save(argument or IT, file)):
+        return False
+    print(file)
+    return not click.launch(str(file)) or complain("there is no program to open it with")
+
+
 def time_(session: Session, argument: str) -> bool:
     """do an input, and say how long it took"""
+    if not argument:
+        return complain("the time of what?  :time INPUT")
     begin = time.perf_counter()
-    right = session.enter(argument)
+    right = obey(session, argument) if argument.startswith(":") else session.enter(argument)
     print(f"{(time.perf_counter() - begin) * 1e3:.1f} ms")
     return right
 
@@ -121,6 +145,8 @@ VERBS: dict[str, tuple[str, Callable[[Session, str], bool]]] = {
     "doc": (":doc NAME", doc),
     "load": (":load FILE", load),
     "reload": (":reload", reload),
+    "save": (":save FILE [EXPRESSION]", save),
+    "open": (":open [EXPRESSION]", open_),
     "time": (":time INPUT", time_),
     "dump": (":dump STAGE [NAME]", dump),
     "engine": (":engine [NAME]", engine),
