@@ -20,6 +20,7 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine import entries, shared
 from dplc.machine.codegen import Compiled, assemble, module
+from dplc.machine.effort import effort
 from dplc.machine.emit import FOREVER, emit_program
 from dplc.machine.emitter import unescape
 from dplc.machine.failures import Failure, Sites
@@ -71,7 +72,8 @@ class Increments:
     def compile(self, program: f.Program) -> Increment:
         text, sites = emit_program(program, shared.mentioned, patient=False)
         cells = {unescape(name).decode(): int(size) for name, _, size in STATE.findall(text)}
-        code = assemble(module(STATE.sub(r'@"\1" = external \2, align 16', text)))
+        text = module(STATE.sub(r'@"\1" = external \2, align 16', text))
+        code = assemble(text, most=effort(program))
         return Increment(Compiled(code, sites.to_json()), sites, cells)
 
     def compile_once(self, name: str, program: Callable[[], f.Program]) -> Increment:
