@@ -35,7 +35,7 @@ class ArgumentError(Error, TypeError):
 class Home(Protocol):
     """The library that shapes belong to: it knows others, and frees what it gave."""
 
-    free: Callable[[int], None]
+    def free(self, place: int) -> None: ...
 
     def shape(self, data: Mapping[str, Any]) -> Shape: ...
 
