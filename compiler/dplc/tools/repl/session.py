@@ -64,9 +64,23 @@ class Session:
         return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
 
     def load(self, file: Path) -> bool:
-        """Does the declarations of a file."""
-        self.file = file
-        return self.attempt(lambda: self.do(read(file)))
+        """Does the declarations of a file, which is remembered if it can be read."""
+
+        def work() -> None:
+            source = read(file)
+            self.file = file
+            self.do(source)
+
+        return self.attempt(work)
+
+    def reload(self, file: Path) -> bool:
+        """Begins anew with a file; what was declared stays if that fails."""
+        before = vars(self).copy()
+        self.clear()
+        right = self.load(file)
+        if not right:
+            vars(self).update(before)
+        return right
 
     def attempt(self, work: Callable[[], object]) -> bool:
         try:
@@ -148,9 +162,13 @@ class Session:
         return show_scheme(self.types.type_of(expr))
 
     def entry(self, name: str) -> Entry | None:
+        """Of a value, perhaps in a module, or of an operator."""
         owner, dot, last = name.rpartition(".")
-        found = self.names(owner if dot else None).get(last)
-        return None if isinstance(found, str) else found
+        if dot and owner:
+            found = self.names(owner).get(last)
+            return None if isinstance(found, str) else found
+        layers = [layer.values[name] for layer in self.types.cx.layers if name in layer.values]
+        return layers[-1] if layers else None
 
     def names(self, owner: str | None) -> dict[str, Entry | str]:
         """What can be said: names in scope, those of a module, or the fields of a value, with their types."""

@@ -55,14 +55,24 @@ def type_(session: Session, argument: str) -> bool:
 
 
 def doc(session: Session, argument: str) -> bool:
-    """what a name is for"""
+    """what a name is for; what a module offers"""
+    argument = argument.strip("( )")
+    if argument in session.types.cx.modules:
+        return module(session, argument)
     entry = session.entry(argument)
     if not isinstance(entry, Value | Primitive):
-        return complain(f"there is no `{argument}`" if argument else "what of what?  :doc NAME")
+        return complain(f"there is no `{argument}`" if argument else "what is what for?  :doc NAME")
     text = entry.row.doc if isinstance(entry, Primitive) else entry.doc
     print(f"{argument} : {show_scheme(entry.scheme)}")
     if text:
         print(text)
+    return True
+
+
+def module(session: Session, name: str) -> bool:
+    for value, entry in sorted(session.names(name).items()):
+        if isinstance(entry, Value | Primitive) and not value.startswith("_"):
+            print(f"{name}.{value} : {show_scheme(entry.scheme)}")
     return True
 
 
@@ -72,12 +82,11 @@ def load(session: Session, argument: str) -> bool:
 
 
 def reload(session: Session, argument: str) -> bool:
-    """begin anew, with the file loaded last as it is now"""
+    """begin anew, with the file loaded last as it is now; if it is right"""
     file = session.file
     if file is None:
         return complain("no file was loaded")
-    session.clear()
-    return session.load(file)
+    return session.reload(file)
 
 
 def save(session: Session, argument: str) -> bool:
