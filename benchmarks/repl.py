@@ -13,9 +13,6 @@ import os
 import statistics
 import sys
 import time
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent.parent / part) for part in ("lang", "compiler")]
 
 from dplc.tools.repl.session import Session
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np

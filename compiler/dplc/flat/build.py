@@ -105,8 +105,8 @@ class Builder:
     # ---- cells that last as long as the process ---------------------------------------------------------------------
 
     def keep(self, name: str, value: Value, span: Span = NOWHERE) -> None:
-        """Puts a value into the cell of a name: in a tuple, so that it is of a type that no reference of the program has,
-        as derivatives tell references by the types of their contents."""
+        """Puts a value into the cell of a name: in a tuple, so that it is of a type that no reference of the program
+        has, as derivatives tell references by the types of their contents."""
         atom = self.atom(value)
         tup = self.one(f.TupMake((atom,)), f.Tup((atom.ty,)), "kept")
         self.effect("ref_set", (self.cell(name, atom.ty, span), tup), span)

@@ -1,4 +1,4 @@
-"""Whether it pays to optimise a program that runs once: `let x = f 3.0` is done sooner than LLVM would have improved it.
+"""Whether it pays to optimise a program that runs once: `let x = f 3.0` is done before LLVM would have improved it.
 
 It pays where something is done again and again: in loops, recursion, operations on arrays.  What writes as it goes (as
 functions that show values do) spends its time elsewhere.

@@ -50,7 +50,7 @@ class Exit(Exception):
 
 @node
 class Increment:
-    """Machine code that can be loaded, the places in the program where it may fail, and the sizes of cells it asks for."""
+    """Machine code that can be loaded, the places in the program where it may fail, the sizes of cells it asks for."""
 
     compiled: Compiled
     sites: Sites
@@ -88,8 +88,8 @@ class Increments:
         return made
 
     def run(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
-        """Runs an increment, perhaps again; `lasting` if what it keeps may be constants of its own; it finds other cells
-        `instead` of some.  Raises DplError, Exit, KeyboardInterrupt."""
+        """Runs an increment, perhaps again; `lasting` if what it keeps may be constants of its own; it finds other
+        cells `instead` of some.  Raises DplError, Exit, KeyboardInterrupt."""
         loaded = self.load(increment, instead)
         if lasting:
             self.lasting.append(loaded)

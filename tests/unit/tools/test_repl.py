@@ -184,7 +184,7 @@ def test_names_with_letters_of_all_alphabets(dpl, engine: str) -> None:
 
 @ENGINES
 def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
-    """What earlier inputs made is a constant to derivatives, also beside results of the same type; references are not."""
+    """What earlier inputs made is a constant to derivatives, also beside results of its type; references are not."""
     text = (
         "let start = (1.0, [1.0, 2.0])\nlet loss (b, w) = b * sum (w * w)\nlet e = grad loss start\n"
         "let r = ref 2.0\nlet f x = begin r := !r * x; !r * x end\ngrad f 3.0\n"

@@ -52,7 +52,8 @@ class Native:
         self.drawing: Increment | None = None  # what draws pictures, once there was one
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
-        """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt, Restless."""
+        """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
+        Restless."""
         new = {item.name: item for item in items if isinstance(item, c.Def)}
         self.defs |= new
         whole = [*self.needed(items), *items]
