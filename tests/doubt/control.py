@@ -30,7 +30,7 @@ def shifted(h: Hole) -> str:
         case 0:
             return f"shift {k[0]} -> {k[0]} {h()}"
         case 1:
-            return f"shift _{k[0]} -> {h(answer)}"
+            return f"(shift _{k[0]} -> {h(answer)} : {h.ty})"  # nothing else says what it would be
         case 2 if answer == FLOAT:
             p = h.fresh("p")
             return f"shift {k[0]} -> let {p} = sigmoid {h(FLOAT)} in {p} * {k[0]} {h()} + (1.0 - {p}) * {k[0]} {h()}"

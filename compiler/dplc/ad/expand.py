@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dpl.diagnostics import DplError
 from dpl.node import replace
 from dpl.source import Span
 
@@ -33,6 +32,7 @@ from dplc.flat import term as f
 from dplc.flat.recursion import callees
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.passes import NeedsInterpreter
 
 
 def expand(program: f.Program) -> f.Program:
@@ -419,7 +419,7 @@ def sites(fn: f.Fn) -> Iterator[f.Ad]:
     return (bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
 
 
-def endless(fn: f.Fn | None, span: Span | None) -> DplError:
+def endless(fn: f.Fn | None, span: Span | None) -> NeedsInterpreter:
     name = f"`{fn.label}`" if fn is not None and fn.label else "a function"
-    title = f"the derivative of {name} is needed inside its own derivative, to an order known only when it runs"
-    return DplError.at("E0405", title, span, helps=("an order known when the program runs: Ad.jet n f x",))
+    reason = f"the derivative of {name} inside its own derivative, to an order known only when it runs"
+    return NeedsInterpreter(reason, span, ("natively, of orders known when the program runs:  Ad.jet n f x",))

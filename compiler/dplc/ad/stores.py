@@ -157,7 +157,8 @@ class _Stores(Threads):
         env = dict(env)
         for content in self.contents:
             if content not in known:
-                env.pop(Held(content), None), env.pop(Count(content), None)
+                for key in (Held(content), Count(content)):
+                    env.pop(key, None)
         if not self.changed(bind, env):
             for content in self.contents:
                 if content not in known and self.touched(build.body, content):

@@ -14,7 +14,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 # what is read of DWARF: tags, attributes, and the bytes of forms of fixed size
-SUBPROGRAM, INLINED = 0x2E, 0x1D
+UNIT, SUBPROGRAM, INLINED = 0x11, 0x2E, 0x1D
 NAME, LOW, HIGH, ORIGIN, RANGES, CALL_LINE = 0x03, 0x11, 0x12, 0x31, 0x55, 0x59
 FIXED = {
     0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0,
@@ -173,7 +173,7 @@ def _read_unit(program: Object, info: Bytes, debug: Debug) -> None:
     shapes = _read_shapes(Bytes(program.section(".debug_abbrev"), info.int(4)))
     info.at += 1  # size of addresses
     strings, ranges = program.section(".debug_str"), program.section(".debug_ranges")
-    depth = 0
+    depth = base = 0
     while info.at < end:
         place = info.at
         code = info.leb()
@@ -182,11 +182,13 @@ def _read_unit(program: Object, info: Bytes, debug: Debug) -> None:
             continue
         tag, children, attributes = shapes[code]
         values = {name: (form, _read_value(info, form, start, strings)) for name, form in attributes}
-        if tag == SUBPROGRAM and NAME in values:
+        if tag == UNIT:
+            base = values.get(LOW, (0, 0))[1]  # a unit of one function counts its ranges from there
+        elif tag == SUBPROGRAM and NAME in values:
             debug.names[place] = values[NAME][1]
         elif tag == INLINED:
             origin, line = values.get(ORIGIN, (0, 0))[1], values.get(CALL_LINE, (0, 0))[1]
-            debug.entries.append(Entry(_ranges(values, ranges), origin, line, depth))
+            debug.entries.append(Entry(_ranges(values, ranges, base), origin, line, depth))
         depth += children
 
 
@@ -226,13 +228,13 @@ def _read_value(info: Bytes, form: int, unit: int, strings: bytes) -> Any:
             raise Bug(f"debug information of form {form:#x}")
 
 
-def _ranges(values: dict, ranges: bytes) -> list[tuple[int, int]]:
+def _ranges(values: dict, ranges: bytes, base: int) -> list[tuple[int, int]]:
     if LOW in values:
         low, (form, high) = values[LOW][1], values[HIGH]
         return [(low, high if form == ADDRESS else low + high)]
     found, data = [], Bytes(ranges, values[RANGES][1])
     while (pair := (data.int(8), data.int(8))) != (0, 0):
-        found.append(pair)
+        found.append((base + pair[0], base + pair[1]))
     return found
 
 

@@ -8,7 +8,8 @@ from dpl.source import Span
 class NeedsInterpreter(Exception):
     """The program uses what native code does not know yet; the driver runs the interpreter instead."""
 
-    def __init__(self, reason: str, span: Span | None = None) -> None:
+    def __init__(self, reason: str, span: Span | None = None, helps: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.reason = reason
         self.span = span
+        self.helps = helps

@@ -18,7 +18,7 @@ from dplc.flat import term as f
 from dplc.graph import components
 from dplc.narrow import a_type
 from dplc.passes import NeedsInterpreter
-from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, is_set, rebuild, root, sets_in
+from dplc.passes.sets import Datas, Ground, Lambda, Member, Set, beside, is_set, rebuild, root, sets_in
 
 MOST_DATAS = 20_000
 
@@ -101,27 +101,8 @@ class Scope:
 
     def bind(self, ty: t.Ty, ground: t.Ty) -> None:
         """Let a solved type be this ground type."""
-        match ty, ground:
-            case t.Fn(a1, s1, r1), t.Fn(a2, s2, r2):
-                self.bind_set(s1, s2)
-                self.bind(a1, a2)
-                self.bind(r1, r2)
-            case t.Con(_, args1), t.Con(_, args2):
-                self.bind_all(args1, args2)
-            case t.Tup(items1), t.Tup(items2):
-                for x, y in zip(items1, items2, strict=True):
-                    self.bind(x, y)
-            case t.Arr(elem1), t.Arr(elem2):
-                self.bind(elem1, elem2)
-            case _:
-                raise Bug(f"{ty} is not {ground}")
-
-    def bind_all(self, args: tuple[Any, ...], grounds: tuple[Any, ...]) -> None:
-        for arg, ground in zip(args, grounds, strict=True):
-            if is_set(arg):
-                self.bind_set(arg, ground)
-            else:
-                self.bind(arg, ground)
+        for part, found in beside(ty, ground):
+            self.bind_set(part, found) if is_set(part) else self.bind(part, found)
 
     def bind_set(self, functions: Any, ground: Any) -> None:
         functions = root(functions)

@@ -135,33 +135,26 @@ def sets_in(ty: t.Ty) -> Iterator[Any]:
                 pass
 
 
+def beside(a: t.Ty, b: t.Ty) -> list[tuple[Any, Any]]:
+    """The immediate parts, sets first, of two types that have one shape."""
+    match a, b:
+        case t.Fn(arg1, set1, result1), t.Fn(arg2, set2, result2):
+            return [(set1, set2), (arg1, arg2), (result1, result2)]
+        case (t.Con(_, parts1), t.Con(_, parts2)) | (t.Tup(parts1), t.Tup(parts2)):
+            return list(zip(parts1, parts2, strict=True))
+        case t.Arr(elem1), t.Arr(elem2):
+            return [(elem1, elem2)]
+        case _:
+            raise Bug(f"these types cannot meet: {a} and {b}")
+
+
 class Unifier:
     """Unites sets; remembers nothing else."""
 
     def types(self, a: t.Ty, b: t.Ty) -> None:
-        if a is b:
-            return
-        match a, b:
-            case t.Fn(a1, s1, r1), t.Fn(a2, s2, r2):
-                self.sets(s1, s2)
-                self.types(a1, a2)
-                self.types(r1, r2)
-            case t.Con(_, args1), t.Con(_, args2):
-                self.all(args1, args2)
-            case t.Tup(items1), t.Tup(items2):
-                for x, y in zip(items1, items2, strict=True):
-                    self.types(x, y)
-            case t.Arr(elem1), t.Arr(elem2):
-                self.types(elem1, elem2)
-            case _:
-                raise Bug(f"these types cannot meet: {a} and {b}")
-
-    def all(self, args: tuple[Any, ...], others: tuple[Any, ...]) -> None:
-        for x, y in zip(args, others, strict=True):
-            if is_set(x):
-                self.sets(x, y)
-            else:
-                self.types(x, y)
+        if a is not b:
+            for x, y in beside(a, b):
+                self.sets(x, y) if is_set(x) else self.types(x, y)
 
     def sets(self, a: Any, b: Any) -> None:
         a, b = root(a), root(b)

@@ -12,6 +12,7 @@ writes is a loop over its elements, as one element sees what those before it wro
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from dplc.flat import term as f
@@ -22,23 +23,23 @@ from dplc.flat.walk import blocks, every, rebuild
 Env = dict[Hashable, f.Atom]
 
 
-class Threads:
+class Threads(ABC):
     def __init__(self, supply: f.Supply) -> None:
         self.supply = supply
 
     # ---- what a pass says ----------------------------------------------------------------------------------------
 
+    @abstractmethod
     def type(self, key: Hashable) -> f.Type:
         """Of the values of a key."""
-        raise NotImplementedError
 
+    @abstractmethod
     def writes(self, rhs: f.Rhs) -> Iterable[Hashable]:
         """The keys that a right-hand side without inner blocks writes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plain(self, bind: f.Bind, env: Env, out: list[f.Bind]) -> None:
         """A binding without inner blocks."""
-        raise NotImplementedError
 
     def matters(self, key: Hashable, vars_: tuple[f.Var, ...]) -> bool:
         """Whether anybody can care what a key became in blocks that give `vars_`; if not, it is as before them."""

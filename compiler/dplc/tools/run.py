@@ -84,10 +84,11 @@ def compile_native(source: Source, context: Context, may_be_interpreted: bool):
     try:
         return compile_to("object", source, context)[1]
     except NeedsInterpreter as need:
-        refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span)
+        refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span, helps=need.helps)
         if not may_be_interpreted:
             raise DplError(replace(refusal, denied=True)) from need
-        context.warnings.append(replace(refusal, helps=("the interpreter runs the program, far more slowly",)))
+        slower = "the interpreter runs the program, far more slowly"
+        context.warnings.append(replace(refusal, helps=(*need.helps, slower)))
         return None
 
 

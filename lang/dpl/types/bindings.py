@@ -265,8 +265,7 @@ def recursive(cx: Context, bindings: tuple, span: Span):
         cx.loud.update(cores)
     for name, core, scheme, b in zip(names, cores, schemes, bindings):
         cx.bind(name, Value(core, scheme, b.span))
-    for name, core, b in zip(names, cores, bindings):
-        cx.watch(name, core, b.pattern.span)
+    for core, b in zip(cores, bindings):
         cx.remember_local(core, b)
     return [(span, cores, schemes[0].params, values, None)]
 
@@ -292,9 +291,14 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                     raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
                 names.append(name)
                 cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
+                if not is_global:
+                    cx.watch(name, core, b.pattern.span)
             values = []
             for b, name, core, t in zip(bindings, names, cores, types):
+                mentioned = core not in cx.unused
                 value = right_side(cx, b, name, t, frame)
+                if not (mentioned or is_global):  # by itself does not count
+                    cx.watch(name, core, b.pattern.span)
                 cx.unify(value.ty, t, b.pattern.span, Why(span=knot.uses.get(core), recursive=name))
                 values.append(value)
         schemes = close(cx, types, mark, defaults=True)

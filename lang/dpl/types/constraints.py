@@ -10,6 +10,7 @@ the scheme, or is decided by `default` where nothing more can be learnt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from dpl.core import ty
@@ -19,7 +20,7 @@ from dpl.types.sizes import add
 from dpl.types.unify import Clash, Solver
 
 
-class Constraint:
+class Constraint(ABC):
     """`types` are what is related; `extra` a class or a target type's name; `span` the place that asks for it, and
     `operands` those of the first types there."""
 
@@ -36,8 +37,9 @@ class Constraint:
     def mapped(self, change: Callable, span: Span | None = None, operands: tuple[Span, ...] = ()) -> Constraint:
         return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra, operands)
 
+    @abstractmethod
     def solve(self, s: Solver, emit: Callable[[Constraint], None]) -> bool:
-        raise NotImplementedError
+        """Whether it is decided now."""
 
     def default(self, s: Solver, emit: Callable[[Constraint], None]) -> None:
         """Decide, as nothing more will be known."""
@@ -59,8 +61,12 @@ class Elem(Constraint):
         _, inner = dimensions(self.types[0])
         scalar = prune(self.types[1])
         if type(inner) is Meta and "scalar" not in inner.classes and inner is not scalar:
-            for cls in scalar.classes - {"scalar"} if type(scalar) is Meta else ():
-                s.require(inner, cls)
+            if type(scalar) is Meta:
+                for cls in scalar.classes - {"scalar"}:
+                    s.require(inner, cls)
+            else:
+                for cls in inner.classes & {"num", "real", "integer"}:
+                    s.require(scalar, cls)
             for other in inner.watchers:  # two statements about one unknown say the same
                 if type(other) is Elem and other is not self and not other.done:
                     s.unify(other.types[1], self.types[1])

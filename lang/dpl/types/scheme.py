@@ -186,7 +186,7 @@ def generalise(
         meta.link = var
         params.append(var)
     for effect in found.effects:
-        if prune_effect(effect) is effect:
+        if prune_effect(effect) is effect and effect.level > level:  # settling may have made it one of the outside
             effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
             params.append(effect.link)
     for unknown in found.sizes:

@@ -12,7 +12,7 @@ from conftest import ROOT
 from counting import Counting, OutOfFuel
 from dpl.source import Source
 from dplc.flat import term as f
-from dplc.passes import NeedsInterpreter, borrow
+from dplc.passes import borrow
 from dplc.passes.memory import count_references
 from dplc.pipeline import Context, compile_to
 
@@ -38,10 +38,7 @@ def fused(path: Path) -> f.Program:
 
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_every_function_balances(path: Path) -> None:
-    try:
-        program = fused(path)
-    except NeedsInterpreter:
-        pytest.skip("left to the interpreter")
+    program = fused(path)
     borrowed = borrow.infer(program)
     counted = count_references(program)
     for name, fn in counted.fns.items():
