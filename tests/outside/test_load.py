@@ -291,3 +291,22 @@ def test_nested_records(tmp_path, cache, monkeypatch) -> None:
     x, k = model.wide(np.arange(6).reshape(2, 3), (1 << 64) - 2)
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and k == (1 << 64) - 1
     assert model.wide(np.empty((0, 3), np.int64), 0)[0].shape == (0, 3)
+
+
+def test_arrays_outlive_their_module(tmp_path, cache) -> None:
+    """Also where both go at once.  A process of its own, as what was wrong would end it."""
+    written(tmp_path, "export let twice (x : float[n]) : float[n] = x * 2.0\n")
+    script = (
+        "import dpl, gc, sys\n"
+        "for both in (False, True) * 3:\n"
+        "    model = dpl.load(sys.argv[1])\n"
+        "    y = model.twice([1.0] * 1000)\n"
+        "    if both: model.kept = (model, y)\n"
+        "    else: assert (gc.collect() if globals().pop('model') else 0) >= 0 and y.sum() == 2000.0\n"
+        "    y = model = None\n"
+        "    gc.collect()\n"
+    )
+    path = f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}"
+    environment = {**os.environ, "PYTHONPATH": path, "DPL_CACHE": str(cache)}
+    command = [sys.executable, "-c", script, next(tmp_path.glob("*.dp"))]
+    assert subprocess.run(command, env=environment, timeout=60, check=False).returncode == 0

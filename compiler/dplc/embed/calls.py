@@ -32,13 +32,17 @@ class Library:
     ) -> None:
         self.prefix: str = description["prefix"]
         self.borrow = borrow
-        self.free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)
+        self._free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)
         self.shapes: dict[str, Shape] = {}
         self.functions: dict[str, Function] = {}
         self.values: dict[str, Function] = {}
         for export in description["exports"]:
             kind = self.values if export["parameters"] is None else self.functions
             kind[export["name"]] = Function(self, export)
+
+    def free(self, place: int) -> None:
+        """Whoever is to call this later keeps the library, and so its code."""
+        self._free(place)
 
     def shape(self, data: Mapping[str, Any]) -> Shape:
         kinds = {"number": Number, "text": Text, "array": Array, "tuple": Tuple, "record": Record}

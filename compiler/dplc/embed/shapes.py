@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ class ArgumentError(Error, TypeError):
 class Home(Protocol):
     """The library that shapes belong to: it knows others, and frees what it gave."""
 
-    free: Callable[[int], None]
+    def free(self, place: int) -> None: ...
 
     def shape(self, data: Mapping[str, Any]) -> Shape: ...
 

@@ -8,15 +8,21 @@ functions and loops ask whether there is stack left, and there is none any more.
 from __future__ import annotations
 
 import ctypes
+import json
 import re
+from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
 import llvmlite.binding as llvm
+from dpl import resources
+from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.machine import shared
+from dplc.machine import entries, shared
 from dplc.machine.codegen import Compiled, assemble, module
+from dplc.machine.effort import effort
 from dplc.machine.emit import FOREVER, emit_program
+from dplc.machine.emitter import unescape
 from dplc.machine.failures import Failure, Sites
 from dplc.machine.jit import (
     LAPACK,
@@ -29,6 +35,7 @@ from dplc.machine.jit import (
     start,
 )
 
+NOTHING: Mapping[str, str] = {}
 STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')
 RUNTIME, LIMIT = "runtime", "rt.stack_limit"
 
@@ -39,6 +46,15 @@ class Exit(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+@node
+class Increment:
+    """Machine code that can be loaded, the places in the program where it may fail, the sizes of cells it asks for."""
+
+    compiled: Compiled
+    sites: Sites
+    cells: Mapping[str, int]
 
 
 class Increments:
@@ -53,17 +69,31 @@ class Increments:
         self.lasting: list[Loaded] = []
         self.count = 0
 
-    def run(self, program: f.Program, lasting: bool) -> None:
-        """Compiles and runs a program; `lasting` if what it keeps may be constants of its own.  Raises DplError, Exit,
-        KeyboardInterrupt."""
+    def compile(self, program: f.Program) -> Increment:
         text, sites = emit_program(program, shared.mentioned, patient=False)
-        for name, _, size in STATE.findall(text):
-            self.cells.setdefault(name, cell(int(size)))
-        compiled = Compiled(assemble(module(STATE.sub(r'@"\1" = external \2, align 16', text))), sites.to_json())
-        increment = self.load(compiled, sites)
+        cells = {unescape(name).decode(): int(size) for name, _, size in STATE.findall(text)}
+        text = module(STATE.sub(r'@"\1" = external \2, align 16', text))
+        code = assemble(text, most=effort(program))
+        return Increment(Compiled(code, sites.to_json()), sites, cells)
+
+    def compile_once(self, name: str, program: Callable[[], f.Program]) -> Increment:
+        """What is always the same: from the cache, or made now and put there."""
+        path = resources.cache_dir() / "objects" / entries.name(b"increment", name.encode())
+        if entry := entries.read(path):
+            header = json.loads(entry[0])
+            sites = header["sites"]
+            return Increment(Compiled(entry[1], sites), Sites.from_json(sites), header["cells"])
+        made = self.compile(program())
+        entries.write(path, {"sites": made.compiled.sites, "cells": made.cells}, made.compiled.code)
+        return made
+
+    def run(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
+        """Runs an increment, perhaps again; `lasting` if what it keeps may be constants of its own; it finds other
+        cells `instead` of some.  Raises DplError, Exit, KeyboardInterrupt."""
+        loaded = self.load(increment, instead)
         if lasting:
-            self.lasting.append(increment)
-        running = start(increment, ())
+            self.lasting.append(loaded)
+        running = start(loaded, ())
         stopped = self.wait(running)
         match running.record.code:
             case Failure.NONE:
@@ -73,15 +103,17 @@ class Increments:
             case Failure.DEPTH if stopped:
                 raise KeyboardInterrupt
             case _:
-                raise failure(compiled, increment, running.record, sites)
+                raise failure(increment.compiled, loaded, running.record, increment.sites)
 
-    def load(self, compiled: Compiled, sites: Sites) -> Loaded:
+    def load(self, increment: Increment, instead: Mapping[str, str]) -> Loaded:
         """Beside all that there is."""
-        require_externs(sites)
+        require_externs(increment.sites)
         self.count += 1
-        library = llvm.JITLibraryBuilder().add_object_img(compiled.code).add_jit_library(RUNTIME).add_current_process()
-        for name, memory in self.cells.items():
-            library = library.import_symbol(name, ctypes.addressof(memory))
+        library = llvm.JITLibraryBuilder().add_object_img(increment.compiled.code)
+        library = library.add_jit_library(RUNTIME).add_current_process()
+        for name, size in increment.cells.items():
+            found = self.cells.setdefault(instead.get(name, name), cell(size))
+            library = library.import_symbol(name, ctypes.addressof(found))
         return Loaded(self.jit, library, f"increment {self.count}")
 
     def wait(self, running: Running) -> bool:

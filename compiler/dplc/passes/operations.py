@@ -236,18 +236,19 @@ def extern(body: Body, e: c.Prim) -> Value:
 
 
 def keep(body: Body, e: c.Prim) -> Value:
-    value = body.atom(e.args[1])
-    body.b.effect("ref_set", (place(body, e, value.ty), value), e.span)
+    body.b.keep(name_of(e), body.term(e.args[1]), e.span)
     return UNIT
 
 
 def recall(body: Body, e: c.Prim) -> Value:
-    return body.b.explode(body.b.op("ref_get", (place(body, e, body.flat(e)),), e.span))
+    return body.b.kept(name_of(e), body.flat(e), e.span)
 
 
-def place(body: Body, e: c.Prim, ty: f.Type) -> f.Atom:
-    """What its first operand names."""
-    return body.b.one(f.Op("state", (), (("name", the(c.Lit, e.args[0]).value),), e.span), f.Ref(ty), "kept")
+def name_of(e: c.Prim) -> str:
+    """What its first operand says."""
+    name = the(c.Lit, e.args[0]).value
+    assert isinstance(name, str)
+    return name
 
 
 def gram(body: Body, e: c.Prim) -> Value:

@@ -2,8 +2,8 @@
 
     export of f = the closure of f, that captured c
 
-    main() ... ref_set (state "export of f") c          when all definitions are evaluated
-    export(x, y) = apply (ref_get (state "export of f")) x y
+    main() ... keep "export of f" c          when all definitions are evaluated
+    export(x, y) = apply (kept "export of f") x y
 
 What a function captured is kept in a place that the program has for it, so that the caller need not know of it.
 """
@@ -35,18 +35,15 @@ def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:
         result = result.result
     keeps = holds_reference(captured, layout.declared)
 
-    def place(b: Builder) -> f.Var:
-        return b.one(f.Op("state", (), (("name", name),)), f.Ref(captured), "state")
-
     def make(body: Body, *args: Value) -> f.Atom:
-        value: Value = body.b.explode(body.b.op("ref_get", (place(body.b),)))
+        value: Value = body.b.kept(name, captured)
         arrow = ty
         given = [copied(body.b, arg) if keeps else arg for arg in args]
         for arg in given[:-1]:
             value, arrow = body.apply(value, arrow, arg, NOWHERE), the(t.Fn, arrow.result)
         return body.b.atom(body.apply(value, arrow, given[-1], NOWHERE, whole=True))
 
-    main.b.effect("ref_set", (place(main.b), closure))
+    main.b.keep(name, closure)
     main.up.program.exports[name] = main.up.function(("export", name), params, make)
 
 

@@ -36,7 +36,8 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
             outcome.append(work())
         except BaseException as failure:
             failures.append(failure)
-        done.set()
+        finally:
+            done.set()
 
     before = threading.stack_size(STACK)
     sys.setrecursionlimit(10**6)
@@ -52,6 +53,8 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
             stop(thread.ident)
     if failures:
         raise failures[0]
+    if not outcome:  # stopped when it had just failed
+        raise KeyboardInterrupt
     return outcome[0]
 
 

@@ -143,6 +143,7 @@ def terminal(request: pytest.FixtureRequest, tmp_path: Path):
         "DPL_CACHE": str(tmp_path),
         "TERM": "xterm",
         "NO_COLOR": "1",
+        "PROMPT_TOOLKIT_NO_CPR": "1",  # nobody answers where the cursor is
     }
     child = pexpect.spawn(
         sys.executable,
@@ -173,3 +174,21 @@ def test_on_a_terminal(terminal) -> None:
     terminal.send(":q\t\r")
     terminal.expect("quit|$")
     terminal.sendeof()
+
+
+@ENGINES
+def test_names_with_letters_of_all_alphabets(dpl, engine: str) -> None:
+    run = dpl("repl", "--engine", engine, stdin="let größe = 3\nlet α' = größe + 1\ngröße * α'\n")
+    assert (run.stdout, run.stderr) == ("größe : int = 3\nα' : int = 4\nit : int = 12\n", "")
+
+
+@ENGINES
+def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
+    """What earlier inputs made is a constant to derivatives, also beside results of its type; references are not."""
+    text = (
+        "let start = (1.0, [1.0, 2.0])\nlet loss (b, w) = b * sum (w * w)\nlet e = grad loss start\n"
+        "let r = ref 2.0\nlet f x = begin r := !r * x; !r * x end\ngrad f 3.0\n"
+    )
+    run = dpl("repl", "--engine", engine, stdin=text)
+    assert "e : float * float[2] = (5.0, [2.0, 4.0])\n" in run.stdout and run.stdout.endswith("it : float = 12.0\n")
+    assert run.returncode == 0 and ("goes on in the interpreter" in run.stderr) == (engine == "native")

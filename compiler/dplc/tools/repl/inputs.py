@@ -26,6 +26,8 @@ def complete(text: str) -> bool:
     if any(problem.title == UNCLOSED for problem in lexer.problems):
         return False
     source, tokens = lexer.source, lexer.tokens
+    if "-- |" in text and all(token.kind == "$END" for token in tokens):
+        return False  # says what the declaration that follows is for
     failed = [Parser(tables(), Builder(source), start).feed(tokens, 0) for start in ("file", "expression")]
     return any(at is None for at in failed) or all(tokens[at].kind != "$END" for at in failed if at is not None)
 

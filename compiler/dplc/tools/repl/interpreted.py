@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.eval.run import Interpreter
 from dpl.eval.show import ESCAPES
+from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
 from dplc.tools.process import on_large_stack
 
 Told = tuple[str, term.Def | None]  # what is said of a new name, and the definition whose value is said, too
+
+
+PICTURE = t.Con("Plot.picture")
 
 
 class Interpreted:
@@ -30,13 +34,28 @@ class Interpreted:
         for item in items:
             self.interpreter.item(item)
         for text, item in told:
-            print(text if item is None else f"{text} = {self.shown(item)}", flush=True)
+            print(text if item is None else self.shown(text, item), flush=True)
 
-    def shown(self, item: term.Def) -> str:
-        """A value as a program writes it."""
-        value = self.interpreter.value(term.Var(item.body.span, item.ty, item.name))
+    def shown(self, text: str, item: term.Def) -> str:
+        """A picture below what is said of it; another value behind that, as a program writes it."""
+        if item.ty == PICTURE:
+            return f"{text}\n{self.interpreter.value(drawn(self.interpreter.program.library, use(item)))}".rstrip("\n")
+        return f"{text} = {self.written(item)}"
+
+    def written(self, item: term.Def) -> str:
+        value = self.interpreter.value(use(item))
         text = self.interpreter.show(value, item.ty)
         return f'"{text.translate(ESCAPES)}"' if item.ty == t.STRING else text
+
+
+def drawn(library: Mapping[str, term.Def], picture: term.Term) -> term.Term:
+    """The rows of characters that a terminal shows."""
+    return term.App(NOWHERE, t.STRING, use(library["Plot.text"]), picture)
+
+
+def use(item: term.Def) -> term.Var:
+    """A definition that takes no types, mentioned."""
+    return term.Var(item.body.span, item.ty, item.name, tuple(t.PURE for _ in item.params))
 
 
 def interrupt(thread: int) -> None:

@@ -11,7 +11,8 @@ have references of their own or print when they are made, the session is for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -23,8 +24,13 @@ from dpl.types.declarations import Item
 
 from dplc.passes import NeedsInterpreter
 from dplc.tools.process import on_large_stack
-from dplc.tools.repl.interpreted import Told
+from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
+if TYPE_CHECKING:
+    from dplc.machine.increments import Increment
+
+ANY = "picture"  # the cell of a picture that is to be drawn
+NOTHING: Mapping[str, str] = {}
 NOTICED = frozenset({
     "print", "print_string", "ref", "assign", "deref", "read_text", "write_text", "read_bytes", "write_bytes", "time",
     "progress", "exit",
@@ -43,31 +49,51 @@ class Native:
         self.defs: dict[str, c.Def] = {}
         self.kept: set[str] = set()
         self.increments = Increments()
+        self.drawing: Increment | None = None  # what draws pictures, once there was one
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
-        """Does items, and tells of them.  Raises DplError, ProgramExit, KeyboardInterrupt, or Restless."""
-        from dplc.machine.increments import Exit
-
+        """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
+        Restless."""
         new = {item.name: item for item in items if isinstance(item, c.Def)}
         self.defs |= new
         whole = [*self.needed(items), *items]
         kept = [item for item in new.values() if self.is_kept(item)]
         whole += [c.Do(prim(item, t.UNIT, "keep", name_of(item), use(item))) for item in kept]
-        whole += [do for text, item in told for do in telling(text, item, self.program.library["String.quoted"])]
+        pictures = [(text, item) for text, item in told if item and item.ty == PICTURE]
+        quote = self.program.library["String.quoted"]
+        whole += [do for text, item in told[: len(told) - len(pictures)] for do in telling(text, item, quote)]
         if all(is_function(item) for item in items) and not any(item for _, item in told):
             for text, _ in told:  # nothing to do: functions are compiled where they are used
                 print(text, flush=True)
             return
-        part = c.Program(whole, self.program.library, self.program.datas)
+        self.perform(self.increments.compile(to_memory(self.part(whole))), lasting=bool(kept))
+        self.kept |= {item.name for item in kept}
+        for text, item in pictures:
+            print(text)
+            self.draw(item)
+
+    def part(self, items: Sequence[Item]) -> c.Program:
+        return c.Program(list(items), self.program.library, self.program.datas)
+
+    def perform(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
+        from dplc.machine.increments import Exit
+
         try:
-            compiled = on_large_stack(lambda: to_memory(part))
-        except NeedsInterpreter as need:
-            raise Restless(need.reason) from None
-        try:
-            self.increments.run(compiled, lasting=bool(kept))
+            self.increments.run(increment, lasting, instead)
         except Exit as stop:
             raise ProgramExit(stop.code) from None
-        self.kept |= {item.name for item in kept}
+
+    def draw(self, picture: c.Def) -> None:
+        """With code that is made once, for a cell in whose stead it is given the picture's own."""
+
+        def program():
+            name = c.Lit(NOWHERE, t.STRING, ANY)
+            text = drawn(self.program.library, c.Prim(NOWHERE, PICTURE, "recall", (name,)))
+            return to_memory(self.part([c.Do(c.Prim(NOWHERE, t.UNIT, "print_string", (text,)))]))
+
+        if self.drawing is None:
+            self.drawing = self.increments.compile_once("drawing", program)
+        self.perform(self.drawing, instead={f"state {ANY}": f"state {picture.name}"})
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
         """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""
@@ -129,10 +155,13 @@ class Native:
 
 
 def to_memory(program: c.Program):
-    """The stages from core to reference counts."""
+    """The stages from core to reference counts.  Raises Restless."""
     from dplc.pipeline import Context, compile_from
 
-    return compile_from("check", program, "memory", Context())[1]
+    try:
+        return on_large_stack(lambda: compile_from("check", program, "memory", Context()))[1]
+    except NeedsInterpreter as need:
+        raise Restless(need.reason) from None
 
 
 def is_function(item: Item) -> bool:
@@ -146,11 +175,6 @@ def mentioned(e: c.Term) -> Iterator[str]:
         if isinstance(e, c.Var):
             yield e.name
         todo += subterms(e)
-
-
-def use(item: c.Def) -> c.Var:
-    """A definition that takes no types, mentioned."""
-    return c.Var(item.body.span, item.ty, item.name, tuple(t.PURE for _ in item.params))
 
 
 def name_of(item: c.Def) -> c.Lit:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from dpl.core import term
 from dpl.core import ty as t
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.eval.outside import ProgramExit
 from dpl.source import Source
+from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Loader, Module, read
 from dpl.syntax.parse import parse_expr
 from dpl.types.declarations import Item
@@ -22,9 +24,9 @@ from dpl.types.env import Entry, Value
 from dpl.types.pretty import show, show_scheme
 from dpl.types.session import Session as Types
 
-from dplc.tools.process import on_large_stack
+from dplc.tools.process import internal, on_large_stack
 from dplc.tools.repl.inputs import IT, declarations, declared
-from dplc.tools.repl.interpreted import Interpreted, Told, interrupt
+from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
 from dplc.tools.repl.native import Native, Restless
 from dplc.tools.report import report, warn
 
@@ -62,9 +64,23 @@ class Session:
         return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
 
     def load(self, file: Path) -> bool:
-        """Does the declarations of a file."""
-        self.file = file
-        return self.attempt(lambda: self.do(read(file)))
+        """Does the declarations of a file, which is remembered if it can be read."""
+
+        def work() -> None:
+            source = read(file)
+            self.file = file
+            self.do(source)
+
+        return self.attempt(work)
+
+    def reload(self, file: Path) -> bool:
+        """Begins anew with a file; what was declared stays if that fails."""
+        before = vars(self).copy()
+        self.clear()
+        right = self.load(file)
+        if not right:
+            vars(self).update(before)
+        return right
 
     def attempt(self, work: Callable[[], object]) -> bool:
         try:
@@ -75,22 +91,42 @@ class Session:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return False
+        except MemoryError:
+            report([Diagnostic("R0802", "out of memory")])
+            return False
+        except ProgramExit:
+            raise
+        except Exception as failure:  # a bug of ours is not the end of the session
+            internal(failure)
+            return False
         return True
 
     def do(self, source: Source) -> None:
+        self.perform(lambda: self.check(source))
+
+    def save(self, text: str, path: Path) -> None:
+        """Writes the picture that an expression gives to a file."""
+        expr = parse_expr(Source("<save>", text))
+        at = expr.span
+        writer = tree.App(at, tree.Var(at, "Plot.save"), tree.Lit(at, str(path)))
+        file = tree.File(at, (tree.DeclDo(at, tree.App(at, writer, expr)),), ())
+        self.perform(lambda: (file, self.types.add([Module(MAIN, at.source, file)])))
+
+    def perform(self, check: Callable[[], tuple[tree.File, list[Item]]]) -> None:
+        """Does declarations that have been checked, and forgets them if that fails."""
         kept, before = self.types.state(), len(self.program.items)
         try:
-            file, items = on_large_stack(lambda: self.check(source), interrupt)
+            file, items = on_large_stack(check, interrupt)
             warn(self.types.warnings)
             self.program.items += items
-            self.run(items, list(self.told(declared(file), items)))
+            self.run(items, sorted(self.told(declared(file), items), key=is_picture))
         except BaseException:  # what has no value has no name
             self.types.forget(*kept)
             del self.program.items[before:]
             raise
         self.types.settle()
 
-    def check(self, source: Source):
+    def check(self, source: Source) -> tuple[tree.File, list[Item]]:
         file, is_expression = declarations(source)
         if is_expression:
             modules: Sequence[Module] = [Module(MAIN, source, file)]
@@ -126,9 +162,13 @@ class Session:
         return show_scheme(self.types.type_of(expr))
 
     def entry(self, name: str) -> Entry | None:
+        """Of a value, perhaps in a module, or of an operator."""
         owner, dot, last = name.rpartition(".")
-        found = self.names(owner if dot else None).get(last)
-        return None if isinstance(found, str) else found
+        if dot and owner:
+            found = self.names(owner).get(last)
+            return None if isinstance(found, str) else found
+        layers = [layer.values[name] for layer in self.types.cx.layers if name in layer.values]
+        return layers[-1] if layers else None
 
     def names(self, owner: str | None) -> dict[str, Entry | str]:
         """What can be said: names in scope, those of a module, or the fields of a value, with their types."""
@@ -147,6 +187,11 @@ class Session:
             parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
             return {name: show(ty) for name, ty in zip(data.fields, parts, strict=False)}
         return {}
+
+
+def is_picture(told: Told) -> bool:
+    """These are shown last, as they take many rows."""
+    return told[1] is not None and told[1].ty == PICTURE
 
 
 def is_shown(item: term.Def) -> bool:

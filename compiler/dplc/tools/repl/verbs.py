@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 
+import click
 from dpl.types.env import Primitive, Value
 from dpl.types.pretty import show_scheme
 
 from dplc.pipeline import NAMES, Context, compile_from
 from dplc.tools.process import on_large_stack
+from dplc.tools.repl.inputs import IT
 from dplc.tools.repl.session import ENGINES, Session
 
 
@@ -51,14 +55,24 @@ def type_(session: Session, argument: str) -> bool:
 
 
 def doc(session: Session, argument: str) -> bool:
-    """what a name is for"""
+    """what a name is for; what a module offers"""
+    argument = argument.strip("( )")
+    if argument in session.types.cx.modules:
+        return module(session, argument)
     entry = session.entry(argument)
     if not isinstance(entry, Value | Primitive):
-        return complain(f"there is no `{argument}`" if argument else "what of what?  :doc NAME")
+        return complain(f"there is no `{argument}`" if argument else "what is what for?  :doc NAME")
     text = entry.row.doc if isinstance(entry, Primitive) else entry.doc
     print(f"{argument} : {show_scheme(entry.scheme)}")
     if text:
         print(text)
+    return True
+
+
+def module(session: Session, name: str) -> bool:
+    for value, entry in sorted(session.names(name).items()):
+        if isinstance(entry, Value | Primitive) and not value.startswith("_"):
+            print(f"{name}.{value} : {show_scheme(entry.scheme)}")
     return True
 
 
@@ -68,18 +82,37 @@ def load(session: Session, argument: str) -> bool:
 
 
 def reload(session: Session, argument: str) -> bool:
-    """begin anew, with the file loaded last as it is now"""
+    """begin anew, with the file loaded last as it is now; if it is right"""
     file = session.file
     if file is None:
         return complain("no file was loaded")
-    session.clear()
-    return session.load(file)
+    return session.reload(file)
+
+
+def save(session: Session, argument: str) -> bool:
+    """a picture as a file, by the end of its name SVG or PNG"""
+    file, _, text = argument.partition(" ")
+    if not file:
+        return complain("to which file?  :save FILE [EXPRESSION]")
+    return session.attempt(lambda: session.save(text.strip() or IT, Path(file).expanduser()))
+
+
+def open_(session: Session, argument: str) -> bool:
+    """a picture in the program that this system has for SVG"""
+    file = Path(gettempdir()) / f"dpl-{os.getpid()}-{session.inputs}.svg"
+    session.inputs += 1
+    if not session.attempt(lambda: session.save(argument or IT, file)):
+        return False
+    print(file)
+    return not click.launch(str(file)) or complain("there is no program to open it with")
 
 
 def time_(session: Session, argument: str) -> bool:
     """do an input, and say how long it took"""
+    if not argument:
+        return complain("the time of what?  :time INPUT")
     begin = time.perf_counter()
-    right = session.enter(argument)
+    right = obey(session, argument) if argument.startswith(":") else session.enter(argument)
     print(f"{(time.perf_counter() - begin) * 1e3:.1f} ms")
     return right
 
@@ -121,6 +154,8 @@ VERBS: dict[str, tuple[str, Callable[[Session, str], bool]]] = {
     "doc": (":doc NAME", doc),
     "load": (":load FILE", load),
     "reload": (":reload", reload),
+    "save": (":save FILE [EXPRESSION]", save),
+    "open": (":open [EXPRESSION]", open_),
     "time": (":time INPUT", time_),
     "dump": (":dump STAGE [NAME]", dump),
     "engine": (":engine [NAME]", engine),
