@@ -9,7 +9,11 @@ import pytest
 from conftest import EFFORTS
 
 HERE = Path(__file__).parent
-PROGRAMS = sorted((HERE / "gradients").glob("*.dp"))
+LONG = ("lantern",)  # half a minute for the compiler
+PROGRAMS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    for path in sorted((HERE / "gradients").glob("*.dp"))
+]
 
 MEASURE = """
 let _v = Tree.map (fun x -> cos (3.0 * x + 0.5)) x0
@@ -41,7 +45,7 @@ def measure(dpl, program: Path, tmp_path: Path, *engine: str) -> list[float]:
 
 
 @EFFORTS
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_every_road_to_the_derivative(dpl, program: Path, effort: str, tmp_path: Path) -> None:
     native = measure(dpl, program, tmp_path, "native", effort)
     interp = measure(dpl, program, tmp_path, "interp")
