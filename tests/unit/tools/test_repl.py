@@ -93,7 +93,7 @@ def test_verbs(dpl, tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "lines"), [("interp", 10_000), ("native", 1_000), pytest.param("native", 10_000, marks=pytest.mark.slow)]
+    ("engine", "lines"), [("interp", 10_000), ("native", 500), pytest.param("native", 10_000, marks=pytest.mark.slow)]
 )
 def test_a_long_paste(dpl, engine: str, lines: int) -> None:
     text = "".join(f"let x{i} = {i} + 1\n" for i in range(lines))
