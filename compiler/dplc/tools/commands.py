@@ -5,11 +5,16 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dplc import VERSION
+
+if TYPE_CHECKING:
+    from dplc.tools.cost import Report
 
 
 class Verbs(click.Group):
@@ -128,22 +133,42 @@ def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, j
     return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
 
 
+def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
+    """What draws costs to a file; known to work before anything is counted."""
+    try:
+        from matplotlib import backend_bases
+
+        from dplc.tools.curves import draw
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise click.UsageError("pictures of costs need matplotlib:  pip install 'dpl-lang[plot]'") from None
+    kinds = backend_bases.FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:] not in kinds:
+        raise click.UsageError(f"'{path}' ends in none of {', '.join(sorted(kinds))}")
+    return lambda found: draw(found, path)
+
+
 @cli.command()
 @click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
 @click.option(
     "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: 1000; of matrices 64]"
 )
 @click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
+              help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
 @click.argument("target", metavar="FILE|MODULE|stdlib")
 @click.argument("names", nargs=-1)
-def bench(cost: bool, size: int | None, as_json: bool, target: str, names: tuple[str, ...]) -> int:
+def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]) -> int:
     """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.cost import tell_costs
 
-        return tell_costs(target, names, as_json)
+        return tell_costs(target, names, as_json, plot and drawing_to(plot))
+    if plot:
+        raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench import tell_times
 
     return tell_times(target, names, size, as_json)

@@ -1,7 +1,6 @@
 """The language server as an editor meets it: over pipes, with a scripted client."""
 
 import json
-import os
 
 import pytest
 from conftest import ROOT
@@ -43,14 +42,6 @@ def test_says_what_it_can_do_and_ends_well(client: Client) -> None:
     assert client.abilities["semanticTokensProvider"]["legend"]["tokenTypes"]
     assert client.stop() == 0
     assert client.errors == []
-
-
-def test_without_its_extra_it_says_which_to_install(dpl, tmp_path) -> None:
-    (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
-    sources = os.pathsep.join(map(str, (tmp_path, ROOT / "lang", ROOT / "compiler")))
-    ran = dpl("lsp", PYTHONPATH=sources)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "pip install 'dpl-lang[lsp]'" in ran.stderr
 
 
 def test_diagnostics_as_one_types(client: Client) -> None:
