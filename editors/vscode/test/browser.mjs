@@ -8,11 +8,11 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -31,7 +31,7 @@ cpSync(join(here, "mlp.dp"), join(project, "mlp.dp"));
 writeFileSync(
   join(user, "User/settings.json"),
   JSON.stringify({
-    "dpl.command": [process.env.DPL ?? "dpl"],
+    "dpl.command": [process.env.DPL ?? onPath("dpl")],
     "workbench.startupEditor": "none",
     "workbench.activityBar.location": "hidden",
     "workbench.statusBar.visible": true,
@@ -112,6 +112,12 @@ function freePort() {
       probe.close(() => done(port));
     });
   });
+}
+
+/** Where a command is, as code-server gives the extension a search path of its own. */
+function onPath(name) {
+  const places = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name));
+  return places.find(existsSync) ?? name;
 }
 
 /** Waits until an address answers. */
