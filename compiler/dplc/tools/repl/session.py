@@ -89,7 +89,7 @@ class Session:
             report(failure.diagnostics)
             return False
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
             return False
         except MemoryError:
             report([Diagnostic("R0802", "out of memory")])
