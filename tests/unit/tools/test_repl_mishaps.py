@@ -28,7 +28,7 @@ MISHAPS = {
     ":load wrong.dp": "wrong.dp:2:5",
     "let a = 1\n  let b =": "E0101",
     "let a = 1; let = 2": "E0101",
-    "let (a, kept) = (1, kept + 1.5)": "E0201",
+    "let (a, kept) = (1, kept + 1.5)": "E0204",
     "kept[7]": "R0705",
     "1 / (kept[0] - kept[0])": "R0701",
     "assert (kept[0] = 100)": "R0707",
@@ -36,10 +36,10 @@ MISHAPS = {
     "let rec deep n = 1 + deep (n + 1) in deep 0": "R0801",
     "zeros 100000000000000": "R0802",
     "import Nowhere": "E0515",
-    "type t = Missing of nowhere": "E0207",
+    "type t = Missing of nowhere": "E0203",
     "(1 + [2": "E0102",
     '"half': "E01",
-    "\N{PILE OF POO}": "E0101",
+    "\N{PILE OF POO}": "E0105",
     "\x00": "E01",
 }
 
