@@ -45,6 +45,7 @@ class Context:
     """What the stages of one compilation share: options, and what they have to say."""
 
     verify: bool = False
+    effort: int = 2  # LLVM's, at most
     testing: bool = False  # expectations are done when they are asked for
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
@@ -134,7 +135,7 @@ def stages() -> Iterator[Stage]:
     yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
     yield Stage(
         "object",
-        lambda made, _: Compiled(assemble(made[0]), made[1].to_json()),
+        lambda made, context: Compiled(assemble(made[0], most=context.effort), made[1].to_json()),
         lambda made: f"{len(made.code)} bytes",
     )
 

@@ -25,8 +25,9 @@ INLINING = 100  # below LLVM's usual 225: half the time, and what should be in l
 
 
 def compile_program(program: f.Program, counting: bool = False) -> Compiled:
+    """`counting` programs are optimised no further: their counts would be the same."""
     text, sites = emit_text(program, counting)
-    return Compiled(assemble(text), sites.to_json())
+    return Compiled(assemble(text, most=0 if counting else 2), sites.to_json())
 
 
 def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:

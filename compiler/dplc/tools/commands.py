@@ -69,6 +69,8 @@ ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_defau
 @ENGINE
 @click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
 @click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
+@click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
+              help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
 @click.option("--check", "verify", is_flag=True, help="Verify the program after every stage of the compiler.")
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dplc.pipeline import Context
 
 STDIN = "-"
+USUAL = 2  # LLVM's effort; what was made with less is not for the cache
 
 
 def run_from_cache(args: list[str]) -> int | None:
@@ -37,21 +38,21 @@ def run_from_cache(args: list[str]) -> int | None:
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
-                no_cache: bool, verify: bool) -> int:  # fmt: skip
+                no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
     """Exit code of the program.  If no engine is named, what native code does not know is run by the interpreter."""
     from dplc.pipeline import Context
     from dplc.tools.process import on_large_stack
     from dplc.tools.report import warn
 
     source = text_of(file, expression)
-    context = Context(verify=verify)
+    context = Context(verify=verify, effort=effort)
     compiled = None if engine == "interp" else on_large_stack(lambda: compile_native(source, context, engine is None))
     warn(context.warnings)
     if timings:
         tell(context)
     if compiled is None:
         return on_large_stack(lambda: interpret(source, args, context))
-    if source.path and not no_cache:
+    if source.path and not no_cache and effort == USUAL:
         from dplc.machine.cache import store
 
         if context.warnings:
