@@ -78,7 +78,7 @@ ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_defau
               help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
 @click.option("--check", "verify", is_flag=True, help="Verify the program after every stage of the compiler.")
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
     """Run a program; `-` is standard input.  ARGS are the program's own."""
@@ -92,7 +92,7 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 
 
 @cli.command()
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
 @click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
@@ -109,7 +109,7 @@ def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 
 
 @cli.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
 @click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
@@ -120,7 +120,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 
 @cli.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path())
 @ONE_ENGINE
 @click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
@@ -157,7 +157,7 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 @click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
               help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
-@click.argument("target", metavar="FILE|MODULE|stdlib")
+@click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
 @click.argument("names", nargs=-1)
 def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]) -> int:
     """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
@@ -175,7 +175,13 @@ def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target
 
 
 @cli.command()
-@click.option("-o", "out", metavar="PATH", help="What to write; `-` is standard output, for texts and object code.")
+@click.option(
+    "-o",
+    "out",
+    metavar="PATH",
+    type=click.Path(),
+    help="What to write; `-` is standard output, for texts and object code.",
+)
 @click.option("--lib", "library", is_flag=True, help="A shared library of the `export let`s, and its C header.")
 @click.option("--python", is_flag=True, help="A wheel with the `export let`s as functions of Python, for pip.")
 @click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
@@ -185,7 +191,7 @@ def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target
 @click.option("--static", is_flag=True, help="An executable that needs no libraries when it runs.")
 @click.option("-g", "debug", is_flag=True, help="With what debuggers and profilers want to know; not stripped.")
 @click.option("-l", "libraries", metavar="NAME", multiple=True, help="A C library to link with, for `extern`s.")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
           cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
     """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
@@ -201,7 +207,7 @@ def build(file: str, out: str | None, kind: str | None, library: bool, python: b
 
 @cli.command()
 @click.argument("stage")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
 def dump(stage: str, file: str, name: str | None) -> int:
     """Show the program as it is after STAGE of the compiler (`dpl dump help x` lists the stages)."""
@@ -211,7 +217,7 @@ def dump(stage: str, file: str, name: str | None) -> int:
 
 
 @cli.command()
-@click.argument("files", nargs=-1)
+@click.argument("files", nargs=-1, type=click.Path())
 @click.option("--stdlib", is_flag=True, help="Pages of the standard library, too.")
 @click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
               help="The folder to write to.")  # fmt: skip

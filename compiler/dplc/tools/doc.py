@@ -33,6 +33,7 @@ class Entry:
     name: str
     declared: str
     doc: str
+    anchor: str  # a type and a value may have one name
 
 
 @node
@@ -79,7 +80,7 @@ def pages_of(file: Path) -> Iterator[Page]:
 def library_pages() -> Iterator[Page]:
     std = library()
     primitives = [
-        Entry(name, f"{name} : {show_scheme(value.scheme)}", TABLE[value.name].doc)
+        Entry(name, f"{name} : {show_scheme(value.scheme)}", TABLE[value.name].doc, name)
         for name, value in sorted(std.primitives.values.items())
         if isinstance(value, Primitive)
     ]
@@ -108,12 +109,12 @@ def entries(decl: tree.Decl, exports: Exports) -> Iterator[Entry]:
             for one in defs:
                 if one.name in exports.types:
                     alone = tree.File(decl.span, (tree.DeclType(decl.span, (one,)),), ())
-                    yield Entry(one.name, show(alone).strip(), one.doc)
+                    yield Entry(one.name, show(alone).strip(), one.doc, f"type.{one.name}")
         case tree.DeclLet() | tree.DeclExtern():
             for name, value in list(exports.values.items()):
                 if isinstance(value, Value) and decl.span.start <= value.span.start < decl.span.end:
                     written = name if name[0].isalpha() else f"( {name} )"
-                    yield Entry(name, f"{written} : {show_scheme(value.scheme)}", value.doc)
+                    yield Entry(name, f"{written} : {show_scheme(value.scheme)}", value.doc, name)
         case _:
             pass
 
@@ -152,7 +153,7 @@ def as_html(page: Page) -> str:
             body.append(f"<h2>{escape(section.title)}</h2>")
         body.append("<dl>")
         for entry in section.entries:
-            body.append(f'<dt id="{escape(entry.name)}"><pre>{escape(entry.declared)}</pre></dt>')
+            body.append(f'<dt id="{escape(entry.anchor)}"><pre>{escape(entry.declared)}</pre></dt>')
             body.append(f"<dd>{text(entry.doc)}</dd>")
         body.append("</dl>")
     return document(page.name, "\n".join(body))
@@ -162,8 +163,8 @@ def index(pages: Sequence[Page]) -> str:
     body = ["<h1>Modules</h1>", "<dl>"]
     for page in pages:
         file = f"{escape(page.name)}.html"
-        names = [e.name for s in page.sections for e in s.entries]
-        links = " · ".join(f'<a href="{file}#{escape(n)}">{escape(n)}</a>' for n in names)
+        entries = [e for s in page.sections for e in s.entries]
+        links = " · ".join(f'<a href="{file}#{escape(e.anchor)}">{escape(e.name)}</a>' for e in entries)
         body.append(f'<dt><a href="{file}"><strong>{escape(page.name)}</strong></a></dt><dd>{links}</dd>')
     return document("Modules", "\n".join([*body, "</dl>"]))
 

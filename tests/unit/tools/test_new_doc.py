@@ -39,12 +39,16 @@ class Words(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.places: set[str] = set()
+        self.links: list[str] = []
         self.text = ""
 
     def handle_starttag(self, tag, attrs) -> None:
         if tag not in ("meta",):
             self.open.append(tag)
-        self.places |= {value for name, value in attrs if name == "id"}
+        self.links += [value for name, value in attrs if name == "href"]
+        for name, value in attrs:
+            assert name != "id" or value not in self.places
+            self.places |= {value} if name == "id" else set()
 
     def handle_endtag(self, tag) -> None:
         assert self.open.pop() == tag
@@ -71,7 +75,7 @@ def test_pages_of_a_program(dpl, tmp_path: Path) -> None:
     run = dpl("doc", tmp_path / "main.dp", "-o", tmp_path / "out")
     assert run.returncode == 0 and run.stdout == f"{tmp_path}/out/index.html\n", run.stderr
     main, helper = words(tmp_path / "out" / "main.html"), words(tmp_path / "out" / "Helper.html")
-    assert main.places == {"shape", "area"} and helper.places == {"next"}
+    assert main.places == {"type.shape", "area"} and helper.places == {"next"}
     assert "area : shape -> float" in main.text and "type shape = Dot | Box of float[2]" in main.text
     assert "shapes" in main.text and "How large." in main.text
     assert "About <this> module." in helper.text and "One more than x." in helper.text
@@ -81,8 +85,11 @@ def test_pages_of_the_library(dpl, tmp_path: Path) -> None:
     assert dpl("doc", "--stdlib", "-o", tmp_path).returncode == 0
     assert {"hessian", "jet", "curldiv'"} <= words(tmp_path / "Ad.html").places
     assert {"sin", "grad", "map", "scan"} <= words(tmp_path / "Prelude.html").places
+    assert {"type.key", "key"} <= words(tmp_path / "Random.html").places
     links = words(tmp_path / "index.html")
-    assert "Linalg" in links.text
+    assert "Linalg" in links.text and len(links.links) > 300
+    for file, _, place in (link.partition("#") for link in links.links):
+        assert not place or place in words(tmp_path / file).places
 
 
 def test_nothing_to_document(dpl, tmp_path: Path) -> None:
@@ -98,3 +105,5 @@ def test_completions(dpl, shell: str) -> None:
     assert run.returncode == 0 and "_DPL_COMPLETE" in run.stdout
     typed = {"COMP_WORDS": "dpl ch", "COMP_CWORD": "ch" if shell == "fish" else "1"}
     assert "check" in dpl(_DPL_COMPLETE=f"{shell}_complete", **typed).stdout
+    typed = {"COMP_WORDS": "dpl run mod", "COMP_CWORD": "mod" if shell == "fish" else "2"}
+    assert dpl(_DPL_COMPLETE=f"{shell}_complete", **typed).stdout.startswith("file")

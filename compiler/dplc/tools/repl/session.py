@@ -89,7 +89,7 @@ class Session:
             report(failure.diagnostics)
             return False
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
             return False
         except MemoryError:
             report([Diagnostic("R0802", "out of memory")])
@@ -180,13 +180,29 @@ class Session:
             return scope
         if owner in cx.modules:
             return dict(cx.modules[owner].values)
-        value = self.names(None).get(owner)
-        if isinstance(value, Value) and isinstance(record := value.scheme.ty, t.Con) and record.name in cx.datas:
-            data = cx.datas[record.name]
-            part = data.cases[0][1]
-            parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
-            return {name: show(ty) for name, ty in zip(data.fields, parts, strict=False)}
-        return {}
+        return {name: show(ty) for name, ty in self.fields(self.type_behind(owner)).items()}
+
+    def type_behind(self, path: str) -> t.Ty | None:
+        """Of a value, or of a field of one: `p`, `Model.start.w`."""
+        first, *rest = path.split(".")
+        found = (
+            self.types.cx.modules[first].values.get(rest.pop(0)) if first in self.types.cx.modules and rest else None
+        )
+        found = found or self.names(None).get(first)
+        ty = found.scheme.ty if isinstance(found, Value) else None
+        for field in rest:
+            ty = self.fields(ty).get(field)
+        return ty
+
+    def fields(self, ty: t.Ty | None) -> dict[str, t.Ty]:
+        """Of a record, with their types at its arguments."""
+        data = self.types.cx.datas.get(ty.name) if isinstance(ty, t.Con) else None
+        if not isinstance(ty, t.Con) or data is None or not data.fields:
+            return {}
+        part = data.cases[0][1]
+        parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
+        at = {param.name: arg for param, arg in zip(data.params, ty.args, strict=False)}
+        return {name: t.substitute(one, at) for name, one in zip(data.fields, parts, strict=False) if one is not None}
 
 
 def is_picture(told: Told) -> bool:

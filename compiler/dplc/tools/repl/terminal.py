@@ -17,6 +17,8 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import style_from_pygments_dict
+from pygments.token import Comment, Error, Keyword, Name, Number, String
 
 from dplc.tools.repl.loop import ready
 from dplc.tools.repl.session import Session
@@ -24,6 +26,13 @@ from dplc.tools.repl.verbs import VERBS
 from dplc.tools.report import wishes
 
 GREETING = "DPL {version}.  `:help` tells what else can be typed here; Ctrl-D leaves."
+
+# By the names of the terminal's own colours, which can be read on its background.
+COLOURS = style_from_pygments_dict({
+    Comment: "ansibrightblack", Keyword: "ansiblue bold", Keyword.Type: "ansicyan", Keyword.Constant: "ansimagenta",
+    Name.Builtin: "ansigreen", Name.Class: "ansicyan", Name.Function: "bold", Name.Namespace: "ansicyan",
+    Number: "ansimagenta", String: "ansiyellow", Error: "ansired",
+})  # fmt: skip
 
 
 def lines(session: Session) -> Iterator[str]:
@@ -36,6 +45,8 @@ def lines(session: Session) -> Iterator[str]:
         prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
         history=history(),
         lexer=PygmentsLexer(DplLexer),
+        style=COLOURS,
+        include_default_pygments_style=False,
         completer=Names(session),
         auto_suggest=AutoSuggestFromHistory(),
         multiline=True,
