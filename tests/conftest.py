@@ -13,6 +13,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"  # more material, used when it is there
 
+# Native code of long programs: as it is, and in the long run as LLVM optimises it, which takes longer than all else.
+EFFORTS = pytest.mark.parametrize("effort", ["-O0", pytest.param("-O2", marks=pytest.mark.slow)])
+ENGINES = pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(("interp",), id="interp"),
+        pytest.param(("native", "-O0"), id="native"),
+        pytest.param(("native", "-O2"), id="optimised", marks=pytest.mark.slow),
+    ],
+)
+
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|nan)(?![\w])")
 
 

@@ -30,12 +30,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Diagnostic
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module, load
+
+if TYPE_CHECKING:
+    from dplc.interface import Export
 
 
 @dataclass(slots=True)
@@ -43,9 +46,13 @@ class Context:
     """What the stages of one compilation share: options, and what they have to say."""
 
     verify: bool = False
+    effort: int = 2  # LLVM's, at most
+    testing: bool = False  # expectations are done when they are asked for
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    library: bool = False  # whether `exports` are wanted, which others than the program call
+    exports: list[Export] = field(default_factory=list)
 
 
 @node
@@ -67,12 +74,18 @@ def stages() -> Iterator[Stage]:
 
     yield Stage("load", read, show_trees)
 
-    from dpl.types.check import check_program
+    from dpl.types.check import check_all
+
+    from dplc.passes.expects import asked_for
 
     def check(modules: list[Module], context: Context):
-        program, warnings = check_program(modules)
-        context.warnings += warnings
-        return program
+        checked = check_all(modules)
+        context.warnings += checked.warnings
+        if context.library:
+            from dplc.passes.exports import exports
+
+            context.exports = exports(checked)
+        return asked_for(checked.program, modules[-1].source) if context.testing else checked.program
 
     yield Stage("check", check, show_core, verify_core)
 
@@ -81,7 +94,10 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.lower import lower
     from dplc.passes.mono import monomorphise
 
-    yield Stage("mono", lambda program, _: monomorphise(program), show_mono)
+    def mono(program, context: Context):
+        return monomorphise(program, exports=[export.entry for export in context.exports])
+
+    yield Stage("mono", mono, show_mono)
     yield Stage("control", lambda mono, _: explicit_control(mono), show_mono)
     yield Stage("sets", lambda mono, _: solve(mono), show_sets)
 
@@ -122,7 +138,7 @@ def stages() -> Iterator[Stage]:
     yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
     yield Stage(
         "object",
-        lambda made, _: Compiled(assemble(made[0]), made[1].to_json()),
+        lambda made, context: Compiled(assemble(made[0], most=context.effort), made[1].to_json()),
         lambda made: f"{len(made.code)} bytes",
     )
 
@@ -182,15 +198,22 @@ NAMES = (
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
     """Runs the stages up to the one of that name; that stage, and its result."""
-    value: Any = source
-    start = time.perf_counter()
+    return compile_from("", source, name, context)
+
+
+def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
+    """The same from the result of the stage `start` on."""
+    begin = time.perf_counter()
     for stage in stages():
+        if start:
+            start = "" if stage.name == start else start
+            continue
         value = stage.run(value, context)
         if context.verify and stage.verify:
             stage.verify(value)
         now = time.perf_counter()
-        context.seconds[stage.name] = now - start
-        start = now
+        context.seconds[stage.name] = now - begin
+        begin = now
         if stage.name == name:
             return stage, value
     raise ValueError(name)

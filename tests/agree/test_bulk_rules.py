@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
+from conftest import EFFORTS
 
 # by name: from a matrix `m` of two rows or more, and its first row `v`, to a float
 RULES = {
@@ -47,8 +48,9 @@ def close(a: float, b: float, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
 
 
+@EFFORTS
 @pytest.mark.parametrize("name", RULES)
-def test_rule(dpl, tmp_path: Path, name: str) -> None:
+def test_rule(dpl, tmp_path: Path, name: str, effort: str) -> None:
     rng = random.Random(name)
     for _ in range(2):
         rows, columns = rng.randint(2, 6), rng.randint(1, 6)
@@ -56,8 +58,8 @@ def test_rule(dpl, tmp_path: Path, name: str) -> None:
         file = tmp_path / "it.dp"
         file.write_text(PROGRAM.format(rule=RULES[name], x=json.dumps(x), v=json.dumps(v)), encoding="utf-8")
         found = {}
-        for engine in ("interp", "native"):
-            run = dpl("run", "--engine", engine, file)
+        for engine, *how in (("interp",), ("native", effort)):
+            run = dpl("run", "--engine", engine, *how, file)
             assert run.returncode == 0, run.stderr
             found[engine] = [float(line) for line in run.stdout.split()]
         assert all(close(a, b, 1e-9) for a, b in zip(found["interp"], found["native"], strict=True)), found

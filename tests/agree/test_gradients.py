@@ -6,9 +6,14 @@ A program in `gradients/` defines `f : 'a -> float` and a point `x0 : 'a`; this 
 from pathlib import Path
 
 import pytest
+from conftest import EFFORTS
 
 HERE = Path(__file__).parent
-PROGRAMS = sorted((HERE / "gradients").glob("*.dp"))
+LONG = ("lantern",)  # half a minute for the compiler
+PROGRAMS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    for path in sorted((HERE / "gradients").glob("*.dp"))
+]
 
 MEASURE = """
 let _v = Tree.map (fun x -> cos (3.0 * x + 0.5)) x0
@@ -30,19 +35,20 @@ def close(a: float, b: float, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
 
 
-def measure(dpl, program: Path, engine: str, tmp_path: Path) -> list[float]:
+def measure(dpl, program: Path, tmp_path: Path, *engine: str) -> list[float]:
     text = program.read_text(encoding="utf-8") + MEASURE
     file = tmp_path / program.name
     file.write_text(text, encoding="utf-8")
-    run = dpl("run", "--engine", engine, file)
+    run = dpl("run", "--engine", *engine, file)
     assert run.returncode == 0, run.stderr
     return [float(line) for line in run.stdout.split("\n")[-9:-1]]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
-def test_every_road_to_the_derivative(dpl, program: Path, tmp_path: Path) -> None:
-    native = measure(dpl, program, "native", tmp_path)
-    interp = measure(dpl, program, "interp", tmp_path)
+@EFFORTS
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_road_to_the_derivative(dpl, program: Path, effort: str, tmp_path: Path) -> None:
+    native = measure(dpl, program, tmp_path, "native", effort)
+    interp = measure(dpl, program, tmp_path, "interp")
     for a, b in zip(native, interp, strict=True):
         assert close(a, b, 1e-9), (native, interp)
     forward, reverse, slope, *second, curvature = native

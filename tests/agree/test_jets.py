@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 
 import pytest
+from conftest import EFFORTS
 
 HERE = Path(__file__).parent
 ORDER = 3
@@ -30,9 +31,9 @@ def close(a: float, b: float) -> bool:
     return a == b or (isnan(a) and isnan(b)) or abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
 
 
-def run(dpl, engine: str, file: Path, text: str) -> list[list[float]]:
+def run(dpl, file: Path, text: str, *engine: str) -> list[list[float]]:
     file.write_text(text, encoding="utf-8")
-    done = dpl("run", "--engine", engine, file)
+    done = dpl("run", "--engine", *engine, file)
     assert done.returncode == 0, done.stderr
     assert "interpreter" not in done.stderr, done.stderr
     return [[float(x) for x in line[1:-1].split(",")] for line in done.stdout.splitlines()]
@@ -45,17 +46,19 @@ def agree(found: list[list[float]], wanted: list[list[float]]) -> None:
         assert all(close(a, b) for a, b in zip(*pair, strict=True)), (case, *pair)
 
 
-def check(dpl, text: str, file: Path) -> None:
-    jets = run(dpl, "interp", file, text + JETS)
-    agree(jets, run(dpl, "interp", file, text + NESTED))
-    agree(run(dpl, "native", file, text + JETS), jets)
+def check(dpl, text: str, file: Path, effort: str) -> None:
+    jets = run(dpl, file, text + JETS, "interp")
+    agree(jets, run(dpl, file, text + NESTED, "interp"))
+    agree(run(dpl, file, text + JETS, "native", effort), jets)
 
 
+@EFFORTS
 @pytest.mark.parametrize("program", sorted((HERE / "jets").glob("*.dp")), ids=lambda p: p.stem)
-def test_jets(dpl, program: Path, tmp_path: Path) -> None:
-    check(dpl, program.read_text(encoding="utf-8"), tmp_path / program.name)
+def test_jets(dpl, program: Path, effort: str, tmp_path: Path) -> None:
+    check(dpl, program.read_text(encoding="utf-8"), tmp_path / program.name, effort)
 
 
+@EFFORTS
 @pytest.mark.parametrize("program", sorted((HERE / "gradients").glob("*.dp")), ids=lambda p: p.stem)
-def test_along_a_line(dpl, program: Path, tmp_path: Path) -> None:
-    check(dpl, program.read_text(encoding="utf-8") + LINE, tmp_path / program.name)
+def test_along_a_line(dpl, program: Path, effort: str, tmp_path: Path) -> None:
+    check(dpl, program.read_text(encoding="utf-8") + LINE, tmp_path / program.name, effort)

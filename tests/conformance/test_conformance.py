@@ -13,6 +13,8 @@ from conftest import ROOT, assert_same_output
 
 HERE = Path(__file__).parent
 FAMILIES = sorted(HERE.glob("*.dp"))
+LONG = ("rob_long",)  # for the interpreter
+RUNS = [(path, engine) for path in FAMILIES for engine in ("interp", "native")]
 
 ACCEPTED = [
     ("TYPE-01", "let it = fun x -> x", "'a -> 'a"),
@@ -111,8 +113,12 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize("engine", ["interp", "native"])
-@pytest.mark.parametrize("program", FAMILIES, ids=lambda p: p.stem)
+def run_of(program: Path, engine: str):
+    marks = [pytest.mark.slow] if engine == "interp" and program.stem in LONG else []
+    return pytest.param(program, engine, id=f"{program.stem}-{engine}", marks=marks)
+
+
+@pytest.mark.parametrize(("program", "engine"), [run_of(*run) for run in RUNS])
 def test_values(dpl, program: Path, engine: str) -> None:
     run = dpl("run", "--engine", engine, program.relative_to(ROOT), timeout=300)
     assert run.returncode == 0, run.stderr

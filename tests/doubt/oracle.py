@@ -165,4 +165,4 @@ def interpreted(text: str) -> None:
 
 def native(text: str, effort: int) -> None:
     module, sites = next(value for name, value in through_stages(text) if name == "llvm")
-    execute(Compiled(assemble(module, effort), sites.to_json()))
+    execute(Compiled(assemble(module, most=effort), sites.to_json()))

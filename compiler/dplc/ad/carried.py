@@ -17,18 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dplc.ad.activity import Grapher, Node, reach
-from dplc.ad.effects import Effects
+from dplc.ad.effects import Effects, Holds
 from dplc.ad.tangent import Tangents
 from dplc.flat import term as f
 from dplc.flat.retype import Retype
 from dplc.flat.show import show_type
 from dplc.flat.walk import every
+from dplc.passes import NeedsInterpreter
 
 
 def carried(program: f.Program) -> set[f.Type]:
     """The contents of references that are to be values that are passed along, for derivatives to be right."""
     taken = [b.rhs for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Ad)]
-    contents = set(written(program)) if taken else set()
+    lasting = set(cells(program))
+    contents = set(written(program)) - lasting if taken else set()
     if not contents:
         return contents
     flow = Flow(program)
@@ -37,7 +39,19 @@ def carried(program: f.Program) -> set[f.Type]:
     varied = reach(filter(None, by), flow.graph.targets)
     useful = reach(filter(None, of), flow.graph.sources)
     found = {content for content in contents if place(content) in varied & useful}
-    return found | seen_by_checkpoints(program, contents - found)
+    found |= seen_by_checkpoints(program, contents - found)
+    holds = Holds(program.datas)
+    if any(holds.of(cell) & found for cell in lasting):
+        raise NeedsInterpreter("derivatives flow through a reference that lasts longer than the program")
+    return found
+
+
+def cells(program: f.Program) -> Iterator[f.Type]:
+    """The contents of cells that last; only these have them (`flat/build.py`), and no derivative flows through them."""
+    for fn in program.fns.values():
+        for bind in every(fn.body):
+            if isinstance(bind.rhs, f.Op) and bind.rhs.op == "state" and isinstance(cell := bind.vars[0].ty, f.Ref):
+                yield cell.elem
 
 
 def written(program: f.Program) -> Iterator[f.Type]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dpl.node import replace
 from dpl.source import Span
 
 from dplc.ad import form, jet, jet_rules, ruled, special
@@ -37,10 +38,11 @@ from dplc.passes import NeedsInterpreter
 def expand(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
-        return f.Program(program.fns, program.datas, main=program.main)
-    out = f.Program(
-        dict(program.fns), dict(program.datas), {}, set(program.checkpoints), dict(program.rules), program.main
-    )
+        return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)
+    out = replace(
+        program, fns=dict(program.fns), datas=dict(program.datas), residuals={}, checkpoints=set(program.checkpoints),
+        rules=dict(program.rules),
+    )  # fmt: skip
     derivatives = Derivatives(out, supply_for(program))
     for name in program.fns:
         out.fns[name] = derivatives.body(name)
@@ -225,8 +227,8 @@ class Derivatives:
             self.program.datas[name] = self.retype.data(decl)
 
     def reached(self) -> set[str]:
-        """The functions that `main` calls, and those that they call."""
-        todo = [self.program.main] if self.program.main in self.program.fns else list(self.program.fns)
+        """The functions that are called from outside, and those that they call."""
+        todo = self.program.roots if self.program.main in self.program.fns else list(self.program.fns)
         found = set(todo)
         while todo:
             new = set(callees(self.program.fns[todo.pop()].body)) - found

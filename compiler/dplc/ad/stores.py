@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from dpl.node import node
+from dpl.node import node, replace
 
 from dplc.ad.carried import carried
 from dplc.ad.effects import NEW, NONE, OPERATIONS, WRITE, Effects, content_of
@@ -43,7 +43,7 @@ def pass_stores(program: f.Program) -> f.Program:
     work = _Stores(supply_for(program), effects, sorted(contents, key=show_type))
     fns = {name: work.function(fn) for name, fn in program.fns.items()}
     datas = {name: work.retype.data(decl) for name, decl in program.datas.items()}
-    return f.Program(fns, datas, program.residuals, program.checkpoints, program.rules, program.main)
+    return replace(program, fns=fns, datas=datas)
 
 
 def refuse_rules(program: f.Program, effects: Effects) -> None:

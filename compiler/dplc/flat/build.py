@@ -102,6 +102,23 @@ class Builder:
     def call(self, fn: str, args: Sequence[Value], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
         return self.one(f.Call(fn, self.atoms(args), span), ty, hint)
 
+    # ---- cells that last as long as the process ---------------------------------------------------------------------
+
+    def keep(self, name: str, value: Value, span: Span = NOWHERE) -> None:
+        """Puts a value into the cell of a name: in a tuple, so that it is of a type that no reference of the program
+        has, as derivatives tell references by the types of their contents."""
+        atom = self.atom(value)
+        tup = self.one(f.TupMake((atom,)), f.Tup((atom.ty,)), "kept")
+        self.effect("ref_set", (self.cell(name, atom.ty, span), tup), span)
+
+    def kept(self, name: str, ty: f.Type, span: Span = NOWHERE) -> Value:
+        """The value in the cell of a name."""
+        tup = self.op("ref_get", (self.cell(name, ty, span),), span)
+        return self.explode(self.one(f.TupGet(tup, 0), ty, "kept"))
+
+    def cell(self, name: str, ty: f.Type, span: Span) -> f.Var:
+        return self.one(f.Op("state", (), (("name", name),), span), f.Ref(f.Tup((ty,))), "cell")
+
     # ---- tuples -----------------------------------------------------------------------------------------------------
 
     def explode(self, atom: f.Atom) -> Value:

@@ -71,6 +71,8 @@ OPS: dict[str, Spec] = {
     "ref_new": impure("x -> ref", own=(0,)),
     "ref_get": impure("r -> content"),
     "ref_set": impure("r, x: gives nothing", own=(1,)),
+    "copied": Spec("an array of numbers or string that others own -> the same in the program's own memory"),
+    "state": Spec("-> the reference of attr name, which is there as long as the program is"),
     "read_text": impure("path -> string"), "write_text": impure("path, s: gives nothing"),
     "read_bytes": impure("path -> u8 array"), "write_bytes": impure("path, u8 array: gives nothing"),
     "arg_count": impure("-> i64"), "arg": impure("i -> string"), "time": impure("-> f64"),

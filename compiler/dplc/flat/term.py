@@ -295,7 +295,8 @@ class Rule:
 
 @dataclass(slots=True)
 class Program:
-    """`main` takes nothing, gives nothing.  `checkpoints` names functions whose reverse recomputes instead of storing;
+    """`main` takes nothing, gives nothing.  `exports` are functions that others call, once `main` has run.
+     `checkpoints` names functions whose reverse recomputes instead of storing;
     `rules` gives functions their own derivative."""
 
     fns: dict[str, Fn] = field(default_factory=dict)
@@ -304,6 +305,12 @@ class Program:
     checkpoints: set[str] = field(default_factory=set)
     rules: dict[str, Rule] = field(default_factory=dict)
     main: str = "main"
+    exports: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> list[str]:
+        """The functions that are called from outside."""
+        return [self.main, *self.exports.values()]
 
 
 class Supply:

@@ -11,7 +11,7 @@ from dpl.prims import TABLE
 from dplc.flat.term import BOOL, F64, I64, STR, Arr, Num, Ref, Tup, Type
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-NEVER = frozenset({"fail", "exit", "extern"})  # bind variables of any types
+NEVER = frozenset({"fail", "exit", "extern", "state"})  # bind variables of any types
 NOTHING = frozenset(
     [
         "same_shape",
@@ -42,6 +42,7 @@ FIXED: dict[str, tuple[Type, ...]] = {
 }  # fmt: skip
 LIKE_FIRST = frozenset(
     [
+        "copied",
         "update",
         "slice",
         "concat",

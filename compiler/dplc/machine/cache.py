@@ -33,22 +33,31 @@ def find(path: Path) -> Compiled | None:
     if (entry := entries.read(place)) is None:
         return None
     header = json.loads(entry[0])
-    if any(_digest(Path(file)) != digest for file, digest in header["files"]):
+    if not unchanged(header["files"]):
         return None
     with suppress(OSError):  # not ours to touch: it is found all the same
         os.utime(place)
     return Compiled(entry[1], header["sites"], b64decode(header["warnings"]))
 
 
+def unchanged(files: Sequence[Sequence[str]]) -> bool:
+    """Whether files still have the texts that `digests` was made of."""
+    return all(digest(Path(file)) == known for file, known in files)
+
+
+def digests(sources: Sequence[Source]) -> list[list[str]]:
+    """The files that something was made of, each with what stands for its text."""
+    return [[str(s.path.resolve()), sha256(s.text.encode()).hexdigest()] for s in sources if s.path]
+
+
 def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
     """Keeps the object code of the program at `path`, which was made of these texts."""
-    files = [[str(s.path.resolve()), sha256(s.text.encode()).hexdigest()] for s in sources if s.path]
     try:
         place = _place(path, path.read_bytes())
     except OSError:
         return
     warnings = b64encode(compiled.warnings).decode()
-    entries.write(place, {"files": files, "sites": compiled.sites, "warnings": warnings}, compiled.code)
+    entries.write(place, {"files": digests(sources), "sites": compiled.sites, "warnings": warnings}, compiled.code)
     resources.prune(place.parent, MOST)
 
 
@@ -57,7 +66,7 @@ def _place(path: Path, text: bytes) -> Path:
     return resources.cache_dir() / "objects" / entries.name(os.fsencode(path), os.fsencode(path.resolve()), text)
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
     try:
         return sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -17,6 +17,7 @@ from dplc.machine import shared, target
 from dplc.machine.emit import emit_program
 from dplc.machine.failures import Sites
 from dplc.machine.jit import Compiled
+from dplc.machine.target import Target
 
 LARGE = 60_000  # lines of LLVM text from which on less is optimised
 HUGE = 250_000
@@ -24,8 +25,9 @@ INLINING = 100  # below LLVM's usual 225: half the time, and what should be in l
 
 
 def compile_program(program: f.Program, counting: bool = False) -> Compiled:
+    """`counting` programs are optimised no further: their counts would be the same."""
     text, sites = emit_text(program, counting)
-    return Compiled(assemble(text), sites.to_json())
+    return Compiled(assemble(text, most=0 if counting else 2), sites.to_json())
 
 
 def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
@@ -34,21 +36,27 @@ def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
     return module(text), sites
 
 
-def module(text: str) -> str:
+def module(text: str, where: Target | None = None) -> str:
     """With the machine's name in front.  Every function keeps a frame pointer and all are in one section, so that a
     failure can tell the calls that led to it."""
-    machine = target.host()
-    head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    more = r'\1 "frame-pointer"="non-leaf" section ".text"\2 {'
+    where = where or target.here()
+    head = f'target datalayout = "{where.machine().target_data}"\ntarget triple = "{where.triple}"\n'
+    section = ' section ".text"' if where.jit else ""
+    more = rf'\1 "frame-pointer"="non-leaf"{section}\2 {{'
     return head + re.sub(r"(?m)^(define [^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
-def assemble(text: str, most: int = 2) -> bytes:
+def assemble(text: str, where: Target | None = None, most: int = 2) -> bytes:
     """LLVM text -> object code, with at `most` that effort."""
-    target.start()
+    machine, module = optimise(text, where or target.here(), most)
+    return machine.emit_object(module)
+
+
+def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
+    """The module as good as it gets, and the machine for which that is."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
-    machine = target.host(effort)
+    machine = where.machine(effort)
     module = parse(text)
     options = llvm.create_pipeline_tuning_options(speed_level=effort)
     options.loop_unrolling = False
@@ -57,7 +65,7 @@ def assemble(text: str, most: int = 2) -> bytes:
     options.loop_vectorization = effort == 2
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    return machine, module
 
 
 def parse(text: str) -> llvm.ModuleRef:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
+from dplc.machine.debug import DebugInfo
 from dplc.machine.emit_function import FunctionEmitter, many, symbol
 from dplc.machine.emitter import BYTES, NEVER, OPERATIONS, escape
 from dplc.machine.failures import Sites
@@ -25,6 +26,7 @@ from dplc.passes.holes import with_holes
 
 ENTRY = "dpl_entry"
 FIRST_NODE = 10  # of the metadata; the others are in the prelude
+FOREVER = 1 << 62  # owners of what is never freed
 STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
 HUGE_PAGE, HUGE_PAGES = 2 << 20, 14  # a size, and advice to the system: deep recursion touches less pages then
 
@@ -39,9 +41,12 @@ class Unit:
     group: dict[str, int]  # functions that call each other share a number
     tailcc: set[int]  # groups whose calls in tail position take no stack
     holed: set[str]  # functions that are told where their result is wanted (`passes/holes.py`)
+    debug: DebugInfo | None = None  # what debuggers want to know, if they are to
     counting: bool = False  # whether allocated bytes are counted (`passes/tally.py`)
+    patient: bool = True  # whether loops need not ask if they are to stop
     globals: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
+    states: dict[str, str] = field(default_factory=dict)  # cells that last, by symbol
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
     nodes: list[str] = field(default_factory=list)  # metadata
     _strings: dict[bytes, str] = field(default_factory=dict)
@@ -59,6 +64,13 @@ class Unit:
         name = f'@"constant {len(self.globals)}"'
         self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
         return name
+
+    def state(self, name: str, size: int) -> str:
+        """The address of a cell that lasts as long as the program."""
+        symbol = f'@"state {escape(name.encode())}"'
+        self.states[symbol] = f"{symbol} = internal global {{ i64, i64, [{size} x i8] }} {{ i64 {FOREVER}, i64 0,"
+        self.states[symbol] += f" [{size} x i8] zeroinitializer }}, align 16\n"
+        return symbol
 
     def metadata(self, text: str) -> str:
         """A node: its number.  `SELF` in the text stands for itself."""
@@ -90,17 +102,30 @@ class Unit:
         return "void" if self.indirect(name) else result_type(leaves(f.Tup(self.program.fns[name].results)))
 
 
-def emit_program(program: f.Program, library: Callable[[str], str], counting: bool = False) -> tuple[str, Sites]:
-    """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions."""
+def emit_program(
+    program: f.Program,
+    library: Callable[[str], str],
+    counting: bool = False,
+    patient: bool = True,
+    door: Callable[[Unit], str] | None = None,
+    debug: bool = False,
+) -> tuple[str, Sites]:
+    """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions, `door`
+    writes how the program is entered, if that is not by the driver; unless `patient`, loops ask whether they are to
+    stop (`increments.py`); `debug` says whether debuggers are told of it."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), counting)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
+    unit.counting, unit.patient = counting, patient
+    unit.debug = DebugInfo(unit) if debug else None
     unit.sites.number(f.NOWHERE)  # number 0
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
-    parts = (entry(symbol(program.main)), *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
+    way_in = door(unit) if door else entry(symbol(program.main))
+    parts = (way_in, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
-    text = "".join((counters, *parts, *unit.externs.values(), *unit.nodes))
+    text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
-    return PRELUDE + text + library(text), unit.sites
+    prelude = PRELUDE.replace("LineTablesOnly", "FullDebug") if debug else PRELUDE
+    return prelude + text + library(text), unit.sites
 
 
 PRELUDE = f"""
@@ -116,8 +141,6 @@ PRELUDE = f"""
 !llvm.dbg.cu = !{{!6}}
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
-@"stack limit" = internal global i64 0
-declare i32 @_setjmp(ptr) returns_twice
 
 """
 
@@ -131,7 +154,7 @@ entry:
   %top = ptrtoint ptr %here to i64
   %bottom = sub i64 %top, %stack
   %limit = add i64 %bottom, {STACK_MARGIN}
-  store i64 %limit, ptr @"stack limit"
+  store i64 %limit, ptr @rt.stack_limit
   store ptr %here, ptr @rt.bottom
   %next = add i64 %limit, {HUGE_PAGE}
   %low = and i64 %next, {-HUGE_PAGE}
@@ -139,7 +162,7 @@ entry:
   %size = sub i64 %stack, {2 * HUGE_PAGE}
   %advised = call i32 @madvise(ptr %below, i64 %size, i32 {HUGE_PAGES})
   call void @rt.start(i64 %argc, ptr %argv, i32 %tty)
-  %again = call i32 @_setjmp(ptr @rt.jump) returns_twice
+  %again = call i32 @_setjmp(ptr @rt.jump, ptr null) returns_twice
   %first = icmp eq i32 %again, 0
   br i1 %first, label %run, label %failed
 run:

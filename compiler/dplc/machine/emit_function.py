@@ -16,6 +16,7 @@ from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.machine import emit_loops, emit_map, emit_ops
+from dplc.machine.debug import is_unmarked
 from dplc.machine.emitter import Emitter, escape, number, zeros
 from dplc.machine.failures import Failure
 from dplc.machine.layout import HEADER, has_nullary, leaves, struct
@@ -35,9 +36,13 @@ class FunctionEmitter(Emitter):
         self.fn = fn
         self.env: dict[str, Values] = {}
         self.result = f.Tup(fn.results)
-        self.scope = unit.metadata(
-            f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
-            " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+        self.scope = (
+            unit.debug.function(fn)
+            if unit.debug
+            else unit.metadata(
+                f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
+                " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+            )
         )
         self.ready: set[str] = set()  # arrays that a loop made ready to be written to
         self.sound: set[str] = set()  # outcomes of tests for being a number
@@ -54,13 +59,19 @@ class FunctionEmitter(Emitter):
         head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
         if is_cold(self.fn):
             head += " optnone noinline"
-        self.w.lines = self._placed(self.w.lines)
         start = self._placed(self._check_depth()) if self.deep else None
+        if self.unit.debug:
+            self.w.lines = self.unit.debug.completed(self.w.lines, self.scope, self.fn.span)
+            arguments = self.unit.debug.arguments(self.fn, self.scope)
+            start = [*arguments, *(start or ["  br label %start"])]
+        else:
+            self.w.lines = self._placed(self.w.lines)
         return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}")
 
     def _placed(self, lines: list[str]) -> list[str]:
         """Calls have places, or LLVM would not tell whose they are after inlining."""
-        somewhere = self.unit.location(self.scope, 0)
+        debug = self.unit.debug
+        somewhere = debug.location(self.scope, self.fn.span) if debug else self.unit.location(self.scope, 0)
 
         def lost(line: str) -> bool:
             return " call " in line and ("@rt." in line or '@"dpl ' in line) and "!dbg" not in line
@@ -72,13 +83,19 @@ class FunctionEmitter(Emitter):
         site = self.unit.sites.number(self.fn.span)
         return [
             "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
-            '  %limit = load ptr, ptr @"stack limit"',
+            "  %limit = load ptr, ptr @rt.stack_limit",
             "  %room = icmp ugt ptr %here, %limit",
             "  br i1 %room, label %start, label %deep, !prof !0",
             "deep:",
             f"  call void @rt.fail(i64 {int(Failure.DEPTH)}, i64 {site}, i64 0, i64 0, ptr null, i64 0)",
             "  unreachable",
         ]
+
+    def breathe(self, loop: f.For | f.While) -> None:
+        """A step of a loop ends here if there is no stack left at all: somebody wants the program to stop."""
+        if not self.unit.patient:
+            limit = self.w.let("load volatile i64, ptr @rt.stack_limit")
+            self.require(self.w.let(f"icmp ne i64 {limit}, -1"), Failure.DEPTH, self.site(self.fn.span))
 
     # ---- atoms
 
@@ -128,7 +145,19 @@ class FunctionEmitter(Emitter):
 
     def run(self, binds: Sequence[f.Bind]) -> None:
         for bind in binds:
+            start = len(self.w.lines)
             self.define(bind.vars, self.rhs(bind))
+            if self.unit.debug:
+                self._mark(start, bind.rhs)
+
+    def _mark(self, start: int, rhs: f.Rhs) -> None:
+        """Says of the instructions from a line on where they come from, unless that is known."""
+        span = getattr(rhs, "span", f.NOWHERE)
+        if self.unit.debug and span != f.NOWHERE:
+            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
+            for i in range(start, len(lines)):
+                if is_unmarked(lines[i]):
+                    lines[i] += place
 
     def finish(self, block: f.Block) -> None:
         """To return its values."""
@@ -153,7 +182,7 @@ class FunctionEmitter(Emitter):
             case None:
                 self._return(self.values(block.results))
             case f.Bind():
-                self.define(last.vars, self.rhs(last))
+                self.run((last,))
                 self._return(self.values(block.results))
 
     def _return(self, values: Values) -> None:
@@ -207,6 +236,8 @@ class FunctionEmitter(Emitter):
 
     def _place(self, span: f.Span) -> str:
         """The mark of a call."""
+        if self.unit.debug:
+            return self.unit.debug.location(self.scope, span)
         return self.unit.location(self.scope, self.site(span) + 1)
 
     def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:

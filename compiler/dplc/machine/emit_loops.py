@@ -40,6 +40,7 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
         kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), 0)
 
     def step(i: str, state: Values) -> Values:
+        e.breathe(loop)
         e.define((loop.index,), [i])
         e.define(loop.state, state)
         values = e.block(loop.body)
@@ -128,4 +129,5 @@ def _condition(e: FunctionEmitter, loop: f.While, state: Values) -> str:
 
 
 def _step(e: FunctionEmitter, loop: f.While, state: Values) -> Values:
+    e.breathe(loop)
     return e.block(loop.body)

@@ -45,6 +45,8 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
         return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
     if name in ("fail", "exit"):
         return _stop(e, op, variables)
+    if name == "state":
+        return state(e, op, variables)
     if name == "extern":
         return _extern(e, op, variables)
     raise Bug(f"no operation {name}")
@@ -101,6 +103,20 @@ def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
     cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
     e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
     return [cell]
+
+
+def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A cell that is there from the beginning, all of it zero, and is never freed."""
+    size = struct(the(f.Ref, variables[0].ty).elem).size
+    return [e.unit.state(op.attr("name"), size)]
+
+
+def copied(e: FunctionEmitter, op: f.Op) -> Values:
+    (atom,) = op.args
+    _, data, *lengths = e.value(atom)
+    unit = struct(atom.ty.elem).size if isinstance(atom.ty, f.Arr) else 1
+    size = e.w.scale(e.w.product(lengths), unit)
+    return [*e.w.call(("ptr", "ptr"), "@rt.settled", ["ptr null", f"ptr {data}", f"i64 {size}"]), *lengths]
 
 
 def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
@@ -173,6 +189,6 @@ def tally(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 HANDLERS = emit_arrays.OPS | emit_zeros.OPS | {
-    "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal, "stop_grad": same,
-    "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
+    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal,
+    "stop_grad": same, "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct as bytes_of
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -131,3 +132,7 @@ def number(value: int | float | bool, name: str) -> str:
 def escape(data: bytes) -> str:
     """For LLVM's quoted strings and names."""
     return "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+
+
+def unescape(text: str) -> bytes:
+    return re.sub(rb"\\(..)", lambda m: bytes.fromhex(m[1].decode()), text.encode())

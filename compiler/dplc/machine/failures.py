@@ -144,35 +144,40 @@ def shown(label: str) -> str:
     return words + space + name.partition("#")[0].removeprefix("main.").removeprefix("Prelude.")
 
 
+@node
+class Kind:
+    """What a failure says: its code, its title with holes for the numbers a, b and c, the text t and the word w of the
+    place, the word where the place has none, and a way out.  Without a code of its own, the word is the code."""
+
+    code: str
+    title: str
+    word: str = ""
+    help: str = ""
+
+
+KINDS = {
+    Failure.MESSAGE: Kind("", "{t}", "R0706"),
+    Failure.INDEX: Kind("R0705", "index {a} is out of bounds for length {b}"),
+    Failure.SLICE: Kind("R0705", "the slice {a}:{b} is out of bounds for length {c}"),
+    Failure.NEGATIVE: Kind("R0702", "an array cannot have {a} elements"),
+    Failure.SHAPE: Kind("R0703", "{w}", SIZES),
+    Failure.CHECK: Kind("R0703", "{w}: {a} is not {b}", "size"),
+    Failure.DIVIDE: Kind("R0701", "division by zero"),
+    Failure.DEPTH: Kind("R0801", "recursion is too deep", help="is there a recursion that does not end?"),
+    Failure.MEMORY: Kind("R0802", "out of memory", help="{a} bytes were asked for at once"),
+    Failure.FILE: Kind("R0506", "{t}"),
+    Failure.CODE_POINT: Kind("R0501", "{a} is not the number of a character"),
+    Failure.FORMAT: Kind("R0502", "{t}"),
+    Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
+}
+
+
 def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
     """Code, title and ways out, as the interpreter puts them; `word` is the site's."""
-    a, b, text = record.a, record.b, record.text
-    match record.code:
-        case Failure.MESSAGE:
-            return word or "R0706", text, ()
-        case Failure.INDEX:
-            return "R0705", f"index {a} is out of bounds for length {b}", ()
-        case Failure.SLICE:
-            return "R0705", f"the slice {a}:{b} is out of bounds for length {record.c}", ()
-        case Failure.NEGATIVE:
-            return "R0702", f"an array cannot have {a} elements", ()
-        case Failure.SHAPE:
-            return "R0703", (word or SIZES).format(a=a, b=b), ()
-        case Failure.CHECK:
-            return "R0703", f"{word or 'size'}: {a} is not {b}", ()
-        case Failure.DIVIDE:
-            return "R0701", "division by zero", ()
-        case Failure.DEPTH:
-            return "R0801", "recursion is too deep", ("is there a recursion that does not end?",)
-        case Failure.MEMORY:
-            return "R0802", "out of memory", (f"{a} bytes were asked for at once",)
-        case Failure.FILE:
-            return "R0506", text, ()
-        case Failure.CODE_POINT:
-            return "R0501", f"{a} is not the number of a character", ()
-        case Failure.FORMAT:
-            return "R0502", text, ()
-        case Failure.FORM:
-            return "R0503", f"{word}: sizes {a} and {b} differ", ()
-        case Failure.NONE | Failure.EXIT:
-            raise Bug(f"no failure: {record.code}")
+    if record.code not in KINDS:
+        raise Bug(f"no failure: {record.code}")
+    kind = KINDS[record.code]
+    word = word or kind.word
+    holes = {"a": record.a, "b": record.b, "c": record.c, "t": record.text}
+    title = kind.title.format(w=word.format(**holes) if record.code == Failure.SHAPE else word, **holes)
+    return kind.code or word, title, (kind.help.format(**holes),) if kind.help else ()

@@ -57,24 +57,41 @@ class Argument(ctypes.Structure):
 class Loaded:
     """Object code in memory, its entry points resolved."""
 
-    def __init__(self, code: bytes, sites: Sites) -> None:
-        target.start()
-        llvm.load_library_permanently("libm.so.6")
-        for symbol in sites.externs:
-            if not llvm.address_of_symbol(symbol):
-                raise missing(symbol, sites)
-        # JITLink keeps an object in one piece; RuntimeDyld ends the process where a stack of gigabytes lies in between
-        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=True)
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
-        for name in (ENTRY, FLUSH, LAPACK):
-            library = library.export_symbol(name)
-        self.tracker = library.link(self.jit, "program")
+    def __init__(self, jit: llvm.LLJIT, library: llvm.JITLibraryBuilder, name: str) -> None:
+        self.jit = jit
+        self.tracker = library.export_symbol(ENTRY).export_symbol(FLUSH).link(jit, name)
         pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
         entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
         self.entry = entry(self.tracker[ENTRY])
         self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
-        self.finder = ctypes.CFUNCTYPE(None, pointer)(find_lapack)
-        ctypes.c_void_p.from_address(self.tracker[LAPACK]).value = ctypes.cast(self.finder, pointer).value
+
+
+def load(code: bytes, sites: Sites) -> Loaded:
+    """A whole program, with a runtime library of its own."""
+    jit = new_jit()
+    require_externs(sites)
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
+    loaded = Loaded(jit, library.export_symbol(LAPACK), "program")
+    offer_lapack(loaded.tracker)
+    return loaded
+
+
+def new_jit() -> llvm.LLJIT:
+    target.start()
+    llvm.load_library_permanently("libm.so.6")
+    # JITLink keeps an object in one piece; RuntimeDyld ends the process where a stack of gigabytes lies in between
+    return llvm.create_lljit_compiler(target.host(), use_jit_link=True)
+
+
+def require_externs(sites: Sites) -> None:
+    """Complains of C functions that are nowhere."""
+    for symbol in sites.externs:
+        if not llvm.address_of_symbol(symbol):
+            raise missing(symbol, sites)
+
+
+def offer_lapack(tracker: llvm.ResourceTracker) -> None:
+    ctypes.c_void_p.from_address(tracker[LAPACK]).value = ctypes.cast(FINDER, ctypes.c_void_p).value
 
 
 def find_lapack(table: int) -> None:
@@ -86,8 +103,12 @@ def find_lapack(table: int) -> None:
         (ctypes.c_int64 * len(entries)).from_address(table + 8)[:] = entries
 
 
+FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
+
+
 class Running(threading.Thread):
-    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process."""
+    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process; `done` is for
+    those who are interrupted while they wait (a thread whose `join` is interrupted seems to have ended)."""
 
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
@@ -95,11 +116,13 @@ class Running(threading.Thread):
         self.args = [arg.encode("utf-8", "surrogateescape") for arg in args]
         self.stack = stack
         self.record = FailureRecord()
+        self.done = threading.Event()
 
     def run(self) -> None:
         argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
         terminal = int(os.isatty(1))
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
+        self.done.set()
 
     def flush(self) -> None:
         self.loaded.flush()
@@ -108,7 +131,7 @@ class Running(threading.Thread):
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     """Runs a program; its exit code, or DplError if it failed."""
     sites = Sites.from_json(compiled.sites)
-    loaded = Loaded(compiled.code, sites)
+    loaded = load(compiled.code, sites)
     running = start(loaded, args)
     try:
         running.join()

@@ -14,7 +14,7 @@ integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators 
 the C library defines, `@made` what `kernels.py` does.  `name: i64 = 0` at the top is a global, `name: space[100]` one
 of 100 bytes, known by its address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
 
-`through(address, ...)` calls a function that is known only when the program runs.
+`through(address, ...)` calls a function that is known only when the program runs; a function's name is its address.
 
 Functions are inlined where they say `@inline`, and nowhere else: programs should not grow by what they print with.
 """
@@ -44,6 +44,7 @@ KINDS = {"int": "i64", "float": "double", "ptr": "ptr", "bool": "i1"}
 GLOBAL = re.compile(r"(global|constant) (\[[^]]*\]|\w+)")  # in its definition
 ATTRIBUTES = {
     "inline": "alwaysinline", "cold": "cold", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
+    "returns_twice": "returns_twice",
 }  # fmt: skip
 
 

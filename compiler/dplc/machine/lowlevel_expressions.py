@@ -163,6 +163,8 @@ class Expressions:
             if not ty:
                 return Value("ptr", f"@{symbol(name)}")
             return self.widened(ty, self.op(f"load {STORED[ty][0]}, ptr @{symbol(name)}"))
+        if name in self.source.functions:
+            return Value("ptr", f"@{called(self.source.functions[name])}")
         raise Bug(f"runtime library: {self.fn.name}: {name} is not defined")
 
     def string(self, text: str) -> str:
@@ -175,7 +177,8 @@ class Expressions:
     def element(self, base: ast.expr, ty: str, index: ast.expr) -> str:
         pointer = self.expect(self.expr(base), "ptr").text
         at = self.expect(self.expr(index), "int").text
-        return self.op(f"getelementptr {STORED[ty][0]}, ptr {pointer}, i64 {at}")
+        element = "[8 x i8]" if ty == "ptr" else STORED[ty][0]  # whatever the size of a pointer
+        return self.op(f"getelementptr {element}, ptr {pointer}, i64 {at}")
 
     def binary(self, op: ast.operator, left: ast.expr, right: ast.expr) -> Value:
         a, b = self.expr(left), self.expr(right)
@@ -237,6 +240,12 @@ class Expressions:
 
     # ---- calls
 
+    def promoted(self, value: Value) -> str:
+        """An argument beyond the parameters, which C takes for an int if it is one."""
+        if value.kind == "int":
+            return f"i32 {self.op(f'trunc i64 {value.text} to i32')}"
+        return f"{KINDS[value.kind]} {value.text}"
+
     def parts(self, node: ast.expr) -> list[Value]:
         """The values of a tuple, or of a call with several results."""
         match node:
@@ -287,8 +296,7 @@ class Expressions:
             for (_, ty), arg in zip(params, args, strict=fn.args.vararg is None)
         ]
         for arg in args[len(params) :]:
-            value = self.expr(arg)
-            texts.append(f"{KINDS[value.kind]} {value.text}")
+            texts.append(self.promoted(self.expr(arg)))
         types = results(fn)
         signature = result_type(fn)
         if fn.args.vararg is not None:

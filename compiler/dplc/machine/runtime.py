@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from dplc.machine import kernels, maths, target
+from dplc.machine import kernels, maths, stacks, target
 from dplc.machine.kernels import Vectors
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
@@ -18,15 +18,25 @@ DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # what `*.each.rt` files are read for: TYPE, SIZE in bytes
 EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
-SMALL = ("files", "format", "memory", "output", "show")  # files about what is done rarely, or waits for the world
+# what systems are like, by the names of `*.os.rt`
+SYSTEMS = {
+    "linux": ("posix", "linux", "glibc"), "musl": ("posix", "linux", "plain"), "macos": ("posix", "macos", "plain"),
+    "windows": ("windows", "plain"), "wasi": ("wasi", "plain"),
+}  # fmt: skip
+# files about what is done rarely, or waits for the world
+SMALL = ("executable", "files", "format", "guard", "memory", "output", "report", "show")
 
 
 @cache
-def _source():
+def _source(system: str = target.HOST_SYSTEM):
+    """The files, but those about other systems than this one."""
+    aspects = SYSTEMS[system]
     from dplc.machine.lowlevel import Source
 
     source = Source()
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
+        if path.name.endswith(".os.rt") and path.name.removesuffix(".os.rt") not in aspects:
+            continue
         text = path.read_text(encoding="utf-8")
         if not path.name.endswith(".each.rt"):
             source.read(text, path.stem in SMALL)
@@ -36,9 +46,15 @@ def _source():
     return source
 
 
-def library(text: str, machine: Vectors | None = None) -> str:
-    """All that `text` mentions, transitively."""
-    return closure(text, lambda symbol: definition(symbol, machine))
+def library(text: str, machine: Vectors | None = None, where: target.Target | None = None) -> str:
+    """All that `text` mentions, transitively; `where` says for which machine, `machine` with what vectors, if not those
+    of this one."""
+    return closure(text, lambda symbol: definition(symbol, machine, where))
+
+
+def library_for(where: target.Target) -> Callable[[str], str]:
+    """The library on another machine."""
+    return lambda text: library(text, Vectors.of(where.flags), where)
 
 
 def interface() -> dict[str, str]:
@@ -61,17 +77,20 @@ def closure(text: str, define: Callable[[str], str | None]) -> str:
     return "\n".join(done.values()) + "\n"
 
 
-def definition(symbol: str, machine: Vectors | None = None) -> str | None:
+def definition(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
     """The text of one symbol, None if it is not the library's."""
     from dplc.machine.lowlevel_function import translate
 
-    if name := _source().symbols.get(symbol):
-        return translate(_source(), name)
-    return made_to_order(symbol, machine)
+    source = _source(where.system if where else target.HOST_SYSTEM)
+    if name := source.symbols.get(symbol):
+        return translate(source, name)
+    return made_to_order(symbol, machine, where)
 
 
-def made_to_order(symbol: str, machine: Vectors | None = None) -> str | None:
-    """The text of a function that there is for many types; vectors are this machine's, if nothing else is said."""
+def made_to_order(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
+    """The text of a function that there is for many types, or machines; this machine's, if nothing else is said."""
     if match := DIVISION.fullmatch(symbol):
         return maths.division(match[1], match[2])
+    if symbol == stacks.SYMBOL:
+        return stacks.definition(where.arch if where else target.arch())
     return kernels.definition(symbol, machine or Vectors.of(target.features()))

@@ -1,4 +1,4 @@
-"""The machine that code is made for: this one."""
+"""The machines that code is made for: this one, and those that `dpl build --target` knows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,63 @@ import platform
 from functools import cache
 
 import llvmlite.binding as llvm
+from dpl.node import node
+
+HOST_SYSTEM = "linux"  # the only one on which programs are run at once
+PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as all machines of the last years are
+NATIVE = "native"
+
+
+@node
+class Target:
+    """`name` as on the command line: architecture, system and, for Linux, `musl` where that is the C library."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str = ""
+    jit: bool = False
+
+    @property
+    def arch(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def system(self) -> str:
+        """What `runtime.SYSTEMS` knows."""
+        return "wasi" if self.arch == "wasm32" else "musl" if self.musl else self.name.split("-")[1]
+
+    @property
+    def musl(self) -> bool:
+        return self.name.endswith("-musl")
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """LLVM's names of features, those that decide how wide vectors are."""
+        if self.cpu in (PORTABLE["x86_64"],):
+            return {"avx": True, "fma": True}
+        if self.features:
+            return {word[1:]: word[0] == "+" for word in self.features.split(",")}
+        return {"neon": self.arch == "aarch64"}
+
+    def machine(self, effort: int = 2) -> llvm.TargetMachine:
+        """`effort` 0 chooses instructions fast, 2 well.  Position independent, as code in the JIT must be."""
+        start_all() if not self.jit else start()
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=effort, reloc="pic", codemodel="default", jit=self.jit
+        )
+
+
+TRIPLES = {
+    "x86_64-linux": "x86_64-unknown-linux-gnu",
+    "x86_64-linux-musl": "x86_64-unknown-linux-musl",
+    "aarch64-linux": "aarch64-unknown-linux-gnu",
+    "aarch64-linux-musl": "aarch64-unknown-linux-musl",
+    "x86_64-windows": "x86_64-w64-windows-gnu",
+    "x86_64-macos": "x86_64-apple-macosx11.0.0",
+    "aarch64-macos": "arm64-apple-macosx11.0.0",
+    "wasm32": "wasm32-unknown-wasi",
+}
 
 
 @cache
@@ -16,17 +73,40 @@ def start() -> None:
 
 
 @cache
+def start_all() -> None:
+    """The back ends for other machines, too."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@cache
 def features() -> llvm.FeatureMap:
     return llvm.get_host_cpu_features()
 
 
-def host(effort: int = 2) -> llvm.TargetMachine:
-    """`effort` 0 chooses instructions fast, 2 well.  Position independent, as code in the JIT must be."""
+def here() -> Target:
+    """This machine as it is, for code that is run at once."""
     start()
-    cpu, extras = llvm.get_host_cpu_name(), features().flatten()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=extras, opt=effort, reloc="pic", codemodel="default", jit=True
-    )
+    name = f"{arch()}-{HOST_SYSTEM}"
+    return Target(name, llvm.get_default_triple(), llvm.get_host_cpu_name(), features().flatten(), jit=True)
+
+
+def arch() -> str:
+    return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+
+def to_build(name: str | None, cpu: str | None) -> Target:
+    """A target by its name (None: a machine like this one); `cpu` native: this very one, nothing: any of its kind."""
+    name = name or f"{arch()}-{HOST_SYSTEM}"
+    triple = TRIPLES[name]
+    if cpu == NATIVE:
+        start()
+        return Target(name, triple, llvm.get_host_cpu_name(), features().flatten())
+    return Target(name, triple, cpu or PORTABLE[name.partition("-")[0]])
+
+
+def host(effort: int = 2) -> llvm.TargetMachine:
+    return here().machine(effort)
 
 
 def describe() -> str:

@@ -32,7 +32,7 @@ def collapse(program: f.Program) -> f.Program:
         for name, fn in program.fns.items()
         if name not in hosts
     }
-    return f.Program(fns, program.datas, program.residuals, program.checkpoints, program.rules, program.main)
+    return replace(program, fns=fns)
 
 
 def called_once(program: f.Program) -> dict[str, str]:

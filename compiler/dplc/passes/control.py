@@ -63,7 +63,7 @@ class Program(Continuing):
         functions = {name: the(c.Lam, Converter(self).definition(name, e)) for name, e in mono.functions.items()}
         items = [(name, Converter(self).term(e)) for name, e in mono.items]
         datas = {name: self.data(data) for name, data in mono.datas.items()}
-        return Mono(functions, mono.calls, items, datas)
+        return Mono(functions, mono.calls, items, datas, exports=mono.exports)
 
 
 # ---- definitions ----------------------------------------------------------------------------------------------------

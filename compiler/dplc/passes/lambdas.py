@@ -34,6 +34,7 @@ class Solved:
     functions: dict[str, Lambda] = field(default_factory=dict)
     types: dict[int, t.Ty] = field(default_factory=dict)
     lambdas: dict[int, Lambda] = field(default_factory=dict)
+    exports: tuple[str, ...] = ()
 
     def type_of(self, e: c.Term) -> t.Ty:
         return self.types.get(id(e), e.ty)
@@ -48,7 +49,7 @@ class Solver:
         self.mono = mono
         self.datas = Datas(mono.datas)
         self.unify = Unifier()
-        self.out = Solved(self.datas, mono.items)
+        self.out = Solved(self.datas, mono.items, exports=mono.exports)
         self.functions: dict[str, tuple[Lambda, t.Ty]] = {}
         self.pending: set[str] = set()  # functions of the component being inferred
         self.values = {name: self.datas.fresh(body.ty, shared=True) for name, body in mono.items if name}

@@ -33,12 +33,13 @@ from dplc.passes.lambdas import Solved, solve
 from dplc.passes.matching import lower_match
 from dplc.passes.mono import monomorphise
 from dplc.passes.operations import lower_primitive
+from dplc.passes.outward import export
 from dplc.passes.sets import Lambda, Member
 
 
-def lower_program(program: c.Program, *, expect: int | None = None) -> f.Program:
-    """The whole program; with `expect`, also the expectation of that number, as an assertion."""
-    return lower(solve(explicit_control(monomorphise(program, expect))))
+def lower_program(program: c.Program) -> f.Program:
+    """The whole way from core."""
+    return lower(solve(explicit_control(monomorphise(program))))
 
 
 def lower(solved: Solved) -> f.Program:
@@ -76,6 +77,8 @@ class Lowering:
             value = main.term(e)
             if name:
                 main.env[name] = value
+            if name in self.solved.exports:
+                export(main, name, the(t.Fn, main.type_of(e)), value)
         self.program.fns["main"] = f.Fn("main", (), (), f.Block(tuple(main.b.binds), ()), "main")
         while self.todo:
             self.todo.popleft()()

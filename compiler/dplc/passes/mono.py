@@ -14,7 +14,7 @@ converted to their types, scalar constants are put where they are used, and `Ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dpl.core import term as c
@@ -37,21 +37,24 @@ MOST_USES = 8  # of a local function that takes functions, that have a copy each
 @dataclass(slots=True)
 class Mono:
     """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
-    they run, are values (with a name) and effects (without).  With `control`, something captures its context."""
+    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
+    `exports` names those values that are functions for others to call."""
 
     functions: dict[str, c.Lam] = field(default_factory=dict)
     calls: dict[str, dict[str, None]] = field(default_factory=dict)
     items: list[tuple[str, c.Term]] = field(default_factory=list)
     datas: dict[str, c.Data] = field(default_factory=dict)
     control: bool = False
+    exports: tuple[str, ...] = ()
 
 
-def monomorphise(program: c.Program, expect: int | None = None) -> Mono:
-    """`expect` asks, besides for the items, for the expectation of this number (among the Expects)."""
+def monomorphise(program: c.Program, exports: Sequence[c.Def] = ()) -> Mono:
+    """Of all items but expectations, which are for `dpl test` (`passes/expects.py`); and of `exports`, functions that
+    others than the program call."""
     try:
-        return Copier(program).run(expect)
+        return Copier(program).run(exports)
     except Captures:
-        return Copier(program, control=True).run(expect)
+        return Copier(program, control=True).run(exports)
 
 
 class Captures(Exception):
@@ -105,9 +108,8 @@ class Copier:
         self.sizes: dict[int, int] = {}  # of interned types, by identity: how many parts
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
-    def run(self, expect: int | None) -> Mono:
+    def run(self, exports: Sequence[c.Def]) -> Mono:
         copied: list[c.Def | tuple[str, c.Term]] = []
-        expects = 0
         for item in self.program.items:
             match item:
                 case c.Def():
@@ -116,17 +118,15 @@ class Copier:
                 case c.Do(body):
                     copied.append(("", self.term(body, Scope({}))))
                 case c.Expect():
-                    if expects == expect:
-                        copied.append(("", self.expectation(item)))
-                    expects += 1
+                    pass
         for item in copied:
             self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
+        for export in exports:
+            self.defs[export.name] = export
+            function = self.term(c.Var(export.body.span, export.ty, export.name), Scope({}))
+            self.out.items.append((exported(export.name), function))
+        self.out.exports = tuple(exported(export.name) for export in exports)
         return self.out
-
-    def expectation(self, item: c.Expect) -> c.Term:
-        """It fails by `false` or by a run-time error."""
-        body = self.term(item.body, Scope({}))
-        return c.Prim(item.span, t.UNIT, "assert", (body,)) if body.ty == t.BOOL else body
 
     def forced(self, item: c.Def) -> None:
         """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
@@ -352,6 +352,11 @@ class Copier:
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
         return body
+
+
+def exported(name: str) -> str:
+    """What the value is called that is the exported function."""
+    return f"export of {name}"
 
 
 def bound(let: c.Let | c.LetRec) -> list[str]:

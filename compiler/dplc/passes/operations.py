@@ -235,6 +235,22 @@ def extern(body: Body, e: c.Prim) -> Value:
     return body.b.explode(body.b.one(rhs, body.flat(e), "c"))
 
 
+def keep(body: Body, e: c.Prim) -> Value:
+    body.b.keep(name_of(e), body.term(e.args[1]), e.span)
+    return UNIT
+
+
+def recall(body: Body, e: c.Prim) -> Value:
+    return body.b.kept(name_of(e), body.flat(e), e.span)
+
+
+def name_of(e: c.Prim) -> str:
+    """What its first operand says."""
+    name = the(c.Lit, e.args[0]).value
+    assert isinstance(name, str)
+    return name
+
+
 def gram(body: Body, e: c.Prim) -> Value:
     rows = [as_matrix(body.b, body.atom(a)) for a in e.args]
     return body.b.op("matmul", rows, e.span, ta=False, tb=True)
@@ -264,6 +280,7 @@ HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
+    "keep": keep, "recall": recall,
     **dict.fromkeys(LAPACK, lapack),
     "jvp": derivatives.jvp, "taylor": derivatives.taylor, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
     "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,

@@ -53,7 +53,7 @@ def simplify(program: f.Program) -> f.Program:
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
-    return f.Program(fns, program.datas, program.residuals, program.checkpoints & reached, rules, program.main)
+    return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
 
 
 def small(body: f.Block) -> bool:
@@ -62,8 +62,8 @@ def small(body: f.Block) -> bool:
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
-    """The functions that `main` needs."""
-    todo = [program.main] if program.main in fns else list(fns)
+    """The functions that `main` and others need."""
+    todo = program.roots if program.main in fns else list(fns)
     reached = set(todo)
     while todo:
         name = todo.pop()

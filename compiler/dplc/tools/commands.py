@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dplc import VERSION
+
+if TYPE_CHECKING:
+    from dplc.tools.cost import Report
 
 
 class Verbs(click.Group):
@@ -55,17 +61,24 @@ def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], q
         click.echo(ctx.get_help())
 
 
-ENGINE = click.option("--engine", type=click.Choice(["native", "interp"]),
+ENGINES = click.Choice(["native", "interp"])
+ENGINE = click.option("--engine", type=ENGINES,
                       help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+
+
+ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_default=True,
+                          help="Native code, or the interpreter.")  # fmt: skip
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})
 @ENGINE
 @click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
 @click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
+@click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
+              help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
 @click.option("--check", "verify", is_flag=True, help="Verify the program after every stage of the compiler.")
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
     """Run a program; `-` is standard input.  ARGS are the program's own."""
@@ -79,7 +92,7 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 
 
 @cli.command()
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
 @click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
@@ -96,7 +109,7 @@ def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 
 
 @cli.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
 @click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
@@ -107,35 +120,147 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 
 @cli.command()
+@click.argument("paths", nargs=-1, type=click.Path())
+@ONE_ENGINE
+@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
+def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
+    """Do what files `expect` (folders: every .dp inside)."""
+    from dplc.tools.test import Wanted, test_paths
+
+    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
+
+
+def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
+    """What draws costs to a file; known to work before anything is counted."""
+    try:
+        from matplotlib import backend_bases
+
+        from dplc.tools.curves import draw
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise click.UsageError("pictures of costs need matplotlib:  pip install 'dpl-lang[plot]'") from None
+    kinds = backend_bases.FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:] not in kinds:
+        raise click.UsageError(f"'{path}' ends in none of {', '.join(sorted(kinds))}")
+    return lambda found: draw(found, path)
+
+
+@cli.command()
 @click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
 @click.option(
     "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: 1000; of matrices 64]"
 )
 @click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
-@click.argument("target", metavar="FILE|MODULE|stdlib")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
+              help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
+@click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
 @click.argument("names", nargs=-1)
-def bench(cost: bool, size: int | None, as_json: bool, target: str, names: tuple[str, ...]) -> int:
+def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]) -> int:
     """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.cost import tell_costs
 
-        return tell_costs(target, names, as_json)
+        return tell_costs(target, names, as_json, plot and drawing_to(plot))
+    if plot:
+        raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench import tell_times
 
     return tell_times(target, names, size, as_json)
 
 
 @cli.command()
+@click.option(
+    "-o",
+    "out",
+    metavar="PATH",
+    type=click.Path(),
+    help="What to write; `-` is standard output, for texts and object code.",
+)
+@click.option("--lib", "library", is_flag=True, help="A shared library of the `export let`s, and its C header.")
+@click.option("--python", is_flag=True, help="A wheel with the `export let`s as functions of Python, for pip.")
+@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
+              help="What to make; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
+@click.option("--target", metavar="NAME", help="The machine it is for, such as aarch64-linux, x86_64-windows, wasm32.")
+@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor; else any of the last years.")
+@click.option("--static", is_flag=True, help="An executable that needs no libraries when it runs.")
+@click.option("-g", "debug", is_flag=True, help="With what debuggers and profilers want to know; not stripped.")
+@click.option("-l", "libraries", metavar="NAME", multiple=True, help="A C library to link with, for `extern`s.")
+@click.argument("file", type=click.Path())
+def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
+          cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
+    """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
+    from dplc.tools.build import build
+    from dplc.tools.link import Wish
+
+    if python:
+        if library or kind:
+            raise click.UsageError("--python makes a wheel and nothing else; leave out --lib and --emit")
+        kind = "wheel"
+    return build(file, out, kind, library, target, cpu, Wish(False, static, debug, libraries))
+
+
+@cli.command()
 @click.argument("stage")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
 def dump(stage: str, file: str, name: str | None) -> int:
     """Show the program as it is after STAGE of the compiler (`dpl dump help x` lists the stages)."""
     from dplc.tools.dump import dump_stage
 
     return dump_stage(stage, file, name)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option("--stdlib", is_flag=True, help="Pages of the standard library, too.")
+@click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
+              help="The folder to write to.")  # fmt: skip
+def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
+    """Write what modules offer, with types and comments, as HTML."""
+    from dplc.tools.doc import write_pages
+
+    if not files and not stdlib:
+        raise click.UsageError("which FILES?  (or --stdlib)")
+    return write_pages(files, stdlib, output)
+
+
+@cli.command()
+@ONE_ENGINE
+@click.option(
+    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Begin with its declarations."
+)
+def repl(engine: str, load: Path | None) -> int:
+    """Type declarations and expressions, and see what they come to."""
+    from dplc.tools.repl.loop import converse
+
+    return converse(engine, load)
+
+
+@cli.command()
+@click.argument("name")
+def new(name: str) -> int:
+    """Make a folder with a program that runs, is tested, and can be built."""
+    from dplc.tools.new import make
+
+    return make(name)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completions(shell: str) -> int:
+    """Print what makes SHELL complete `dpl`:  eval "$(dpl completions bash)"."""
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(cli, {}, "dpl", "_DPL_COMPLETE").source())
+    return 0
 
 
 @cli.command("explain")
@@ -148,6 +273,22 @@ def explain_code(code: str | None, all_: bool) -> int:
     if code is None and not all_:
         raise click.UsageError("which CODE? `--list` lists them")
     return list_codes() if code is None or all_ else explain(code)
+
+
+@cli.command()
+@click.option("--stdio", is_flag=True, hidden=True)  # what clients say, and there is no other way
+def lsp(stdio: bool) -> int:
+    """Serve editors: the language server, over standard input and output."""
+    try:
+        from dplc.tools.lsp.server import serve
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("pygls", "lsprotocol"):
+            raise
+        raise click.UsageError("the language server needs pygls:  pip install 'dpl-lang[lsp]'") from None
+    from dplc.tools.process import on_large_stack
+
+    on_large_stack(serve)
+    return 0
 
 
 @cli.group()

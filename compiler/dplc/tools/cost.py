@@ -12,7 +12,7 @@ the function, and eight for each of its operations.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.node import node
 from dpl.source import Source
@@ -103,10 +103,14 @@ def counting(source: Source) -> Compiled:
 # ---- telling
 
 
-def tell_costs(target: str, names: Sequence[str], as_json: bool) -> int:
+def tell_costs(
+    target: str, names: Sequence[str], as_json: bool, draw: Callable[[Sequence[Report]], None] | None = None
+) -> int:
     found = costs(target, names)
     for line in map(as_object, found) if as_json else table(found):
         print(line)
+    if draw:
+        draw(found)
     return 0
 
 

@@ -24,26 +24,37 @@ Result = TypeVar("Result")
 STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
 
 
-def on_large_stack(work: Callable[[], Result]) -> Result:
-    """The result of `work` (or its exception), done on a thread with a large stack; Ctrl-C reaches the caller."""
+def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
+    """The result of `work` (or its exception), done on a thread with a large stack.  Ctrl-C reaches the caller; with
+    `stop`, which makes the thread of a number stop, not before that has."""
     outcome: list[Result] = []
     failures: list[BaseException] = []
+    done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
 
     def body() -> None:
         try:
             outcome.append(work())
         except BaseException as failure:
             failures.append(failure)
+        finally:
+            done.set()
 
     before = threading.stack_size(STACK)
     sys.setrecursionlimit(10**6)
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
     threading.stack_size(before)
-    while thread.is_alive():
-        thread.join(0.5)
+    while not done.is_set():
+        try:
+            done.wait(0.5)
+        except KeyboardInterrupt:
+            if stop is None or thread.ident is None:
+                raise
+            stop(thread.ident)
     if failures:
         raise failures[0]
+    if not outcome:  # stopped when it had just failed
+        raise KeyboardInterrupt
     return outcome[0]
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from dpl.node import replace
 
 if TYPE_CHECKING:
+    from dpl.core.term import Program
     from dpl.source import Source
 
     from dplc.pipeline import Context
 
 STDIN = "-"
+USUAL = 2  # LLVM's effort; what was made with less is not for the cache
 
 
 def run_from_cache(args: list[str]) -> int | None:
@@ -36,21 +38,21 @@ def run_from_cache(args: list[str]) -> int | None:
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
-                no_cache: bool, verify: bool) -> int:  # fmt: skip
+                no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
     """Exit code of the program.  If no engine is named, what native code does not know is run by the interpreter."""
     from dplc.pipeline import Context
     from dplc.tools.process import on_large_stack
     from dplc.tools.report import warn
 
     source = text_of(file, expression)
-    context = Context(verify=verify)
+    context = Context(verify=verify, effort=effort)
     compiled = None if engine == "interp" else on_large_stack(lambda: compile_native(source, context, engine is None))
     warn(context.warnings)
     if timings:
         tell(context)
     if compiled is None:
         return on_large_stack(lambda: interpret(source, args, context))
-    if source.path and not no_cache:
+    if source.path and not no_cache and effort == USUAL:
         from dplc.machine.cache import store
 
         if context.warnings:
@@ -92,8 +94,6 @@ def compile_native(source: Source, context: Context, may_be_interpreted: bool):
 
 
 def interpret(source: Source, args: list[str], context: Context) -> int:
-    from dpl.eval.run import ProgramExit, run
-
     from dplc.pipeline import Context, compile_to
     from dplc.tools.report import warn
 
@@ -101,6 +101,12 @@ def interpret(source: Source, args: list[str], context: Context) -> int:
     program = compile_to("check", source, fresh)[1]
     if not context.warnings:
         warn(fresh.warnings)
+    return interpret_program(program, args)
+
+
+def interpret_program(program: Program, args: list[str]) -> int:
+    from dpl.eval.run import ProgramExit, run
+
     try:
         run(program, args=args, out=sys.stdout)
     except ProgramExit as stop:

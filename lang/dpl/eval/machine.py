@@ -103,7 +103,7 @@ class Machine:
             waiting = k[2] if step is k[0] else k
             raise in_path(error, self._sites(waiting)) from None
         except MemoryError:
-            raise _too_deep("out of memory") from None
+            raise DplError.at("R0802", "out of memory") from None
         finally:
             self.meta = meta
 

@@ -69,6 +69,8 @@ EFFECTS = (
     hidden("time", "unit -> float", "seconds since 1970", pure=False),
     hidden("env", "string -> string * bool", "an environment variable, and whether it is set", pure=False),
     hidden("exit", "int -> 'a", "stop with an exit code, output flushed", pure=False),
+    hidden("keep", "string -> 'a -> unit", "under a name, for later parts of a program that grows", pure=False),
+    hidden("recall", "string -> 'a", "what was kept under a name", pure=False),
     hidden("progress", "string -> unit",
            "one line on standard error that the next overwrites, when that is a terminal", pure=False),
 )  # fmt: skip

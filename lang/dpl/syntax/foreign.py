@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpl.diagnostics import Diagnostic
+from dpl.diagnostics import Diagnostic, Edit
 from dpl.source import Source, Span
 from dpl.syntax.lexer import Token
 
@@ -39,6 +39,8 @@ NAMES = {
     "lambda": "fun x -> e",
 }
 
+SAME_NAMES = ("True", "False", "nil", "len", "println")  # of these, the other is the very same
+
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",
@@ -59,6 +61,8 @@ OPERATORS = {
     "//": "integer division is written  a / b; a comment begins with --",
 }
 
+SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", "-.": "-", "*.": "*", "/.": "/"}
+
 
 def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
     """Uses of operators that other languages have, unless the program defines them; a module that it opens may, too."""
@@ -75,6 +79,7 @@ def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
             f"there is no operator `{t.value}`",
             Span(source, t.start, t.end),
             helps=(OPERATORS[str(t.value)],),
+            edits=(Edit(Span(source, t.start, t.end), SAME[str(t.value)]),) if t.value in SAME else (),
         )
         for t in tokens
         if t.kind == "INFIX" and t.value in OPERATORS and t.value not in defined

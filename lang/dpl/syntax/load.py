@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -44,15 +44,13 @@ class Module:
         return self.parsed
 
 
+Reader = Callable[[Path, str, Span | None], Source]
+
+
 def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]:
     """The modules of a program in the order in which they run, `main` last.  `search`: more folders to look for
     imported files in, after that of the importing file."""
-    source = main if isinstance(main, Source) else read(Path(main))
-    loader = _Loader(search)
-    loader.visit(MAIN, source)
-    if loader.problems:
-        raise DplError(*loader.problems)
-    return loader.done
+    return Loader(search).load(main if isinstance(main, Source) else read(Path(main)))
 
 
 @cache
@@ -105,16 +103,28 @@ def _near(path: Path) -> tuple[str, ...]:
     return tuple(f"did you mean {path.with_name(n)}?" for n in difflib.get_close_matches(path.name, names, 1))
 
 
-class _Loader:
-    """Reads modules depth first.  A file is known by its real path."""
+class Loader:
+    """Reads modules depth first.  A file is known by its real path, and read once; `reader` gives its text."""
 
-    def __init__(self, search: Sequence[Path]) -> None:
+    def __init__(self, search: Sequence[Path], reader: Reader | None = None) -> None:
         self.search = search
+        self.reader = reader or read
         self.done: list[Module] = []
         self.names: dict[str, str] = {}  # real path -> module name
         self.taken: set[str] = {MAIN, *standard_modules()}
         self.open: list[tuple[str, Source]] = []  # the modules being read, with their real paths
         self.problems: list[Diagnostic] = []
+
+    def load(self, main: Source) -> list[Module]:
+        """Modules that were not read before, in the order in which they run; the main one last.  If something is wrong
+        with one of them, none was read."""
+        before, names = len(self.done), dict(self.names)
+        self.visit(MAIN, main)
+        if self.problems:
+            problems, self.problems, self.names = self.problems, [], names
+            del self.done[before:]
+            raise DplError(*problems)
+        return self.done[before:]
 
     def visit(self, name: str, source: Source) -> None:
         module = Module(name, source)
@@ -143,7 +153,7 @@ class _Loader:
         self.refuse_cycle(real, decl)
         if real not in self.names:
             self.names[real] = name = self.fresh(module_name(path))
-            self.visit(name, read(path, _shown(path, decl, importer), decl.span))
+            self.visit(name, self.reader(path, _shown(path, decl, importer), decl.span))
         return alias, self.names[real]
 
     def find(self, decl: tree.DeclImport, importer: Source) -> Path:

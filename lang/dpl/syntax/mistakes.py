@@ -115,8 +115,10 @@ def _let_without_in(place: Place) -> Diagnostic | None:
     if not place.due("in") or place.inside("let", "for", "in") != "let":
         return None
     let = next(span for word, span in place.unfinished() if word == "let")
-    if place.source.text[let.start - 1 : let.start] in ("", "\n"):
-        return _declaration_too_early(place, let)
+    before = [t for t in place.tokens if t.end <= let.start]
+    if before and place.source.text[let.start - 1 : let.start] == "\n":  # it was read as a part of what is before it
+        at = Span(place.source, before[-1].end, before[-1].end)
+        return place.error("E0101", "expected an expression, found the next declaration, `let`", at=at)
     spot = _end_of_binding(place, let)
     return place.error(
         "E0108",
@@ -125,13 +127,6 @@ def _let_without_in(place: Place) -> Diagnostic | None:
         at=let,
         labels=[Label(Span(place.source, spot, spot), "`in` belongs here")],
     )
-
-
-def _declaration_too_early(place: Place, let: Span) -> Diagnostic:
-    """A `let` at the margin was read as a part of the expression before it, which is not complete."""
-    before = max((t for t in place.tokens if t.end <= let.start), key=lambda t: t.end)
-    at = Span(place.source, before.end, before.end)
-    return place.error("E0101", "expected an expression, found the next declaration, `let`", at=at)
 
 
 def _end_of_binding(place: Place, let: Span) -> int:

@@ -313,6 +313,7 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     row, arity = found.row, found.row.arity
     known = sizes_of(cx, found.scheme, args)
     t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
+    cx.note(span, t)
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic
+from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
@@ -156,7 +156,10 @@ def dropped(cx: Context, e: tree.Expr) -> term.Term:
         is_function = type(t) is ty.Fn
         helps = ("is an argument missing?",) if is_function else ()
         title = f"this value is dropped: {'a function, ' if is_function else ''}{shown}"
-        cx.warnings.add(Diagnostic("W0204", title, e.span, helps=(*helps, "if that is meant, say so:  ignore (...)")))
+        helps = (*helps, "if that is meant, say so:  ignore (...)")
+        ends = replace(e.span, end=e.span.start), replace(e.span, start=e.span.end)
+        edits = () if is_function else (Edit(ends[0], "ignore ("), Edit(ends[1], ")"))
+        cx.warnings.add(Diagnostic("W0204", title, e.span, helps=helps, edits=edits))
     return value
 
 

@@ -51,8 +51,9 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
 class Run:
     """One program being checked, module by module; a module that has not changed is not looked at again."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, known: dict[str, Remembered] | None = None) -> None:
         self.library = library
+        self.known = known if known is not None else {}  # by their keys, what a longer life has kept
         self.datas, self.loud = dict(library.datas), set(library.loud)
         self.items: list[Item] = []
         self.warnings: list[Diagnostic] = []
@@ -66,7 +67,7 @@ class Run:
         self.modules[module.name] = module
         imported = sorted(f"{alias}={self.keys.get(name, name)}" for alias, name in module.imports.items())
         name = self.keys[module.name] = key(module, imported)
-        found = recall(module, name) or self.check(module, name)
+        found = self.known.get(name) or recall(module, name) or self.check(module, name)
         self.items += found.items
         self.warnings += found.warnings
         self.datas.update(found.datas)
@@ -81,6 +82,7 @@ class Run:
         new = {n: data for n, data in datas.items() if n not in self.datas}
         made = Remembered(items, cx.exports(), new, loud - self.loud, warnings.diagnostics)
         if not self.problems:
+            self.known[name] = made
             remember(module, name, made)
         return made
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.diagnostics import Diagnostic, DplError, Edit, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import NAMES, OPERATORS
+from dpl.syntax.foreign import NAMES, OPERATORS, SAME, SAME_NAMES
 from dpl.types import checks, errors, sizes
 from dpl.types.constraints import Constraint
 from dpl.types.env import (
@@ -32,6 +32,7 @@ from dpl.types.env import (
     suggest,
 )
 from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
+from dpl.types.notes import Notes
 from dpl.types.scheme import NOTHING, Scheme, instantiate, mono, replace
 from dpl.types.unify import Clash, Solver
 
@@ -110,6 +111,7 @@ class Context:
         self.clock = 0  # how many values were declared
         self.horizon: int | None = None
         self.replay: Replay | None = None
+        self.notes: Notes | None = None
         self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by their fields' names
         self.constructors: dict[str, tuple[term.Data, Span]] = {}  # of this module, and where they are declared
         self.new_layer()
@@ -157,6 +159,8 @@ class Context:
     def bind(self, name: str, entry: Entry) -> None:
         self.locals.setdefault(name, []).append(entry)
         self.trail.append(name)
+        if self.notes is not None and isinstance(entry, Value) and self.replay is None:
+            self.notes.locals.append((name, entry.span, entry.scheme))
 
     @contextmanager
     def scope(self):
@@ -215,6 +219,12 @@ class Context:
             self.unused[core] = name, span
 
     def _resolve(self, kind: str, name: str) -> Any:
+        found = self._found(kind, name)
+        if self.notes is not None and self.replay is None:
+            self.notes.asked[kind, name] = found
+        return found
+
+    def _found(self, kind: str, name: str) -> Any:
         qualifier, dot, member = name.rpartition(".")
         if dot and qualifier and qualifier[0].isalpha():
             exports = self.modules.get(qualifier)
@@ -300,6 +310,8 @@ class Context:
         if kind == "type":
             known |= set(TYPES)
         code = "E0202" if kind == "value" else "E0203"
+        same = SAME.get(name) or (NAMES[name] if name in SAME_NAMES else "")
+        edits = (Edit(span, same),) if same else ()
         foreign = OPERATORS.get(name) or (f"here it is written  {NAMES[name]}" if name in NAMES else "")
         helps = (foreign,) if foreign else suggest(name, known)
         if kind == "constructor" and not helps:
@@ -308,7 +320,7 @@ class Context:
             helps = (f"a function that calls itself is defined with  let rec {name} ...",)
         if kind == "field" and not helps:
             helps = (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",)
-        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps)
+        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps, edits=edits)
 
     @staticmethod
     def fail(code: str, title: str, span: Span | None, **more) -> DplError:
@@ -342,7 +354,15 @@ class Context:
     # ---- expressions
 
     def infer(self, e: tree.Expr, expected: Type | None = None) -> term.Term:
-        return RULES[type(e)](self, e, expected)
+        made = RULES[type(e)](self, e, expected)
+        if self.notes is not None:
+            self.note(e.span, made.ty)
+        return made
+
+    def note(self, span: Span, t: Type) -> None:
+        """This stretch of text has this type; what is found while following a call is of that call only."""
+        if self.notes is not None and self.replay is None:
+            self.notes.expressions.append((span, t))
 
     def check(self, e: tree.Expr, expected: Type, why: errors.Why | None = None) -> term.Term:
         """`e`, which must have the type `expected`; sizes only running can confirm are checked there."""
@@ -425,6 +445,7 @@ class Context:
         match self.lookup(name, span):
             case Value(core, scheme, group=None):
                 t, inst = self.instance(scheme, call or span, known)
+                self.note(span, t)
                 return term.Var(span, t, core, inst)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError
+from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
@@ -64,7 +64,9 @@ class Module:
     def warn_of_unused(self) -> None:
         for name, span in self.cx.unused.values():
             helps = (f"a name that may go unused begins with an underscore:  _{name}",)
-            self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps))
+            is_field = span.source.text[: span.start].rstrip().endswith(("{", ";"))  # perhaps: its name cannot change
+            edits = (Edit(span, f"_{name}"),) if span.text == name and not is_field else ()
+            self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps, edits=edits))
 
     def check(self, decl: tree.Decl) -> None:
         self.cx.begin()
@@ -96,6 +98,16 @@ class Module:
 
     def finish(self) -> list[Item]:
         """The core of all that is declared, now that the types of values are settled by their uses."""
+        items = self.complete()
+        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
+        for own in self.cx.owned:
+            for name, value in own.values.items():
+                if isinstance(value, Value):
+                    own.values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
+        return items
+
+    def complete(self) -> list[Item]:
+        """The core of what is unfinished."""
         items: list[Item] = []
         for item, span in self.unfinished:
             zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, span)
@@ -104,11 +116,6 @@ class Module:
             except DplError as error:
                 self.problems += error.diagnostics
             self.problems += zonk.problems
-        zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
-        for own in self.cx.owned:
-            for name, value in own.values.items():
-                if isinstance(value, Value):
-                    own.values[name] = replace(value, scheme=replace(value.scheme, ty=zonk.type(value.scheme.ty)))
         return items
 
     def fail(self, decl: tree.Decl) -> None:
@@ -226,7 +233,7 @@ class Module:
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
         """What others than DPL call says its type."""
         if decl.export and not (
-            (b.annot is not None and all(isinstance(p, tree.PatAnnot) for p in b.params))
+            (b.annot is not None and all(isinstance(p, tree.PatAnnot) or is_unit(p) for p in b.params))
             or pattern_annotations(b.pattern)
         ):
             raise self.cx.fail(
@@ -285,6 +292,11 @@ def pure_arrows(t) -> Type:
     if type(t) is ty.Fn:
         return ty.Fn(pure_arrows(t.arg), t.eff if type(t.eff) is ty.Ctl else PURE, pure_arrows(t.result))
     return rebuild(t, lambda part: pure_arrows(part) if isinstance(part, ty.Con | ty.Tup | ty.Arr | ty.Fn) else part)
+
+
+def is_unit(p: tree.Pattern) -> bool:
+    """A pattern that says its type as it is."""
+    return isinstance(p, tree.PatTuple) and not p.items
 
 
 def bound_names(p: tree.Pattern) -> list[str]:

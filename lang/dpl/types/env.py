@@ -118,6 +118,7 @@ def _builtin_types() -> dict[str, TypeName]:
 
 
 TYPES = _builtin_types()
+SUGGESTING = "did you mean  "
 CONSTRUCTORS = {"[]": Constructor(LIST, 0), "::": Constructor(LIST, 1)}
 
 
@@ -125,4 +126,9 @@ def suggest(name: str, known) -> tuple[str, ...]:
     """`did you mean ...`, as helps of a message."""
     close = get_close_matches(name, [k for k in known if k[:1].isalpha() or k[:1] == "_"], n=2, cutoff=0.65)
     close = [c for c in close if c != name]
-    return (f"did you mean  {' or '.join(close)} ?",) if close else ()
+    return (f"{SUGGESTING}{' or '.join(close)} ?",) if close else ()
+
+
+def suggested(help: str) -> list[str]:
+    """The names in a help that `suggest` made."""
+    return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []

@@ -9,7 +9,7 @@ PROGRAM = """
 import mmap, threading
 from dpl.source import Source
 from dplc.machine.failures import Sites
-from dplc.machine.jit import Loaded
+from dplc.machine.jit import load
 from dplc.pipeline import Context, compile_to
 compiled = compile_to("object", Source("<here>", "do print (Linalg.solve [[2.0]] [3.0])"), Context())[1]
 pages = [mmap.mmap(-1, 4096 * n) for n in (1, 2, 3, 5, 8, 13, 2, 1, 1, 4) for _ in range(2)]
@@ -17,7 +17,7 @@ def run():
     for page in pages[::2]:
         page.close()
     for _ in range(20):
-        pages.append((Loaded(compiled.code, Sites.from_json(compiled.sites)), mmap.mmap(-1, 4096)))
+        pages.append((load(compiled.code, Sites.from_json(compiled.sites)), mmap.mmap(-1, 4096)))
     print(len(pages))
 threading.stack_size(6 << 30)
 thread = threading.Thread(target=run)

@@ -4,6 +4,7 @@ f32 and both engines."""
 import random
 
 import pytest
+from conftest import ENGINES
 
 PROPERTIES = """
 let gap (a : 's[n]) (b : 's[n]) : 's = maximum [for (x, y) in zip a b -> abs (x - y) / (1.0 + abs x + abs y)]
@@ -94,11 +95,11 @@ def program(seed: int, suffix: str, step: float) -> str:
     return SHOW % " ".join([f"{step}{suffix}", *map(vector, SIZES.values())])
 
 
-@pytest.mark.parametrize("engine", ["interp", "native"])
+@ENGINES
 @pytest.mark.parametrize("suffix, step, near, exact", [("", 1e-5, 1e-7, 1e-12), ("f32", 1e-2, 3e-2, 2e-4)])
-def test_vocabulary(dpl, engine: str, suffix: str, step: float, near: float, exact: float) -> None:
+def test_vocabulary(dpl, engine: tuple[str, ...], suffix: str, step: float, near: float, exact: float) -> None:
     text = PROPERTIES + "".join(program(seed, suffix, step) for seed in range(6))
-    run = dpl("run", "--engine", engine, "-", stdin=text)
+    run = dpl("run", "--engine", *engine, "-", stdin=text)
     assert run.returncode == 0, run.stderr
     found = [(name, float(gap)) for name, gap in (line.rsplit(": ", 1) for line in run.stdout.splitlines())]
     assert len(found) == 6 * 46

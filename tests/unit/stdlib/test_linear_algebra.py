@@ -6,9 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from conftest import ROOT, assert_same_output
+from conftest import ENGINES, ROOT, assert_same_output
 
-ENGINES = ("interp", "native")
 LAPACK = ("on", "off")
 PROGRAMS = ROOT / "tests" / "agree"
 
@@ -63,23 +62,23 @@ def flat(value) -> np.ndarray:
 
 
 @pytest.mark.parametrize("lapack", LAPACK)
-@pytest.mark.parametrize("engine", ENGINES)
+@ENGINES
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (7, 7), (12, 2)])
-def test_as_numpy(dpl, tmp_path, n: int, m: int, engine: str, lapack: str) -> None:
+def test_as_numpy(dpl, tmp_path, n: int, m: int, engine: tuple[str, ...], lapack: str) -> None:
     rng = np.random.default_rng(100 * n + m)
     given = [rng.standard_normal(shape) for shape in ((n, n), (n, m), (n,), (m,))]
     file = tmp_path / "it.dp"
     texts = dict(zip(("a", "tall", "b", "c"), (json.dumps(x.tolist()) for x in given), strict=True))
     file.write_text(PROGRAM.format(n=n, **texts), encoding="utf-8")
-    run = dpl("run", "--no-cache", "--engine", engine, file, DPL_LAPACK=lapack)
+    run = dpl("run", "--no-cache", "--engine", *engine, file, DPL_LAPACK=lapack)
     assert run.returncode == 0, run.stderr
     for line, want in zip(run.stdout.splitlines(), expected(*given), strict=True):
         np.testing.assert_allclose(numbers(line), flat(want), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_without_lapack(dpl, engine: str) -> None:
+@ENGINES
+def test_without_lapack(dpl, engine: tuple[str, ...]) -> None:
     program = PROGRAMS / "programs" / "linalg.dp"
-    run = dpl("run", "--no-cache", "--engine", engine, program, DPL_LAPACK="off")
+    run = dpl("run", "--no-cache", "--engine", *engine, program, DPL_LAPACK="off")
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, program.with_suffix(".out").read_text(encoding="utf-8"))

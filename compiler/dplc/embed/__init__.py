@@ -1,0 +1,1 @@
+"""Models for Python: `dpl.load`, and what a wheel of a model consists of."""

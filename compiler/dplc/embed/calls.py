@@ -1,0 +1,144 @@
+"""Calling the exported functions of a DPL library from Python, with NumPy's arrays.
+
+A library is a table of C functions and the description of what they take and give (`embed/description.py`).  This file
+and `shapes.py` need NumPy and nothing else: they travel in the wheels that `dpl build --python` makes.
+
+Arrays go in as they are if their elements lie one after the other, in C's order; otherwise a copy does.  What comes out
+is memory of the library that NumPy looks at, and that is freed with the array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from .shapes import ArgumentError, Array, Error, Number, Place, Record, Shape, Text, Tuple
+
+Address = Callable[[str], int]
+MESSAGE = ctypes.CFUNCTYPE(ctypes.c_char_p)
+UNIT = "unit"  # nobody gives what there is only one of
+
+
+class Library:
+    """Makes functions of addresses.  `borrow` lends a table of addresses to one call at a time; `free`, the address of
+    what frees results, may be called at any time."""
+
+    def __init__(
+        self, description: Mapping[str, Any], borrow: Callable[[], AbstractContextManager[Address]], free: int
+    ) -> None:
+        self.prefix: str = description["prefix"]
+        self.borrow = borrow
+        self._free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)
+        self.shapes: dict[str, Shape] = {}
+        self.functions: dict[str, Function] = {}
+        self.values: dict[str, Function] = {}
+        for export in description["exports"]:
+            kind = self.values if export["parameters"] is None else self.functions
+            kind[export["name"]] = Function(self, export)
+
+    def free(self, place: int) -> None:
+        """Whoever is to call this later keeps the library, and so its code."""
+        self._free(place)
+
+    def shape(self, data: Mapping[str, Any]) -> Shape:
+        kinds = {"number": Number, "text": Text, "array": Array, "tuple": Tuple, "record": Record}
+        if data["kind"] != "record":
+            return kinds[data["kind"]](self, data)
+        if data["name"] not in self.shapes:
+            self.shapes[data["name"]] = Record(self, data)
+        return self.shapes[data["name"]]
+
+    def call(self, symbol: str, prototype: Callable[[int], Callable[..., int]], given: Sequence[Any]) -> None:
+        """Python's lock is released while it runs."""
+        with self.borrow() as address:
+            if prototype(address(symbol))(*given):
+                said = MESSAGE(address(f"{self.prefix}_message"))()
+                raise Error(said.decode("utf-8", "replace").rstrip("\n"))
+
+
+class Shared:
+    """The functions of a shared library, where each thread has a world of its own; or else calls take turns."""
+
+    def __init__(self, path: str, takes_turns: bool) -> None:
+        self.file = ctypes.CDLL(path)
+        self.turn = threading.Lock() if takes_turns else nullcontext()
+
+    @contextmanager
+    def borrow(self) -> Iterator[Address]:
+        with self.turn:
+            yield self.address
+
+    def address(self, symbol: str) -> int:
+        return ctypes.cast(getattr(self.file, symbol), ctypes.c_void_p).value or 0
+
+
+def shared(path: str, description: Mapping[str, Any]) -> Library:
+    """The library in a file."""
+    file = Shared(path, description["keeps_state"])
+    return Library(description, file.borrow, file.address(f"{description['prefix']}_free"))
+
+
+class Model:
+    """The exported definitions of a program, as attributes: functions, and values, which are evaluated when asked for
+    first."""
+
+    def __init__(self, library: Library, name: str) -> None:
+        self.__dict__.update(library.functions)
+        self.__name__ = name
+        self.__doc__ = "\n".join(f.type for f in (*library.functions.values(), *library.values.values()))
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._library.values:
+            value = self.__dict__[name] = self._library.values[name]()
+            return value
+        raise AttributeError(f"{self.__name__} exports no `{name}`; it exports {', '.join(dir(self))}")
+
+    def __dir__(self) -> list[str]:
+        return [*self._library.functions, *self._library.values]
+
+    def __repr__(self) -> str:
+        return f"<DPL model {self.__name__}: {', '.join(dir(self))}>"
+
+
+class Function:
+    """An exported function, documented and introspectable as Python's own are."""
+
+    def __init__(self, library: Library, export: Mapping[str, Any]) -> None:
+        self.library = library
+        self.__name__ = self.__qualname__ = export["name"]
+        self.symbol = f"{library.prefix}_{export['name']}"
+        self.type: str = export["signature"]
+        self.__doc__ = "\n\n".join(part for part in (self.type, export["docs"]) if part)
+        given = export["parameters"] or ()
+        self.parameters = [(p["name"], library.shape(p["shape"]), p["text"]) for p in given]
+        self.result = library.shape(export["result"]["shape"])
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.given = [p for p in self.parameters if p[2] != UNIT]
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, kind, annotation=text) for name, _, text in self.given],
+            return_annotation=export["result"]["text"],
+        )
+        types = [kind for _, shape, _ in self.given for kind in shape.given_as()]
+        self.prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(ctypes.c_void_p for _ in self.result.room()))
+
+    def __repr__(self) -> str:
+        return f"<DPL function {self.type}>"
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named or len(args) != len(self.given):
+            try:
+                args = self.__signature__.bind(*args, **named).args
+            except TypeError as failure:
+                raise ArgumentError(f"{failure}: {self.type}") from None
+        kept: list[Any] = []  # what the pointers among the arguments point into
+        given: list[Any] = []
+        for (name, shape, text), value in zip(self.given, args, strict=True):
+            given += shape.give(value, Place(f"`{name}` of {self.__name__}", text, self.type), kept)
+        room = self.result.room()
+        self.library.call(self.symbol, self.prototype, [*given, *map(ctypes.byref, room)])
+        return self.result.taken(iter(room))

@@ -1,0 +1,40 @@
+"""exports -> what `embed/calls.py` has to know of them, as JSON can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
+
+
+def describe(prefix: str, exports: Sequence[Export], keeps_state: bool) -> dict[str, Any]:
+    """`prefix` is what the functions' symbols begin with."""
+    return {"prefix": prefix, "keeps_state": keeps_state, "exports": [described(export) for export in exports]}
+
+
+def described(export: Export) -> dict[str, Any]:
+    given = None if export.parameters is None else [parameter(p) for p in export.parameters]
+    return {
+        "name": export.name, "signature": export.signature, "docs": export.docs, "parameters": given,
+        "result": parameter(export.result),
+    }  # fmt: skip
+
+
+def parameter(p: Parameter) -> dict[str, Any]:
+    return {"name": p.name, "text": p.text, "shape": shape(p.shape)}
+
+
+def shape(of: Shape) -> dict[str, Any]:
+    match of:
+        case Number(name):
+            return {"kind": "number", "name": name, "text": of.text}
+        case Text():
+            return {"kind": "text", "text": of.text}
+        case Array(number, sizes, labels):
+            return {"kind": "array", "element": number.name, "sizes": sizes, "labels": labels, "text": of.text}
+        case Tuple(items):
+            return {"kind": "tuple", "items": [shape(item) for item in items], "text": of.text}
+        case Record(name, fields):
+            parts = [(field, shape(part)) for field, part in fields]
+            return {"kind": "record", "name": name, "fields": parts, "text": of.text}

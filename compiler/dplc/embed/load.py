@@ -1,0 +1,197 @@
+"""`dpl.load`: a program's exported definitions as functions of Python, compiled when it is loaded.
+
+    m = dpl.load("model.dp")
+    m.loss(w, x)                      NumPy's arrays in and out
+    m.grad("loss")(w, x)              how it changes with its first argument
+
+Calls may come from any thread, and run at once: each has an instance of the program for itself, of which there are as
+many as were ever needed together.  Calls of a program that keeps state take turns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+from dpl import resources
+from dpl.diagnostics import DplError
+from dpl.node import node
+from dpl.render import render
+from dpl.source import Source
+
+from dplc.embed.calls import Function, Library, Model
+from dplc.embed.shapes import Error
+from dplc.machine import cache, entries, target
+from dplc.machine.failures import missing
+from dplc.machine.jit import find_lapack, new_jit
+
+PREFIX = "dpl"
+FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
+
+
+@node
+class Built:
+    """Object code of a library, what it offers, and the C functions it needs, each with what to say without it."""
+
+    code: bytes
+    description: dict[str, Any]
+    externs: dict[str, str]
+
+
+def load(path: str | os.PathLike[str]) -> LoadedModel:
+    """The exported definitions of the program at `path`.  Raises `dpl.Error` with DPL's own messages."""
+    file = Path(path)
+    return LoadedModel(file, instances(file, ""))
+
+
+class LoadedModel(Model):
+    """A model whose source is at hand, so that derivatives of its functions can be compiled, too."""
+
+    def __init__(self, file: Path, library: Library) -> None:
+        super().__init__(library, file.stem)
+        self._file = file
+        self._derivatives: dict[tuple[str, str, str | int], Function] = {}
+
+    def grad(self, name: str, argument: str | int = 0) -> Function:
+        """The gradient of a function by one of its arguments, given by name or place; it has the argument's type."""
+        return self._derived("grad", name, argument)
+
+    def value_and_grad(self, name: str, argument: str | int = 0) -> Function:
+        """The function's value and its gradient together."""
+        return self._derived("value_and_grad", name, argument)
+
+    def _derived(self, operator: str, name: str, argument: str | int) -> Function:
+        if (operator, name, argument) not in self._derivatives:
+            function = self._library.functions.get(name)
+            if function is None:
+                raise AttributeError(f"{self.__name__} exports no function `{name}`; it exports {', '.join(dir(self))}")
+            more = derivative(operator, function, argument)
+            made = instances(self._file, more).functions[f"{operator}_{name}"]
+            self._derivatives[operator, name, argument] = made
+        return self._derivatives[operator, name, argument]
+
+
+def derivative(operator: str, function: Function, argument: str | int) -> str:
+    """The text of a definition to be exported besides."""
+    names = [name for name, _, _ in function.parameters]
+    place = names.index(argument) if argument in names else argument
+    if not isinstance(place, int) or not 0 <= place < len(names):
+        raise AttributeError(f"{function.type}\nhas no argument {argument!r} to differentiate by")
+    types = [text for _, _, text in function.parameters]
+    result = types[place] if operator == "grad" else f"{function.__signature__.return_annotation} * ({types[place]})"
+    params = " ".join(f"({name} : {text})" for name, text in zip(names, types, strict=True))
+    active = max(names, key=len) + "_"
+    given = " ".join(active if i == place else name for i, name in enumerate(names))
+    body = f"Prelude.{operator} (fun {active} -> {function.__name__} {given}) {names[place]}"
+    return f"\nexport let {operator}_{function.__name__} {params} : {result} = {body}\n"
+
+
+# ---- instances ---------------------------------------------------------------------------------------------------
+
+
+def instances(file: Path, more: str) -> Library:
+    """A program's functions; `more` is text that is added to it."""
+    try:
+        built = compiled(file, more)
+    except DplError as error:
+        raise Error(said(error)) from None
+    pool = Pool(built)
+    return Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+
+
+def said(error: DplError) -> str:
+    return "\n\n".join(map(render, error.diagnostics))
+
+
+class Instance:
+    """One world of a program: code with memory of its own."""
+
+    def __init__(self, built: Built) -> None:
+        self.jit = new_jit()
+        for symbol, message in built.externs.items():
+            if not llvm.address_of_symbol(symbol):
+                raise Error(message)
+        library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
+        for name in ("free", "message", *(export["name"] for export in built.description["exports"])):
+            library = library.export_symbol(f"{PREFIX}_{name}")
+        self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
+        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
+
+    def address(self, symbol: str) -> int:
+        return self.tracker[symbol]
+
+
+class Pool:
+    """Instances that nobody uses at the moment; if calls take turns, there is one."""
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        self.changed = threading.Condition()
+        self.first = Instance(built)
+        self.idle = [self.first]
+
+    @contextmanager
+    def borrow(self) -> Iterator[Callable[[str], int]]:
+        with self.changed:
+            while self.built.description["keeps_state"] and not self.idle:
+                self.changed.wait()
+            instance = self.idle.pop() if self.idle else Instance(self.built)
+        try:
+            yield instance.address
+        finally:
+            with self.changed:
+                self.idle.append(instance)
+                self.changed.notify()
+
+
+# ---- compiling ---------------------------------------------------------------------------------------------------
+
+
+def compiled(file: Path, more: str) -> Built:
+    """From the cache, if the program's files are what they were."""
+    from dpl.syntax.load import read
+
+    source = read(file)
+    name = entries.name(b"library", os.fsencode(file.resolve()), more.encode())
+    place = resources.cache_dir() / "objects" / name
+    if (entry := entries.read(place)) is not None:
+        header = json.loads(entry[0])
+        if cache.unchanged(header["files"]):
+            with suppress(OSError):
+                os.utime(place)
+            return Built(entry[1], header["description"], header["externs"])
+    from dplc.tools.process import on_large_stack
+
+    built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
+    files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
+    entries.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
+    return built
+
+
+def compile_library(source: Source) -> tuple[Built, list[Source]]:
+    """The object code, and the texts that it was made of."""
+    from dplc.embed.description import describe
+    from dplc.machine.codegen import assemble
+    from dplc.machine.embedded import keeps_state, library_text
+    from dplc.passes import NeedsInterpreter
+    from dplc.pipeline import Context, compile_to
+
+    context = Context(library=True)
+    try:
+        _, program = compile_to("memory", source, context)
+    except NeedsInterpreter as need:
+        title = f"the compiler cannot make native code of this program yet: {need.reason}"
+        raise DplError.at("E0573", title, need.span, helps=need.helps) from need
+    if not context.exports:
+        raise DplError.at("E0570", f"{source.name} exports nothing")
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
+    externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
+    made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
+    return made, [module.source for module in context.modules]

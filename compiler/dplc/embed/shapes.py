@@ -1,0 +1,313 @@
+"""How values of Python become those of a library, and back: a shape for each type.
+
+Needs NumPy and nothing else, as `calls.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+CTYPES = {
+    "bool": ctypes.c_bool, "f16": ctypes.c_uint16, "f32": ctypes.c_float, "f64": ctypes.c_double,
+    "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
+    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
+}  # fmt: skip
+DTYPES = {name: np.dtype("bool" if name == "bool" else f"{name[0]}{int(name[1:]) // 8}") for name in CTYPES}
+OTHER_TYPE, OTHER_SIZE = "R0508", "R0703"
+WORDS = {"f64": "float", "i64": "int"}
+NAMES = {dtype: WORDS.get(name, name) for name, dtype in DTYPES.items()}
+
+
+class Error(Exception):
+    """A program, or a call of its functions, is at fault; the text says where and why."""
+
+
+class ArgumentError(Error, TypeError):
+    """An argument is not of the type that the function takes."""
+
+
+class Home(Protocol):
+    """The library that shapes belong to: it knows others, and frees what it gave."""
+
+    def free(self, place: int) -> None: ...
+
+    def shape(self, data: Mapping[str, Any]) -> Shape: ...
+
+
+class Place:
+    """Where a value is given, for messages."""
+
+    def __init__(self, what: str, type: str, signature: str) -> None:
+        self.what = what
+        self.type = type
+        self.signature = signature
+
+    def part(self, name: str, type: str) -> Place:
+        return Place(f"`{name}` of {self.what}", type, self.signature)
+
+    def refused(self, found: str) -> ArgumentError:
+        title = f"error[{OTHER_TYPE}]: {self.what} is {self.type}, not {found}"
+        return ArgumentError(f"{title}\n  = note: {self.signature}")
+
+
+class Shape:
+    """What values of a type look like: `give` turns one into C arguments, `room` is where results go, `taken` reads
+    them.  `members` are a value's ctypes as part of a struct, `stored` what to put there."""
+
+    def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
+        self.library = library
+        self.text: str = data["text"]
+
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        """The members' values; `kept` keeps alive what they point to."""
+        raise NotImplementedError
+
+    def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        return self.stored(value, place, kept)
+
+    def given_as(self) -> list[Any]:
+        """The ctypes of what `give` gives."""
+        return [kind for _, kind in self.members("")]
+
+    def room(self) -> list[Any]:
+        return [kind() for _, kind in self.members("")]
+
+    def taken(self, room: Iterator[Any]) -> Any:
+        """From places of ctypes."""
+        return self.made(place.value for place in room)
+
+    def made(self, values: Iterator[Any]) -> Any:
+        """From the values of members."""
+        raise NotImplementedError
+
+
+class Number(Shape):
+    def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
+        super().__init__(library, data)
+        self.name: str = data["name"]
+
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, CTYPES[self.name]
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        value = scalar(value)
+        is_bool, is_int = isinstance(value, bool | np.bool_), isinstance(value, int | np.integer)
+        wanted = DTYPES[self.name]
+        if self.name == "bool":
+            fits = is_bool
+        elif wanted.kind == "f":
+            fits = not is_bool and (is_int or isinstance(value, float | np.floating))
+        else:
+            fits = is_int and not is_bool
+        if not fits:
+            raise place.refused(described(value))
+        if wanted.kind in "iu" and not np.iinfo(wanted).min <= value <= np.iinfo(wanted).max:
+            raise place.refused(f"{value}, which is too large for it")
+        if self.name == "f16":
+            return [int(np.float16(value).view(np.uint16))]
+        return [float(value) if wanted.kind == "f" else value if is_bool else int(value)]
+
+    def made(self, values: Iterator[Any]) -> Any:
+        value = next(values)
+        return float(np.uint16(value).view(np.float16)) if self.name == "f16" else value
+
+
+class Text(Shape):
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, ctypes.c_void_p
+        yield f"{name}_bytes", ctypes.c_int64
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        if not isinstance(value, str):
+            raise place.refused(described(value))
+        data = ctypes.create_string_buffer(value.encode("utf-8", "surrogateescape"))
+        kept.append(data)
+        return [ctypes.addressof(data), len(data) - 1]
+
+    def made(self, values: Iterator[Any]) -> Any:
+        place, size = next(values), next(values)
+        text = ctypes.string_at(place, size).decode("utf-8", "replace")
+        self.library.free(place)
+        return text
+
+
+class Array(Shape):
+    def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
+        super().__init__(library, data)
+        self.element: str = data["element"]
+        self.dtype = DTYPES[self.element]
+        self.sizes: list[str] = data["sizes"]
+        self.open: list[bool] = [label is not None for label in data["labels"]]
+
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, ctypes.c_void_p
+        for i, is_open in enumerate(self.open):
+            if is_open:
+                yield f"{name}_{i}", ctypes.c_int64
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        array = self.array(value, place)
+        kept.append(array)
+        return [array.ctypes.data, *(n for n, is_open in zip(array.shape, self.open, strict=True) if is_open)]
+
+    def array(self, value: Any, place: Place) -> np.ndarray:
+        """The value as an array of the right type, itself if it can be."""
+        array = as_array(value, self.dtype, place)
+        if array.dtype != self.dtype:
+            raise place.refused(described(array))
+        if array.ndim != len(self.sizes):
+            raise place.refused(described(array))
+        for size, length, is_open in zip(self.sizes, array.shape, self.open, strict=True):
+            if not is_open and int(size) != length:
+                said = f"size of {place.what}: {length} is not {size}\n  = note: {place.signature}"
+                raise Error(f"error[{OTHER_SIZE}]: {said}")
+        return np.require(array, self.dtype, ["C", "A"])
+
+    def made(self, values: Iterator[Any]) -> Any:
+        place = next(values)
+        shape = [next(values) if is_open else int(size) for size, is_open in zip(self.sizes, self.open, strict=True)]
+        count = int(np.prod(shape, dtype=np.int64))
+        if count == 0:
+            self.library.free(place)
+            return np.empty(shape, self.dtype)
+        block = (CTYPES[self.element] * count).from_address(place)
+        weakref.finalize(block, self.library.free, place).atexit = False
+        return np.frombuffer(block, self.dtype).reshape(shape)
+
+
+class Tuple(Shape):
+    def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
+        super().__init__(library, data)
+        self.items = [library.shape(item) for item in data["items"]]
+
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        for i, item in enumerate(self.items):
+            yield from item.members(f"{name}_{i}")
+
+    def parts(self, value: Any, place: Place) -> list[tuple[Shape, Any, Place]]:
+        if not self.items and value is None:
+            return []
+        if not isinstance(value, tuple | list) or len(value) != len(self.items):
+            raise place.refused(described(value))
+        return [(s, v, place.part(str(i), s.text)) for i, (s, v) in enumerate(zip(self.items, value, strict=True))]
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        return [x for shape, part, at in self.parts(value, place) for x in shape.stored(part, at, kept)]
+
+    def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        return [x for shape, part, at in self.parts(value, place) for x in shape.give(part, at, kept)]
+
+    def given_as(self) -> list[Any]:
+        return [kind for item in self.items for kind in item.given_as()]
+
+    def room(self) -> list[Any]:
+        return [place for item in self.items for place in item.room()]
+
+    def taken(self, room: Iterator[Any]) -> Any:
+        return tuple(item.taken(room) for item in self.items) if self.items else None
+
+    def made(self, values: Iterator[Any]) -> Any:
+        return tuple(item.made(values) for item in self.items) if self.items else None
+
+
+class Record(Shape):
+    """A struct in C, a named tuple in Python."""
+
+    def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
+        super().__init__(library, data)
+        self.fields = [(name, library.shape(part)) for name, part in data["fields"]]
+        members = [member for name, part in self.fields for member in part.members(name)]
+        self.struct = type(data["name"], (ctypes.Structure,), {"_fields_": members})
+        self.names = [name for name, _ in members]
+        self.tuple = namedtuple(data["name"], [name for name, _ in self.fields])  # pyright: ignore
+        self.tuple.__doc__ = self.text
+
+    def members(self, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, self.struct
+
+    def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        parts = self.parts(value, place)
+        members = [
+            member
+            for (name, shape), part in zip(self.fields, parts, strict=True)
+            for member in shape.stored(part, place.part(name, shape.text), kept)
+        ]
+        return [self.struct(*members)]
+
+    def parts(self, value: Any, place: Place) -> list[Any]:
+        """The fields of a named tuple, a mapping, or anything with these attributes."""
+        names = [name for name, _ in self.fields]
+        if isinstance(value, Mapping) and set(value) == set(names):
+            return [value[name] for name in names]
+        if all(hasattr(value, name) for name in names):
+            return [getattr(value, name) for name in names]
+        raise place.refused(described(value))
+
+    def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
+        (struct,) = self.stored(value, place, kept)
+        return [ctypes.byref(struct)]
+
+    def given_as(self) -> list[Any]:
+        return [ctypes.c_void_p]
+
+    def taken(self, room: Iterator[Any]) -> Any:
+        return self.made(iter([next(room)]))
+
+    def made(self, values: Iterator[Any]) -> Any:
+        struct = next(values)
+        members = iter([getattr(struct, name) for name in self.names])
+        return self.tuple(*(shape.made(members) for _, shape in self.fields))
+
+
+# ---- values of Python --------------------------------------------------------------------------------------------
+
+
+def scalar(value: Any) -> Any:
+    """An array without dimensions as its element."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return value[()]
+    if hasattr(value, "__array__") and not isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
+        return np.asarray(value)[()]
+    return value
+
+
+def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
+    """Anything that is an array as NumPy's; numbers in lists become what is wanted, if nothing of them is lost."""
+    if isinstance(value, np.ndarray):
+        return value
+    if value is None or np.isscalar(value):
+        raise place.refused(described(value))
+    try:
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as failure:
+        raise place.refused(f"{described(value)}: {failure}") from None
+    if isinstance(value, list | tuple | range):
+        kinds = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}[dtype.kind]
+        if array.size == 0 and array.dtype.kind == "f":
+            return array.astype(dtype)
+        if array.dtype.kind in kinds and (dtype.kind == "f" or np.array_equal(array.astype(dtype), array)):
+            return array.astype(dtype)
+    return array
+
+
+def described(value: Any) -> str:
+    """`float[3, 4]`, or what it is in Python's words."""
+    if isinstance(value, np.ndarray):
+        name = NAMES.get(value.dtype, str(value.dtype))
+        return f"{name}[{', '.join(map(str, value.shape))}]" if value.ndim else f"the {name} {value}"
+    if isinstance(value, np.generic):
+        return f"the {NAMES.get(value.dtype, str(value.dtype))} {value}"
+    if isinstance(value, bool | int | float | str) and len(repr(value)) < 40:
+        return f"{value!r}"
+    return f"a {type(value).__name__}"

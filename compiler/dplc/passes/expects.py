@@ -1,0 +1,38 @@
+"""core -> core where expectations are done when they are asked for.
+
+    expect "it holds" = e      =>      if Test._asked 0 then assert e else ()
+
+The program is compiled once; which of its expectations it is to do, it is told when it runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.source import Source
+
+ASKED = "Test._asked"  # in stdlib/test.dp
+
+
+def expectations(program: c.Program, source: Source) -> list[c.Expect]:
+    """Those written in a file, not those of modules that it imports."""
+    return [item for item in program.items if isinstance(item, c.Expect) and item.span.source == source]
+
+
+def asked_for(program: c.Program, source: Source) -> c.Program:
+    numbers = {id(item): i for i, item in enumerate(expectations(program, source))}
+    question = program.library[ASKED]
+    items = [
+        c.Do(asked(question, numbers[id(item)], item)) if isinstance(item, c.Expect) and id(item) in numbers else item
+        for item in program.items
+    ]
+    return replace(program, items=items)
+
+
+def asked(question: c.Def, number: int, item: c.Expect) -> c.Term:
+    span, body = item.span, item.body
+    test = c.Var(span, t.Fn(t.I64, t.PURE, t.BOOL), ASKED, tuple(t.PURE for _ in question.params))
+    holds = c.Prim(body.span, t.UNIT, "assert", (body,)) if body.ty == t.BOOL else body
+    return c.If(span, t.UNIT, c.App(span, t.BOOL, test, c.Lit(span, t.I64, number)), holds, c.Tuple(span, t.UNIT, ()))

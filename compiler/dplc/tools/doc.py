@@ -1,0 +1,182 @@
+"""`dpl doc`: pages of what modules offer, with types as inferred and what the comments say, in HTML.
+
+A line `-- ---- title ----` begins a section, `-- | what it does` stands before what it is about, and the comment at the
+head of a file is about the whole module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+import click
+from dpl.node import node
+from dpl.prims import TABLE
+from dpl.syntax import tree
+from dpl.syntax.load import Module, load, load_standard, read, standard_modules
+from dpl.syntax.show import show
+from dpl.types.check import check_all
+from dpl.types.env import Exports, Primitive, Value
+from dpl.types.library import library
+from dpl.types.pretty import show_scheme
+
+CODE = re.compile(r"`([^`]+)`")
+SECTION = re.compile(r"^-- -{2,}\s*(.*?)\s*-*$")
+
+
+@node
+class Entry:
+    """A value or a type: how it is declared, and what is said of it."""
+
+    name: str
+    declared: str
+    doc: str
+    anchor: str  # a type and a value may have one name
+
+
+@node
+class Section:
+    title: str
+    entries: tuple[Entry, ...]
+
+
+@node
+class Page:
+    name: str
+    intro: str
+    sections: tuple[Section, ...]
+
+
+def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
+    """Writes a page for each module and an index; prints where that is."""
+    pages = [page for file in files for page in pages_of(Path(file))]
+    if stdlib:
+        pages += (page for page in library_pages() if page.sections)  # some modules serve others only
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for page in pages:
+            (folder / f"{page.name}.html").write_text(as_html(page), encoding="utf-8")
+        (folder / "index.html").write_text(index(pages), encoding="utf-8")
+    except OSError as failure:
+        raise click.ClickException(f"cannot write {failure.filename}: {failure.strerror}") from None
+    print(folder / "index.html")
+    return 0
+
+
+# ---- what there is to say -------------------------------------------------------------------------------------------
+
+
+def pages_of(file: Path) -> Iterator[Page]:
+    """Of a program and the modules that it imports."""
+    modules = load(read(file))
+    exports = check_all(modules).exports
+    for module in modules:
+        name = file.stem if module.name == "main" else module.name
+        yield page_of(name, module, exports[module.name].public())
+
+
+def library_pages() -> Iterator[Page]:
+    std = library()
+    primitives = [
+        Entry(name, f"{name} : {show_scheme(value.scheme)}", TABLE[value.name].doc, name)
+        for name, value in sorted(std.primitives.values.items())
+        if isinstance(value, Primitive)
+    ]
+    for name in standard_modules():
+        page = page_of(name, load_standard(name), std.modules[name].public())
+        built_in = (Section("built in", tuple(primitives)),) if name == "Prelude" else ()
+        yield Page(page.name, page.intro, (*page.sections, *built_in))
+
+
+def page_of(name: str, module: Module, exports: Exports) -> Page:
+    titles = [("", 0)]
+    titles += [(m[1], c.span.start) for c in module.tree.comments if (m := SECTION.match(c.text)) and m[1]]
+    starts = [start for _, start in titles[1:]]
+    found: dict[int, list[Entry]] = {}
+    for decl in module.tree.decls:
+        section = sum(start < decl.span.start for start in starts)
+        found.setdefault(section, []).extend(entries(decl, exports))
+    sections = [Section(title, tuple(found.get(i, ()))) for i, (title, _) in enumerate(titles)]
+    return Page(name, intro(module.tree), tuple(s for s in sections if s.entries))
+
+
+def entries(decl: tree.Decl, exports: Exports) -> Iterator[Entry]:
+    """What a declaration offers to others."""
+    match decl:
+        case tree.DeclType(_, defs):
+            for one in defs:
+                if one.name in exports.types:
+                    alone = tree.File(decl.span, (tree.DeclType(decl.span, (one,)),), ())
+                    yield Entry(one.name, show(alone).strip(), one.doc, f"type.{one.name}")
+        case tree.DeclLet() | tree.DeclExtern():
+            for name, value in list(exports.values.items()):
+                if isinstance(value, Value) and decl.span.start <= value.span.start < decl.span.end:
+                    written = name if name[0].isalpha() else f"( {name} )"
+                    yield Entry(name, f"{written} : {show_scheme(value.scheme)}", value.doc, name)
+        case _:
+            pass
+
+
+def intro(file: tree.File) -> str:
+    """The comment at the head of a file."""
+    lines: list[str] = []
+    end = 0
+    for comment in file.comments:
+        between = comment.span.source.text[end : comment.span.start]
+        if between.strip() or between.count("\n") > 1 or comment.text.startswith("-- |") or SECTION.match(comment.text):
+            break
+        lines.append(comment.text.removeprefix("--").strip())
+        end = comment.span.end
+    return "\n".join(lines)
+
+
+# ---- HTML -----------------------------------------------------------------------------------------------------------
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; font-size: 1.2rem; }
+pre, code { font-family: ui-monospace, monospace; font-size: 0.92em; }
+dt { margin-top: 1.1rem; } dt pre { margin: 0; padding: 0.4rem 0.7rem; white-space: pre-wrap; }
+dt pre { background: #8881; border-left: 3px solid #58a; } dd { margin: 0.3rem 0 0 0.9rem; }
+a { color: #36c; text-decoration: none; } a:hover { text-decoration: underline; }
+nav { margin-bottom: 1rem; } p { margin: 0.5rem 0; }
+@media (prefers-color-scheme: dark) { body { background: #181a1b; color: #ddd; } a { color: #8be; } }
+"""
+
+
+def as_html(page: Page) -> str:
+    body = [f'<nav><a href="index.html">Modules</a></nav><h1>{escape(page.name)}</h1>', text(page.intro)]
+    for section in page.sections:
+        if section.title:
+            body.append(f"<h2>{escape(section.title)}</h2>")
+        body.append("<dl>")
+        for entry in section.entries:
+            body.append(f'<dt id="{escape(entry.anchor)}"><pre>{escape(entry.declared)}</pre></dt>')
+            body.append(f"<dd>{text(entry.doc)}</dd>")
+        body.append("</dl>")
+    return document(page.name, "\n".join(body))
+
+
+def index(pages: Sequence[Page]) -> str:
+    body = ["<h1>Modules</h1>", "<dl>"]
+    for page in pages:
+        file = f"{escape(page.name)}.html"
+        entries = [e for s in page.sections for e in s.entries]
+        links = " · ".join(f'<a href="{file}#{escape(e.anchor)}">{escape(e.name)}</a>' for e in entries)
+        body.append(f'<dt><a href="{file}"><strong>{escape(page.name)}</strong></a></dt><dd>{links}</dd>')
+    return document("Modules", "\n".join([*body, "</dl>"]))
+
+
+def document(title: str, body: str) -> str:
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+    )
+
+
+def text(doc: str) -> str:
+    """Paragraphs, with what is between backquotes as code."""
+    paragraphs = [CODE.sub(r"<code>\1</code>", escape(p, quote=False)) for p in doc.split("\n\n") if p.strip()]
+    return "".join(f"<p>{p}</p>" for p in paragraphs)

@@ -1,0 +1,216 @@
+"""Requests -> answers.  One thread does everything, with a large stack: texts are checked when an answer needs it, or
+when typing pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax.show import format_source
+from dpl.types.library import library
+from lsprotocol import types as lsp
+from pygls import uris
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+
+from dplc import VERSION
+from dplc.tools.lsp import colours, completion, hints, hover, navigate, outline, problems, signature
+from dplc.tools.lsp.documents import Document, Workspace
+
+PAUSE = 0.15  # seconds without typing, after which diagnostics are told
+
+log = logging.getLogger("dpl")
+
+
+class Server(LanguageServer):
+    def __init__(self) -> None:
+        super().__init__("dpl", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+        self.documents = Workspace()
+        self.waiting: dict[str, asyncio.TimerHandle] = {}
+
+    def document(self, uri: str) -> Document:
+        """An open text; one that is not open, as a client may ask for, as it is on disk."""
+        found = self.documents.open.get(uri)
+        path = uris.to_fs_path(uri)
+        if found is None and path:
+            found = self.documents.document(Path(path))
+        if found is None:
+            raise JsonRpcInvalidParams(f"there is no text {uri}")
+        return found
+
+    def keep(self, uri: str, text: str, version: int) -> None:
+        """The text of an open document; what is wrong with it is told when typing pauses."""
+        document = self.documents.open.get(uri)
+        if document is None:
+            path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+            document = Document(self.documents, uri, Path(path) if path else None, self.documents.encoding)
+            self.documents.open[uri] = document
+        document.version = version
+        document.update(text)
+        self.tell_later(uri, PAUSE)
+
+    def tell_later(self, uri: str, seconds: float) -> None:
+        if handle := self.waiting.pop(uri, None):
+            handle.cancel()
+        self.waiting[uri] = asyncio.get_running_loop().call_later(seconds, self.tell, uri)
+
+    def tell(self, uri: str) -> None:
+        """Publishes the diagnostics of a text."""
+        self.waiting.pop(uri, None)
+        document = self.documents.open.get(uri)
+        if document is None:
+            return
+        try:
+            found = problems.diagnostics(document)
+        except Exception:
+            log.exception("checking %s", uri)
+            return
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, document.version))
+
+
+server = Server()
+
+
+def placed(answer: Callable[[Document, int], Any]) -> Callable:
+    """A feature whose answer depends on a text and a place in it."""
+
+    @wraps(answer)
+    def feature(params: Any) -> Any:
+        document = server.document(params.text_document.uri)
+        return answer(document, document.lines.offset(params.position))
+
+    return feature
+
+
+def whole(answer: Callable[[Document], Any]) -> Callable:
+    """A feature whose answer depends on a text."""
+
+    @wraps(answer)
+    def feature(params: Any) -> Any:
+        return answer(server.document(params.text_document.uri))
+
+    return feature
+
+
+# ---- the life of texts ----------------------------------------------------------------------------------------------
+
+
+@server.feature(lsp.INITIALIZED)
+def initialized(_: lsp.InitializedParams) -> None:
+    server.documents.encoding = server.workspace.position_encoding
+    library()
+    gc.freeze()  # it stays; going through it again and again would take longer than most answers
+    folders = [uris.to_fs_path(folder.uri) for folder in server.workspace.folders.values()]
+    folders = folders or [server.workspace.root_path]
+    server.documents.folders = [Path(folder) for folder in folders if folder]
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+    item = params.text_document
+    server.keep(item.uri, item.text, item.version)
+    server.tell_later(item.uri, 0)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+    uri = params.text_document.uri
+    server.keep(uri, server.workspace.get_text_document(uri).source, params.text_document.version)
+    for other, document in server.documents.open.items():
+        if other != uri and document.imports.files:
+            document.checked = False
+            server.tell_later(other, 4 * PAUSE)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+def saved(_: Any) -> None:
+    """Files on disk are others now; what is imported is read again."""
+    for uri, document in server.documents.open.items():
+        document.checked = False
+        server.tell_later(uri, PAUSE)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+    uri = params.text_document.uri
+    server.documents.open.pop(uri, None)
+    if handle := server.waiting.pop(uri, None):
+        handle.cancel()
+    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+    saved(params)
+
+
+# ---- questions ------------------------------------------------------------------------------------------------------
+
+server.feature(lsp.TEXT_DOCUMENT_HOVER)(placed(hover.hover))
+server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(placed(navigate.definition))
+server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)(placed(navigate.renameable))
+server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["."]))(
+    placed(completion.completions)
+)
+server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=[" ", "("]))(
+    placed(signature.signature)
+)
+server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)(whole(outline.symbols))
+server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, colours.LEGEND)(whole(colours.tokens))
+
+
+@server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
+    document = server.document(params.text_document.uri)
+    place = document.lines.offset(params.position)
+    return navigate.references(document, place, params.context.include_declaration)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+    document = server.document(params.text_document.uri)
+    try:
+        return navigate.rename(document, document.lines.offset(params.position), params.new_name)
+    except navigate.Refused as refusal:
+        raise JsonRpcInvalidParams(str(refusal)) from None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+def inlay_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+    return hints.hints(server.document(params.text_document.uri), params.range)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
+def code_actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    return problems.actions(server.document(params.text_document.uri), params.range)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
+    """The text in the one style; nothing, where it is no program yet."""
+    document = server.document(params.text_document.uri)
+    try:
+        text = format_source(Source("", document.text.replace("\r\n", "\n").replace("\r", "\n")))
+    except DplError:
+        return None
+    return [] if text == document.text else [lsp.TextEdit(document.lines.range(0, len(document.text)), text)]
+
+
+def serve() -> None:
+    """Until the client is done, over standard input and output."""
+    logging.basicConfig(level=logging.WARNING)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
+    with open(os.dup(1), "wb") as answers:
+        sys.stdout = sys.stderr  # whatever else is printed is no answer
+        server.start_io(stdout=answers)
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Answers that say no are no failures."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))

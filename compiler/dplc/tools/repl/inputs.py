@@ -1,0 +1,57 @@
+"""What is typed -> declarations; and whether it is all there yet.
+
+let x = 1 +       is not complete
+f 2               the declaration  let it = f 2
+"""
+
+from __future__ import annotations
+
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax import tree
+from dpl.syntax.build import Builder
+from dpl.syntax.lexer import Lexer
+from dpl.syntax.parse import Parser, parse, parse_expr
+from dpl.syntax.tables import tables
+from dpl.types.declarations import bound_names
+
+IT = "it"  # the value of the last expression
+UNCLOSED = "this comment is never closed"
+DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
+
+
+def complete(text: str) -> bool:
+    """Whether this can be read, or cannot whatever may follow."""
+    lexer = Lexer(Source("", text), tables()).read()
+    if any(problem.title == UNCLOSED for problem in lexer.problems):
+        return False
+    source, tokens = lexer.source, lexer.tokens
+    if "-- |" in text and all(token.kind == "$END" for token in tokens):
+        return False  # says what the declaration that follows is for
+    failed = [Parser(tables(), Builder(source), start).feed(tokens, 0) for start in ("file", "expression")]
+    return any(at is None for at in failed) or all(tokens[at].kind != "$END" for at in failed if at is not None)
+
+
+def declarations(source: Source) -> tuple[tree.File, bool]:
+    """The declarations, or an expression as that of `it`, and whether it is one.  Raises DplError."""
+    try:
+        return parse(source), False
+    except DplError as as_file:
+        try:
+            expr = parse_expr(source)
+        except DplError as as_expr:
+            words = source.text.split(maxsplit=1)
+            raise (as_file if words and words[0] in DECLARES else as_expr) from None
+    binding = tree.Binding(expr.span, tree.PatVar(expr.span, IT), (), None, expr)
+    return tree.File(expr.span, (tree.DeclLet(expr.span, False, (binding,)),), ()), True
+
+
+def declared(file: tree.File) -> list[str]:
+    """The names of values that declarations make, in order."""
+    names: list[str] = []
+    for decl in file.decls:
+        if isinstance(decl, tree.DeclLet):
+            names += [name for binding in decl.bindings for name in bound_names(binding.pattern)]
+        elif isinstance(decl, tree.DeclExtern):
+            names.append(decl.name)
+    return names

@@ -1,0 +1,63 @@
+"""Declarations done by the interpreter, as they come."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Mapping, Sequence
+
+from dpl.core import term
+from dpl.core import ty as t
+from dpl.eval.run import Interpreter
+from dpl.eval.show import ESCAPES
+from dpl.source import NOWHERE
+from dpl.types.declarations import Item
+
+from dplc.tools.process import on_large_stack
+
+Told = tuple[str, term.Def | None]  # what is said of a new name, and the definition whose value is said, too
+
+
+PICTURE = t.Con("Plot.picture")
+
+
+class Interpreted:
+    def __init__(self, program: term.Program) -> None:
+        self.interpreter = Interpreter(program, out=sys.stdout)
+
+    def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
+        """Does items, and tells of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
+        self.interpreter.add(items)
+        on_large_stack(lambda: self.work(items, told), interrupt)
+
+    def work(self, items: Sequence[Item], told: Sequence[Told]) -> None:
+        for item in items:
+            self.interpreter.item(item)
+        for text, item in told:
+            print(text if item is None else self.shown(text, item), flush=True)
+
+    def shown(self, text: str, item: term.Def) -> str:
+        """A picture below what is said of it; another value behind that, as a program writes it."""
+        if item.ty == PICTURE:
+            return f"{text}\n{self.interpreter.value(drawn(self.interpreter.program.library, use(item)))}".rstrip("\n")
+        return f"{text} = {self.written(item)}"
+
+    def written(self, item: term.Def) -> str:
+        value = self.interpreter.value(use(item))
+        text = self.interpreter.show(value, item.ty)
+        return f'"{text.translate(ESCAPES)}"' if item.ty == t.STRING else text
+
+
+def drawn(library: Mapping[str, term.Def], picture: term.Term) -> term.Term:
+    """The rows of characters that a terminal shows."""
+    return term.App(NOWHERE, t.STRING, use(library["Plot.text"]), picture)
+
+
+def use(item: term.Def) -> term.Var:
+    """A definition that takes no types, mentioned."""
+    return term.Var(item.body.span, item.ty, item.name, tuple(t.PURE for _ in item.params))
+
+
+def interrupt(thread: int) -> None:
+    """Raises KeyboardInterrupt in a thread of Python's."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

@@ -1,0 +1,58 @@
+"""`dpl repl`: reads inputs, from a terminal or not, until there are no more."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from dpl.eval.outside import ProgramExit
+
+from dplc.tools.repl.inputs import complete
+from dplc.tools.repl.session import Session
+from dplc.tools.repl.verbs import Leave, obey
+
+
+def converse(engine: str, load: Path | None) -> int:
+    """Exit code: that of the program, if it asked to stop; else, without a terminal, 1 if something was wrong."""
+    session = Session(engine)
+    right = session.load(load) if load else True
+    alone = not sys.stdin.isatty()
+    try:
+        for text in inputs(sys.stdin) if alone else typed(session):
+            right = answer(session, text) and right
+    except Leave:
+        pass
+    except ProgramExit as stop:
+        return stop.code & 0xFF
+    return int(alone and not right)
+
+
+def answer(session: Session, text: str) -> bool:
+    if not text.strip():
+        return True
+    return obey(session, text.strip()) if text.lstrip().startswith(":") else session.enter(text)
+
+
+def typed(session: Session) -> Iterator[str]:
+    from dplc.tools.repl.terminal import lines
+
+    return lines(session)
+
+
+def inputs(stream: TextIO) -> Iterator[str]:
+    """Inputs of a text without a terminal: a line, and those below that are indented or that it needs."""
+    gathered = ""
+    for line in stream:
+        begins = line.strip() and not line[0].isspace()
+        if gathered.strip() and begins and (line.startswith(":") or ready(gathered)):
+            yield gathered
+            gathered = ""
+        gathered += line
+    if gathered.strip():
+        yield gathered
+
+
+def ready(text: str) -> bool:
+    return text.lstrip().startswith(":") or complete(text)

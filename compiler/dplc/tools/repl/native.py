@@ -1,0 +1,200 @@
+"""Declarations done by native code, as they come.
+
+    let y = f x      =>      let x = recall "main.x"      (of an earlier input; functions are compiled again)
+                             let y = f x
+                             do keep "main.y" y
+                             do print y
+
+Values that hold functions are not kept but made again by each input that uses them; if that would be noticed, as they
+have references of their own or print when they are made, the session is for the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.walk import subterms
+from dpl.eval.outside import ProgramExit
+from dpl.node import replace
+from dpl.source import NOWHERE
+from dpl.types.declarations import Item
+
+from dplc.passes import NeedsInterpreter
+from dplc.tools.process import on_large_stack
+from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
+
+if TYPE_CHECKING:
+    from dplc.machine.increments import Increment
+
+ANY = "picture"  # the cell of a picture that is to be drawn
+NOTHING: Mapping[str, str] = {}
+NOTICED = frozenset({
+    "print", "print_string", "ref", "assign", "deref", "read_text", "write_text", "read_bytes", "write_bytes", "time",
+    "progress", "exit",
+})  # fmt: skip
+
+
+class Restless(Exception):
+    """Says what cannot be kept."""
+
+
+class Native:
+    def __init__(self, program: c.Program) -> None:
+        from dplc.machine.increments import Increments
+
+        self.program = program
+        self.defs: dict[str, c.Def] = {}
+        self.kept: set[str] = set()
+        self.increments = Increments()
+        self.drawing: Increment | None = None  # what draws pictures, once there was one
+
+    def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
+        """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
+        Restless."""
+        new = {item.name: item for item in items if isinstance(item, c.Def)}
+        self.defs |= new
+        whole = [*self.needed(items), *items]
+        kept = [item for item in new.values() if self.is_kept(item)]
+        whole += [c.Do(prim(item, t.UNIT, "keep", name_of(item), use(item))) for item in kept]
+        pictures = [(text, item) for text, item in told if item and item.ty == PICTURE]
+        quote = self.program.library["String.quoted"]
+        whole += [do for text, item in told[: len(told) - len(pictures)] for do in telling(text, item, quote)]
+        if all(is_function(item) for item in items) and not any(item for _, item in told):
+            for text, _ in told:  # nothing to do: functions are compiled where they are used
+                print(text, flush=True)
+            return
+        self.perform(self.increments.compile(to_memory(self.part(whole))), lasting=bool(kept))
+        self.kept |= {item.name for item in kept}
+        for text, item in pictures:
+            print(text)
+            self.draw(item)
+
+    def part(self, items: Sequence[Item]) -> c.Program:
+        return c.Program(list(items), self.program.library, self.program.datas)
+
+    def perform(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
+        from dplc.machine.increments import Exit
+
+        try:
+            self.increments.run(increment, lasting, instead)
+        except Exit as stop:
+            raise ProgramExit(stop.code) from None
+
+    def draw(self, picture: c.Def) -> None:
+        """With code that is made once, for a cell in whose stead it is given the picture's own."""
+
+        def program():
+            name = c.Lit(NOWHERE, t.STRING, ANY)
+            text = drawn(self.program.library, c.Prim(NOWHERE, PICTURE, "recall", (name,)))
+            return to_memory(self.part([c.Do(c.Prim(NOWHERE, t.UNIT, "print_string", (text,)))]))
+
+        if self.drawing is None:
+            self.drawing = self.increments.compile_once("drawing", program)
+        self.perform(self.drawing, instead={f"state {ANY}": f"state {picture.name}"})
+
+    def needed(self, items: Sequence[Item]) -> list[c.Def]:
+        """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""
+        found: set[str] = set()
+        own = {item.name for item in items if isinstance(item, c.Def)}
+        todo = [name for item in items for name in mentioned(item.body)]
+        while todo:
+            name = todo.pop()
+            if name in self.defs and name not in found and name not in own:
+                found.add(name)
+                if name not in self.kept:
+                    self.must_be_quiet(self.defs[name])
+                    todo += mentioned(self.defs[name].body)
+        return [
+            replace(item, body=prim(item, item.ty, "recall", name_of(item))) if name in self.kept else item
+            for name, item in self.defs.items()
+            if name in found
+        ]
+
+    def is_kept(self, item: c.Def) -> bool:
+        return not is_function(item) and not any(p.sort == "type" for p in item.params) and not self.holds(item.ty)
+
+    def holds(self, ty: t.Ty, inside: tuple[str, ...] = ()) -> bool:
+        """Whether a value of a type may hold functions."""
+        match ty:
+            case t.Fn():
+                return True
+            case t.Tup(items):
+                return any(self.holds(item, inside) for item in items)
+            case t.Arr(elem, _):
+                return self.holds(elem, inside)
+            case t.Con(name, args):
+                if any(self.holds(a, inside) for a in args if not isinstance(a, t.Size)):
+                    return True
+                data = self.program.datas.get(name)
+                if data is None or name in inside:
+                    return False
+                return any(ty is not None and self.holds(ty, (*inside, name)) for _, ty in data.cases)
+            case _:
+                return False
+
+    def must_be_quiet(self, item: c.Def) -> None:
+        """Complains of a value that is not kept, and whose making is noticed."""
+        if is_function(item):
+            return
+        seen: set[str] = set()
+        todo: list[c.Term] = [item.body]
+        while todo:
+            e = todo.pop()
+            if isinstance(e, c.Prim) and e.op in NOTICED:
+                name = item.name.removeprefix("main.").partition("#")[0]
+                raise Restless(f"`{name}` holds functions, and things happen when it is made")
+            todo += subterms(e)
+            if isinstance(e, c.Var) and e.name not in seen:
+                seen.add(e.name)
+                known = self.defs.get(e.name) or self.program.library.get(e.name)
+                if known is not None and known.name not in self.kept:
+                    todo.append(known.body)
+
+
+def to_memory(program: c.Program):
+    """The stages from core to reference counts.  Raises Restless."""
+    from dplc.pipeline import Context, compile_from
+
+    try:
+        return on_large_stack(lambda: compile_from("check", program, "memory", Context()))[1]
+    except NeedsInterpreter as need:
+        raise Restless(need.reason) from None
+
+
+def is_function(item: Item) -> bool:
+    return isinstance(item, c.Def) and isinstance(item.body, c.Lam)
+
+
+def mentioned(e: c.Term) -> Iterator[str]:
+    todo = [e]
+    while todo:
+        e = todo.pop()
+        if isinstance(e, c.Var):
+            yield e.name
+        todo += subterms(e)
+
+
+def name_of(item: c.Def) -> c.Lit:
+    return c.Lit(item.body.span, t.STRING, item.name)
+
+
+def prim(item: c.Def, ty: t.Ty, name: str, *args: c.Term) -> c.Prim:
+    return c.Prim(item.body.span, ty, name, args)
+
+
+def telling(text: str, item: c.Def | None, quote: c.Def) -> Iterator[c.Do]:
+    def printed(op: str, value: c.Term) -> c.Do:
+        return c.Do(c.Prim(NOWHERE, t.UNIT, op, (value,)))
+
+    def literal(text: str) -> c.Lit:
+        return c.Lit(NOWHERE, t.STRING, text)
+
+    if item is None:
+        yield printed("print", literal(text))
+    else:
+        value = use(item)
+        yield printed("print_string", literal(f"{text} = "))
+        yield printed("print", c.App(NOWHERE, t.STRING, use(quote), value) if item.ty == t.STRING else value)

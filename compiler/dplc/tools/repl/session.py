@@ -1,0 +1,214 @@
+"""What was declared so far, and what is done with the next input.
+
+session.enter("let x = 1")      prints  x : int = 1
+session.enter("x + 1")          prints  it : int = 2
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dpl.core import term
+from dpl.core import ty as t
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.eval.outside import ProgramExit
+from dpl.source import Source
+from dpl.syntax import tree
+from dpl.syntax.load import MAIN, Loader, Module, read
+from dpl.syntax.parse import parse_expr
+from dpl.types.declarations import Item
+from dpl.types.env import Entry, Value
+from dpl.types.pretty import show, show_scheme
+from dpl.types.session import Session as Types
+
+from dplc.tools.process import internal, on_large_stack
+from dplc.tools.repl.inputs import IT, declarations, declared
+from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
+from dplc.tools.repl.native import Native, Restless
+from dplc.tools.report import report, warn
+
+ENGINES = {"native": Native, "interp": Interpreted}
+
+
+class Session:
+    WORD = re.compile(r"[\w'.]+")
+
+    def __init__(self, engine: str) -> None:
+        self.engine_name = engine
+        self.file: Path | None = None  # what was loaded last
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing declared, nothing loaded."""
+        self.types = Types()
+        self.loader = Loader(())
+        self.program = term.Program([], self.types.run.library.definitions, self.types.datas)
+        self.engine = self.new_engine()
+        self.inputs = 0
+
+    def new_engine(self) -> Interpreted | Native:
+        return ENGINES[self.engine_name](self.program)
+
+    def change_engine(self, name: str) -> None:
+        """Definitions so far are made anew by another engine; what else was done is not done again."""
+        self.engine_name = name
+        self.engine = self.new_engine()
+        self.engine.run([item for item in self.program.items if isinstance(item, term.Def)], ())
+
+    def enter(self, text: str) -> bool:
+        """Does an input, says what came of it, or what is wrong with it; whether it was right."""
+        self.inputs += 1
+        return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
+
+    def load(self, file: Path) -> bool:
+        """Does the declarations of a file, which is remembered if it can be read."""
+
+        def work() -> None:
+            source = read(file)
+            self.file = file
+            self.do(source)
+
+        return self.attempt(work)
+
+    def reload(self, file: Path) -> bool:
+        """Begins anew with a file; what was declared stays if that fails."""
+        before = vars(self).copy()
+        self.clear()
+        right = self.load(file)
+        if not right:
+            vars(self).update(before)
+        return right
+
+    def attempt(self, work: Callable[[], object]) -> bool:
+        try:
+            work()
+        except DplError as failure:
+            report(failure.diagnostics)
+            return False
+        except KeyboardInterrupt:
+            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
+            return False
+        except MemoryError:
+            report([Diagnostic("R0802", "out of memory")])
+            return False
+        except ProgramExit:
+            raise
+        except Exception as failure:  # a bug of ours is not the end of the session
+            internal(failure)
+            return False
+        return True
+
+    def do(self, source: Source) -> None:
+        self.perform(lambda: self.check(source))
+
+    def save(self, text: str, path: Path) -> None:
+        """Writes the picture that an expression gives to a file."""
+        expr = parse_expr(Source("<save>", text))
+        at = expr.span
+        writer = tree.App(at, tree.Var(at, "Plot.save"), tree.Lit(at, str(path)))
+        file = tree.File(at, (tree.DeclDo(at, tree.App(at, writer, expr)),), ())
+        self.perform(lambda: (file, self.types.add([Module(MAIN, at.source, file)])))
+
+    def perform(self, check: Callable[[], tuple[tree.File, list[Item]]]) -> None:
+        """Does declarations that have been checked, and forgets them if that fails."""
+        kept, before = self.types.state(), len(self.program.items)
+        try:
+            file, items = on_large_stack(check, interrupt)
+            warn(self.types.warnings)
+            self.program.items += items
+            self.run(items, sorted(self.told(declared(file), items), key=is_picture))
+        except BaseException:  # what has no value has no name
+            self.types.forget(*kept)
+            del self.program.items[before:]
+            raise
+        self.types.settle()
+
+    def check(self, source: Source) -> tuple[tree.File, list[Item]]:
+        file, is_expression = declarations(source)
+        if is_expression:
+            modules: Sequence[Module] = [Module(MAIN, source, file)]
+        else:
+            modules = self.loader.load(source)
+        return file, self.types.add(modules)
+
+    def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
+        try:
+            self.engine.run(items, told)
+        except Restless as found:
+            print(f"{found}: the session goes on in the interpreter", file=sys.stderr)
+            del self.program.items[len(self.program.items) - len(items) :]
+            self.change_engine("interp")
+            self.program.items += items
+            self.engine.run(items, told)
+
+    def told(self, names: Sequence[str], items: Sequence[Item]) -> Iterator[Told]:
+        """The types of new names, and values that are to be shown: not functions, nor what is of all types."""
+        made = {item.name: item for item in items if isinstance(item, term.Def)}
+        for name in names:
+            value = self.types.new.values.get(name)
+            if isinstance(value, Value) and (name, value.scheme.ty) != (IT, t.UNIT):
+                item = made.get(value.name)
+                said = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
+                yield said, item if item is not None and is_shown(item) else None
+
+    # ---- names ------------------------------------------------------------------------------------------------------
+
+    def type_of(self, text: str) -> str:
+        """The type of an expression, which leaves nothing behind."""
+        expr = parse_expr(Source("<type>", text))
+        return show_scheme(self.types.type_of(expr))
+
+    def entry(self, name: str) -> Entry | None:
+        """Of a value, perhaps in a module, or of an operator."""
+        owner, dot, last = name.rpartition(".")
+        if dot and owner:
+            found = self.names(owner).get(last)
+            return None if isinstance(found, str) else found
+        layers = [layer.values[name] for layer in self.types.cx.layers if name in layer.values]
+        return layers[-1] if layers else None
+
+    def names(self, owner: str | None) -> dict[str, Entry | str]:
+        """What can be said: names in scope, those of a module, or the fields of a value, with their types."""
+        cx = self.types.cx
+        if owner is None:
+            scope: dict[str, Entry | str] = dict.fromkeys(cx.modules, "module")
+            for layer in cx.layers:
+                scope.update({name: entry for name, entry in layer.values.items() if name[0].isalpha()})
+            return scope
+        if owner in cx.modules:
+            return dict(cx.modules[owner].values)
+        return {name: show(ty) for name, ty in self.fields(self.type_behind(owner)).items()}
+
+    def type_behind(self, path: str) -> t.Ty | None:
+        """Of a value, or of a field of one: `p`, `Model.start.w`."""
+        first, *rest = path.split(".")
+        found = (
+            self.types.cx.modules[first].values.get(rest.pop(0)) if first in self.types.cx.modules and rest else None
+        )
+        found = found or self.names(None).get(first)
+        ty = found.scheme.ty if isinstance(found, Value) else None
+        for field in rest:
+            ty = self.fields(ty).get(field)
+        return ty
+
+    def fields(self, ty: t.Ty | None) -> dict[str, t.Ty]:
+        """Of a record, with their types at its arguments."""
+        data = self.types.cx.datas.get(ty.name) if isinstance(ty, t.Con) else None
+        if not isinstance(ty, t.Con) or data is None or not data.fields:
+            return {}
+        part = data.cases[0][1]
+        parts = part.items if isinstance(part, t.Tup) and len(data.fields) > 1 else (part,)
+        at = {param.name: arg for param, arg in zip(data.params, ty.args, strict=False)}
+        return {name: t.substitute(one, at) for name, one in zip(data.fields, parts, strict=False) if one is not None}
+
+
+def is_picture(told: Told) -> bool:
+    """These are shown last, as they take many rows."""
+    return told[1] is not None and told[1].ty == PICTURE
+
+
+def is_shown(item: term.Def) -> bool:
+    return not isinstance(item.ty, t.Fn) and item.ty != t.UNIT and not any(p.sort == "type" for p in item.params)

@@ -1,0 +1,125 @@
+"""Inputs from a terminal: history, colours, completion, and lines that wait for the rest of what they begin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from dpl.highlight import DplLexer
+from dpl.resources import cache_dir
+from dpl.types.env import Primitive, Value
+from dpl.types.pretty import show_scheme
+from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import style_from_pygments_dict
+from pygments.token import Comment, Error, Keyword, Name, Number, String
+
+from dplc.tools.repl.loop import ready
+from dplc.tools.repl.session import Session
+from dplc.tools.repl.verbs import VERBS
+from dplc.tools.report import wishes
+
+GREETING = "DPL {version}.  `:help` tells what else can be typed here; Ctrl-D leaves."
+
+# By the names of the terminal's own colours, which can be read on its background.
+COLOURS = style_from_pygments_dict({
+    Comment: "ansibrightblack", Keyword: "ansiblue bold", Keyword.Type: "ansicyan", Keyword.Constant: "ansimagenta",
+    Name.Builtin: "ansigreen", Name.Class: "ansicyan", Name.Function: "bold", Name.Namespace: "ansicyan",
+    Number: "ansimagenta", String: "ansiyellow", Error: "ansired",
+})  # fmt: skip
+
+
+def lines(session: Session) -> Iterator[str]:
+    """Inputs, as they are completed.  Ctrl-C drops what is being typed."""
+    from dplc import VERSION
+
+    print(GREETING.format(version=VERSION))
+    prompt: PromptSession[str] = PromptSession(
+        "dpl> ",
+        prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
+        history=history(),
+        lexer=PygmentsLexer(DplLexer),
+        style=COLOURS,
+        include_default_pygments_style=False,
+        completer=Names(session),
+        auto_suggest=AutoSuggestFromHistory(),
+        multiline=True,
+        key_bindings=keys(),
+        color_depth=ColorDepth.DEPTH_1_BIT if colorless() else None,
+    )
+    while True:
+        try:
+            yield prompt.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def colorless() -> bool:
+    return wishes.color == "never" or (wishes.color == "auto" and bool(os.environ.get("NO_COLOR")))
+
+
+def history() -> History:
+    """Of all sessions, where it can be kept."""
+    file = cache_dir() / "history"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.open("ab").close()
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))
+
+
+def keys() -> KeyBindings:
+    """Enter ends an input that is complete; with Alt it always begins a line."""
+    found = KeyBindings()
+
+    @found.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        at_end = not buffer.document.text_after_cursor.strip()
+        if at_end and ready(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n" + " " * indentation(buffer.document))
+
+    @found.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n" + " " * indentation(event.current_buffer.document))
+
+    return found
+
+
+def indentation(document: Document) -> int:
+    """Of a new line: that of the one above, and two more after what opens something."""
+    line = document.current_line_before_cursor
+    deeper = line.rstrip().endswith(("=", "->", "in", "then", "else", "do", "(", "[", "{", "with", "begin"))
+    return len(line) - len(line.lstrip()) + 2 * (deeper and not line.rstrip().endswith(" in"))
+
+
+class Names(Completer):
+    """Names in scope with their types, those of modules after `Module.`, fields after `value.`, verbs after `:`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        before = document.text_before_cursor
+        if before.startswith(":") and " " not in before:
+            for name, (_, verb) in VERBS.items():
+                if name.startswith(before[1:]):
+                    yield Completion(name, 1 - len(before), display_meta=verb.__doc__)
+            return
+        word = document.get_word_before_cursor(pattern=self.session.WORD)
+        owner, dot, start = word.rpartition(".")
+        for name, entry in sorted(self.session.names(owner if dot else None).items()):
+            if name.startswith(start) and name != start:
+                meta = show_scheme(entry.scheme) if isinstance(entry, Value | Primitive) else str(entry)
+                yield Completion(name, -len(start), display_meta=meta)

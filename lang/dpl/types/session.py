@@ -1,0 +1,109 @@
+"""Programs that grow: declarations are checked as they come, and those with errors leave nothing behind.
+
+session.add(load("let f x = x + 1"))   ->   [Def main.f]        f : int -> int
+session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions the first f goes on using that one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.core import term
+from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.syntax import tree
+from dpl.syntax.load import MAIN, Module
+from dpl.types.check import Run
+from dpl.types.context import Context
+from dpl.types.declarations import Item
+from dpl.types.declarations import Module as Checker
+from dpl.types.env import Exports, Value
+from dpl.types.library import library
+from dpl.types.scheme import Scheme
+
+
+class Session:
+    """`new` and `warnings` are of the last declarations, which `forget` undoes and `settle` makes last."""
+
+    def __init__(self) -> None:
+        self.run = Run(library())  # the modules that are imported
+        self.warnings: list[Diagnostic] = []
+        self.new = Exports()  # what was declared last
+        std = self.run.library
+        self.cx = Context(MAIN, dict(std.modules), self.run.datas, Warnings(), std.primitives)
+        self.cx.loud, self.cx.homes = self.run.loud, self.run.home
+        self.checker = Checker(self.cx)
+
+    def add(self, modules: Sequence[Module]) -> list[Item]:
+        """The core of declarations, the last of `modules`, and of modules that they import and that were not there yet.
+        Raises DplError, and nothing has happened."""
+        *imported, own = modules
+        before = len(self.run.items)
+        for module in imported:
+            self.run.add(module)
+        if self.run.problems:
+            problems, self.run.problems = self.run.problems, []
+            raise DplError(*problems)
+        for alias, name in own.imports.items():
+            if name in self.run.exports:
+                self.cx.modules[alias] = self.run.exports[name].public()
+        return [*self.run.items[before:], *self.check(own)]
+
+    def check(self, module: Module) -> list[Item]:
+        cx, checker = self.cx, self.checker
+        cx.warnings = Warnings()
+        kept, before = self.state(), cx.owned
+        cx.owned = []
+        cx.new_layer()
+        for decl in module.tree.decls:
+            checker.declare(decl)
+        items = checker.finish()
+        problems, checker.unfinished = checker.problems, []
+        self.warnings = cx.warnings.diagnostics
+        self.new, cx.owned = cx.exports(), before + cx.owned
+        if problems:
+            self.forget(*kept)
+            raise DplError(*sorted(problems, key=lambda d: d.span.start if d.span else 0))
+        return items
+
+    def settle(self) -> None:
+        """What was declared last is not to be forgotten: lookups need not go through a layer for each input."""
+        cx = self.cx
+        if len(cx.owned) > 1 and cx.layers[-2:] == cx.owned[-2:]:
+            last = cx.owned.pop()
+            cx.layers.pop()
+            cx.own = cx.owned[-1]
+            for kind in ("values", "types", "constructors", "fields"):
+                getattr(cx.own, kind).update(getattr(last, kind))
+
+    def type_of(self, expr: tree.Expr) -> Scheme:
+        """The type of an expression; nothing is left behind."""
+        kept = self.state()
+        binding = tree.Binding(expr.span, tree.PatVar(expr.span, "it"), (), None, expr)
+        decl = tree.DeclLet(expr.span, False, (binding,))
+        self.check(Module(MAIN, expr.span.source, tree.File(expr.span, (decl,), ())))
+        found = self.new.values["it"]
+        self.forget(*kept)
+        assert isinstance(found, Value)
+        return found.scheme
+
+    def state(self) -> tuple:
+        """What `forget` goes back to."""
+        cx = self.cx
+        return list(cx.layers), list(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
+
+    def forget(self, layers: list, owned: list, datas: dict, fields: dict, constructors: dict) -> None:
+        """Also in the middle of a check that was interrupted."""
+        cx = self.cx
+        cx.layers[:], cx.owned, cx.own = layers, owned, owned[-1]
+        for now, then in ((cx.datas, datas), (cx.fields, fields), (cx.constructors, constructors)):
+            now.clear()
+            now.update(then)
+        self.checker.problems, self.checker.unfinished = [], []
+
+    @property
+    def datas(self) -> dict[str, term.Data]:
+        return self.cx.datas
+
+    def exports(self) -> Exports:
+        """All that was declared, the latest of each name."""
+        return self.cx.exports()

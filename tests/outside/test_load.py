@@ -1,0 +1,312 @@
+"""`dpl.load`: a program's exports as functions of Python."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import dpl as package
+import numpy as np
+import pytest
+from building import written
+from conftest import ROOT
+
+MODEL = """
+-- | A line with slope and offset.
+type line = { w : float; b : float }
+type (n, m) layer = { weights : f32[m, n]; bias : f32[m] }
+-- | Mean squared error.
+export let loss (p : line) (xs : float[n]) (ys : float[n]) : float = mean ((p.w * xs + p.b - ys) ** 2)
+export let apply (l : (n, m) layer) (x : f32[n]) : f32[m] = l.weights @ x + l.bias
+export let same (x : float[n, m]) : float[n, m] = x
+export let add (x : float[3]) : float[3] = x + [1.0, 2.0, 3.0]
+export let filled (n : int) : float[?] = fill n 1.5
+export let mixed ((a, b) : float * i8) : i8 * float * bool = (b, a, a > 1.0)
+export let greet (name : string) : string = "hello " ++ name
+export let half (x : f16) : f16 = x / 2.0
+export let nothing () : unit = ()
+export let depth (n : int) : int = let rec go n = if n = 0 then 0 else 1 + go (n - 1) in go n
+export let spin (n : int) : float = loop s = 0.0 for i < n do s + sin (float i)
+export let constant : float[3] = [1.0, 2.0, 3.0]
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, cache):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPL_CACHE", str(cache))
+        yield package.load(written(tmp_path_factory.mktemp("load"), MODEL))
+
+
+X = np.array([0.0, 1.0, 2.0])
+Y = np.array([1.0, 3.0, 5.0])
+
+
+def test_values_in_and_out(model) -> None:
+    assert model.loss({"w": 1, "b": 1.0}, X, Y) == pytest.approx(5 / 3)
+    layer = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "bias": [10, 20]}
+    out = model.apply(layer, [1, 1, 1])
+    assert out.dtype == np.float32 and out.tolist() == [13, 32]
+    assert model.mixed((1.5, -3)) == (-3, 1.5, True)
+    assert model.greet("Wörld\0!") == "hello Wörld\0!"
+    assert model.half(3) == 1.5 and model.half(np.float16(0.1)) == float(np.float16(0.05))
+    assert model.nothing() is None
+    assert model.constant.tolist() == [1, 2, 3] and model.constant is model.constant
+    assert model.filled(0).shape == (0,) and model.filled(3).tolist() == [1.5] * 3
+    assert model.depth(1_000_000) == 1_000_000
+
+
+def test_records_are_named_tuples(model) -> None:
+    gradient = model.grad("loss")({"w": 1.0, "b": 1.0}, X, Y)
+    assert type(gradient).__name__ == "line" and gradient._fields == ("w", "b")
+    assert gradient == pytest.approx((-10 / 3, -2.0))
+    assert model.loss(gradient, X, Y) == pytest.approx(float(np.mean((gradient.w * X + gradient.b - Y) ** 2)))
+
+
+def test_derivatives(model) -> None:
+    p = {"w": 1.0, "b": 1.0}
+    residual = X + 1 - Y
+    assert model.grad("loss", "ys")(p, X, Y) == pytest.approx(-2 / 3 * residual)
+    assert model.grad("loss", 1)(p, X, Y) == pytest.approx(2 / 3 * residual)
+    value, slope = model.value_and_grad("loss")(p, xs=X, ys=Y)
+    assert value == pytest.approx(5 / 3) and slope.b == pytest.approx(-2.0)
+    assert model.grad("loss") is model.grad("loss")
+    assert str(inspect.signature(model.grad("loss"))) == "(p: 'line', xs: 'float[n]', ys: 'float[n]') -> 'line'"
+    with pytest.raises(AttributeError, match="no argument 'zs'"):
+        model.grad("loss", "zs")
+    with pytest.raises(AttributeError, match="no function `lost`"):
+        model.grad("lost")
+    with pytest.raises(package.Error, match=r"E04\d\d|E02\d\d"):
+        model.grad("depth")
+
+
+def test_documentation(model) -> None:
+    assert str(inspect.signature(model.loss)) == "(p: 'line', xs: 'float[n]', ys: 'float[n]') -> 'float'"
+    assert (
+        inspect.getdoc(model.loss) == "loss (p : line) (xs : float[n]) (ys : float[n]) : float\n\nMean squared error."
+    )
+    assert repr(model.loss) == "<DPL function loss (p : line) (xs : float[n]) (ys : float[n]) : float>"
+    assert {"loss", "constant"} <= set(dir(model)) and "loss" in repr(model)
+
+
+def test_no_copies(model) -> None:
+    big = np.zeros((1000, 1000))
+    out = model.same(big)  # what comes out is DPL's own, so that nobody changes what others see
+    out[0, 0] = 1.0
+    assert big[0, 0] == 0.0 and out.flags.writeable and out.flags.c_contiguous
+    for layout in (np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(12.0).reshape(2, 6)[:, ::2]):
+        assert model.same(layout).tolist() == layout.tolist()
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    assert model.add(frozen).tolist() == [2, 3, 4]
+    unaligned = np.frombuffer(b"\0" + np.ones(3).tobytes(), np.uint8)[1:].view(np.float64)
+    assert model.add(unaligned).tolist() == [2, 3, 4]
+
+
+def test_other_arrays(model) -> None:
+    class Array:
+        def __init__(self, way: str) -> None:
+            self.way = way
+
+        def __getattr__(self, name: str):
+            if name == self.way:
+                return getattr(np.ones(3), name)
+            raise AttributeError(name)
+
+    class Package(Array):
+        def __dlpack__(self, **more):
+            return np.ones(3).__dlpack__(**more)
+
+        def __dlpack_device__(self):
+            return np.ones(3).__dlpack_device__()
+
+    class Old(Array):
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(3)
+
+    for other in (Package(""), Old(""), (1, 1, 1), range(1, 2)):
+        if isinstance(other, range):
+            with pytest.raises(package.Error, match=r"R0703.*size of `x` of add: 1 is not 3"):
+                model.add(other)
+        else:
+            assert model.add(other).tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m: m.loss({"w": 1, "b": 1}, X, Y[:2]), "R0703.*size n of `ys`: 2 is not 3"),
+        (lambda m: m.add(np.arange(3)), r"R0508.*`x` of add is float\[3\], not int\[3\]"),
+        (lambda m: m.add(np.ones((3, 1))), r"not float\[3, 1\]"),
+        (lambda m: m.add(np.ones(3, np.float32)), r"not f32\[3\]"),
+        (lambda m: m.add("abc"), "not"),
+        (lambda m: m.add([1, "x", 2]), "not"),
+        (lambda m: m.add([[1, 2], [3]]), "not a list"),
+        (lambda m: m.add(None), "not"),
+        (lambda m: m.loss(1.0, X, Y), "`p` of loss is line, not 1.0"),
+        (lambda m: m.loss({"w": "a", "b": 1}, X, Y), "`w` of `p` of loss is float, not 'a'"),
+        (lambda m: m.loss({"w": 1}, X, Y), "`p` of loss is line, not a dict"),
+        (lambda m: m.loss(X), "missing a required argument: 'xs'"),
+        (lambda m: m.loss(1, 2, 3, 4), "too many"),
+        (lambda m: m.mixed((1.0, 200)), "too large"),
+        (lambda m: m.mixed((1.0,)), "not a tuple"),
+        (lambda m: m.filled(True), "is int, not True"),
+        (lambda m: m.filled(2.5), "is int, not 2.5"),
+        (lambda m: m.filled(1 << 70), "too large"),
+        (lambda m: m.filled(-1), "R0702.*-1"),
+        (lambda m: m.greet(b"x"), "is string"),
+    ],
+)
+def test_wrong_arguments(model, call, words) -> None:
+    with pytest.raises(package.Error, match=words):
+        call(model)
+    assert model.add(np.zeros(3)).tolist() == [1, 2, 3]
+
+
+def test_threads_run_at_once(model) -> None:
+    """Python's lock is released while DPL computes, and calls do not wait for each other."""
+    order: list[str] = []
+    worker = threading.Thread(target=lambda: (model.spin(30_000_000), order.append("slow")))
+    worker.start()
+    time.sleep(0.05)
+    assert model.add(np.zeros(3)).tolist() == [1, 2, 3]
+    order.append("quick")
+    worker.join()
+    assert order == ["quick", "slow"]
+
+    wrong: list[object] = []
+
+    def work(b: float) -> None:
+        for _ in range(300):
+            if abs(model.loss({"w": 2.0, "b": b}, X, Y) - (b - 1) ** 2) > 1e-12:
+                wrong.append(b)
+
+    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_state_is_one(tmp_path, cache, monkeypatch) -> None:
+    """Calls of a program that keeps state take turns."""
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    text = "let calls = ref 0\nexport let count () : int = calls := !calls + 1; !calls\n"
+    counter = package.load(written(tmp_path, text))
+    seen: list[int] = []
+    threads = [threading.Thread(target=lambda: seen.extend(counter.count() for _ in range(100))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(1, 401))
+
+
+def test_linear_algebra(tmp_path, cache, monkeypatch) -> None:
+    """By NumPy's LAPACK, as everywhere."""
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    text = "export let solved (a : float[n, n]) (b : float[n]) : float[n] = Linalg.solve a b\n"
+    a, b = np.array([[4.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])
+    assert package.load(written(tmp_path, text)).solved(a, b) == pytest.approx(np.linalg.solve(a, b))
+
+
+def test_memory_comes_back(model) -> None:
+    import resource
+
+    def grown(times: int) -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(times):
+            model.filled(1_000_000)
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+    grown(5)
+    assert grown(100) < 40_000  # kilobytes; 100 results would take 800,000
+
+
+def test_programs_with_errors(tmp_path, cache, monkeypatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    with pytest.raises(package.Error, match=r"(?s)E0201.*wrong.dp:1"):
+        package.load(written(tmp_path, "let x : int = 1.5\n", "wrong.dp"))
+    with pytest.raises(package.Error, match="exports nothing"):
+        package.load(written(tmp_path, "let x = 1\n", "empty.dp"))
+    unknown = 'extern "no_such_function" f : float -> float\nexport let g (x : float) : float = f x\n'
+    with pytest.raises(package.Error, match=r"R0507.*`no_such_function`"):
+        package.load(written(tmp_path, unknown, "unknown.dp"))
+    with pytest.raises(package.Error, match=r"none.dp"):
+        package.load(tmp_path / "none.dp")
+    failing = package.load(written(tmp_path, 'export let x : int = error "never"\n', "failing.dp"))
+    with pytest.raises(package.Error, match=r"(?s)R0706\]: never.*failing.dp:1"):
+        _ = failing.x
+
+
+def test_what_changed_is_compiled_again(tmp_path, cache, monkeypatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    written(tmp_path, "let k = 1\n", "part.dp")
+    file = written(tmp_path, 'import "part.dp" as Part\nexport let f (x : int) : int = x + Part.k\n')
+    assert package.load(file).f(1) == 2 and package.load(file).f(1) == 2
+    written(tmp_path, "let k = 2\n", "part.dp")
+    assert package.load(file).f(1) == 3
+
+
+def test_training(cache) -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "embed" / "train.py")], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "DPL_CACHE": str(cache), "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}"},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.split("\n")
+    assert float(lines[0].split()[-1]) > 1.0 and float(lines[4].split()[-1]) < 0.005
+    assert "learnt: -0.9" in lines[5] and lines[7] == "error[R0703]: size m of `ys`: 10 is not 64"
+
+
+NESTED = """
+type inner = { flag : bool; small : i8; scale : f32 }
+type 'a box = { content : 'a; count : i32 }
+type outer = { on : bool; first : inner; pair : i16 * float; name : string; rest : inner box; xs : f16[2] }
+export let turned (o : outer) : outer =
+  { on = not o.on; first = o.rest.content; pair = (let (a, b) = o.pair in (a + 1, b / 2.0)); name = o.name ++ "!";
+    rest = { content = o.first; count = 0 - o.rest.count }; xs = reverse o.xs }
+export let wide (x : i64[n, m]) (k : u64) : i64[n, m] * u64 = (x, k + 1)
+"""
+
+
+def test_nested_records(tmp_path, cache, monkeypatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    model = package.load(written(tmp_path, NESTED))
+    one, two = {"flag": True, "small": -1, "scale": 0.5}, {"flag": False, "small": 7, "scale": 2.0}
+    rest = {"content": two, "count": 5}
+    given = {"on": True, "first": one, "pair": (3, 1.0), "name": "ö", "rest": rest, "xs": np.array([1, 2], "f2")}
+    for _ in range(2):
+        made = model.turned(given)
+        assert not made.on and made.first == (False, 7, 2.0) and made.pair == (4, 0.5) and made.name == "ö!"
+        assert made.rest.content == (True, -1, 0.5) and made.rest.count == -5 and made.xs.tolist() == [2, 1]
+    assert model.turned(made).name == "ö!!"
+    x, k = model.wide(np.arange(6).reshape(2, 3), (1 << 64) - 2)
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and k == (1 << 64) - 1
+    assert model.wide(np.empty((0, 3), np.int64), 0)[0].shape == (0, 3)
+
+
+def test_arrays_outlive_their_module(tmp_path, cache) -> None:
+    """Also where both go at once.  A process of its own, as what was wrong would end it."""
+    written(tmp_path, "export let twice (x : float[n]) : float[n] = x * 2.0\n")
+    script = (
+        "import dpl, gc, sys\n"
+        "for both in (False, True) * 3:\n"
+        "    model = dpl.load(sys.argv[1])\n"
+        "    y = model.twice([1.0] * 1000)\n"
+        "    if both: model.kept = (model, y)\n"
+        "    else: assert (gc.collect() if globals().pop('model') else 0) >= 0 and y.sum() == 2000.0\n"
+        "    y = model = None\n"
+        "    gc.collect()\n"
+    )
+    path = f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}"
+    environment = {**os.environ, "PYTHONPATH": path, "DPL_CACHE": str(cache)}
+    command = [sys.executable, "-c", script, next(tmp_path.glob("*.dp"))]
+    assert subprocess.run(command, env=environment, timeout=60, check=False).returncode == 0

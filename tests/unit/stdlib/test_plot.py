@@ -1,0 +1,263 @@
+"""Pictures: SVG that is XML with a mark for each datum, PNG that others read, rows of characters; of odd data too."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import ROOT
+
+SVG = "{http://www.w3.org/2000/svg}"
+BLUE, ORANGE = "rgb(31,119,180)", "rgb(255,127,14)"
+ENGINES = ["interp", "native"]
+
+
+@pytest.fixture
+def printed(dpl):
+    """What an expression of type string prints, by an engine."""
+
+    def run(expression: str, engine: str = "native") -> str:
+        done = dpl("run", "--engine", engine, "-", stdin=f"do print_string ({expression})\n")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def drawing(printed):
+    """The root of the SVG of a picture."""
+    return lambda picture, engine="native": ElementTree.fromstring(printed(f"Plot.svg ({picture})", engine))
+
+
+@pytest.fixture
+def pixels(dpl, tmp_path: Path):
+    """The pixels of the PNG of a picture, rows of (red, green, blue)."""
+
+    def run(picture: str, engine: str = "native") -> list[list[tuple[int, ...]]]:
+        path = tmp_path / "picture.png"
+        done = dpl("run", "--engine", engine, "-", stdin=f'do Plot.save "{path}" ({picture})\n')
+        assert (done.returncode, done.stderr) == (0, "")
+        return decoded(path.read_bytes())
+
+    return run
+
+
+def decoded(data: bytes) -> list[list[tuple[int, ...]]]:
+    """A PNG file of eight bits with a palette, its check sums compared."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks: dict[bytes, bytes] = {}
+    at = 8
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        name, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+        assert struct.unpack_from(">I", data, at + 8 + size) == (zlib.crc32(name + body),)
+        chunks[name] = body
+        at += 12 + size
+    assert (at, list(chunks)) == (len(data), [b"IHDR", b"PLTE", b"IDAT", b"IEND"])
+    width, height, *kind = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert kind == [8, 3, 0, 0, 0]
+    scans = zlib.decompress(chunks[b"IDAT"])
+    assert len(scans) == height * (width + 1)
+    assert set(scans[:: width + 1]) == {0}
+    palette = list(zip(*[iter(chunks[b"PLTE"])] * 3, strict=True))
+    return [[palette[c] for c in scans[y * (width + 1) + 1 : (y + 1) * (width + 1)]] for y in range(height)]
+
+
+def points(element: ElementTree.Element) -> list[tuple[float, ...]]:
+    return [tuple(map(float, pair.split(","))) for pair in element.get("points", "").split()]
+
+
+def lines(root: ElementTree.Element, colour: str) -> list[list[tuple[float, ...]]]:
+    return [points(line) for line in root.iter(SVG + "polyline") if line.get("stroke") == colour]
+
+
+def filled(root: ElementTree.Element, kind: str, colour: str) -> list[ElementTree.Element]:
+    return [mark for mark in root.iter(SVG + kind) if mark.get("fill") == colour]
+
+
+def green(colour: str) -> int:
+    return int(colour.split(",")[1])
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return [text.text or "" for text in root.iter(SVG + "text")]
+
+
+# ---- SVG ----
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_line_has_its_points_and_goes_up(drawing, engine: str) -> None:
+    (line,) = lines(drawing("Plot.line [0.0, 1.0, 2.0, 4.0] [0.0, 1.0, 2.0, 4.0]", engine), BLUE)
+    assert len(line) == 4
+    (x0, y0), (x1, y1), (x2, y2), (x4, y4) = line
+    assert (x1 - x0, x4 - x2) == pytest.approx((x2 - x1, 2 * (x1 - x0)), abs=0.02)
+    assert y0 > y1 > y2 > y4
+
+
+def test_layers_have_colours_and_names(drawing) -> None:
+    upper = 'Plot.scatter [1.0, 2.0, 3.0] [3.0, 2.0, 1.0] |> Plot.name "a < b & c"'
+    root = drawing(f'Plot.line [1.0, 3.0] [1.0, 3.0] |> Plot.name "Größe" |> Plot.over ({upper})')
+    assert (len(lines(root, BLUE)), len(filled(root, "circle", ORANGE))) == (1, 3)
+    assert {"Größe", "a < b & c"} <= set(texts(root))
+
+
+def test_title_labels_and_size(drawing) -> None:
+    root = drawing('Plot.line [1.0] [1.0] |> Plot.title "T\\t<" |> Plot.labels "across" "up" |> Plot.size 300 200')
+    assert (root.get("width"), root.get("height")) == ("300", "200")
+    assert {"T <", "across", "up"} <= set(texts(root))
+
+
+def test_ticks_are_round_numbers(drawing) -> None:
+    assert {"0", "0.2", "0.4", "1"} <= set(texts(drawing("Plot.line [0.0, 1.0] [100.0, 200.0]")))
+    assert {"1", "100", "10000"} <= set(texts(drawing("Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e4])")))
+
+
+def test_logarithms_make_a_line_of_powers(drawing) -> None:
+    (line,) = lines(drawing("Plot.log_x (Plot.log_y (Plot.line [0.0, 1.0, 10.0, 100.0] [1.0, 1.0, 100.0, 1e4]))"), BLUE)
+    (x0, y0), (x1, y1), (x2, y2) = line  # what is not positive is left out
+    assert (x1 - x0, y1 - y0) == pytest.approx((x2 - x1, y2 - y1), abs=0.02)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_histogram_counts(drawing, engine: str) -> None:
+    root = drawing("Plot.histogram 2 [0.0, 0.1, 0.2, 1.0, nan, inf]", engine)
+    heights = [float(bar.get("height", 0)) for bar in filled(root, "rect", BLUE)]
+    assert len(heights) == 2
+    assert heights[0] == pytest.approx(3 * heights[1], abs=0.05)
+
+
+def test_an_image_has_a_cell_for_each_number(drawing) -> None:
+    cells = [rect for rect in drawing("Plot.image [[0.0, 1.0, nan], [0.5, 0.25, 1.0]]").iter(SVG + "rect")][1:]
+    assert [cell.get("fill") for cell in cells][:2] == ["rgb(68,1,84)", "rgb(253,231,37)"]
+    assert len(cells) == 5  # nan is none
+    assert float(cells[0].get("y", 0)) < float(cells[2].get("y", 0))  # the first row at the top
+
+
+def test_a_contour_goes_round(drawing) -> None:
+    """The level in the middle of x² + y², where that is 4, is a circle that touches the frame, if the grid is fine."""
+    axis = "[for i < 41 -> float i / 10.0 - 2.0]"
+    root = drawing(f"let a = {axis} in Plot.contour 3 a a [for y in a, x in a -> x * x + y * y]")
+    levels: dict[str, list[tuple[float, ...]]] = {}
+    for line in root.iter(SVG + "polyline"):
+        if line.get("stroke-width") == "2":
+            levels.setdefault(line.get("stroke", ""), []).extend(points(line))
+    assert len(levels) == 3
+    circle = sorted(levels.items(), key=lambda level: green(level[0]))[1][1]
+    xs, ys = [x for x, _ in circle], [y for _, y in circle]
+    middle = ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
+    radii = ((max(xs) - min(xs)) / 2, (max(ys) - min(ys)) / 2)
+    for x, y in circle:
+        assert ((x - middle[0]) / radii[0]) ** 2 + ((y - middle[1]) / radii[1]) ** 2 == pytest.approx(1, abs=0.01)
+
+
+# ---- data that is odd ----
+
+
+def test_a_line_is_broken_where_a_point_is_missing(drawing) -> None:
+    root = drawing("Plot.line [1.0, 2.0, 3.0, 4.0, 5.0, 1e305, 7.0] [1.0, 2.0, nan, 4.0, 5.0, 6.0, 7.0]")
+    assert [len(line) for line in lines(root, BLUE)] == [2, 2]
+    assert len(filled(root, "circle", BLUE)) == 1  # a point on its own
+
+
+ODD = [
+    "Plot.line [] []",
+    "Plot.together []",
+    "Plot.line [nan] [inf]",
+    "Plot.scatter [3.0, 3.0] [0.0, 0.0]",
+    "Plot.scatter [-1e-310] [1e-310]",
+    "Plot.line [-9e299, 9e299] [1e15, 1e15 + 1.0]",
+    "Plot.log_x (Plot.log_y (Plot.line [-1.0] [-1.0]))",
+    "Plot.log_y (Plot.histogram 3 [1.0, 2.0, 2.0])",
+    "Plot.log_y (Plot.image [[1.0, 2.0]])",
+    "Plot.histogram 3 []",
+    "Plot.histogram 3 [2.0, 2.0]",
+    "Plot.image [[nan, inf]]",
+    "Plot.image [[2.0, 2.0]]",
+    "Plot.image [for i < 0, j < 3 -> 1.0]",
+    "Plot.contour 3 [1.0] [1.0] [[1.0]]",
+    "Plot.contour 3 [1.0, 2.0] [1.0, 2.0] [[1.0, 1.0], [1.0, nan]]",
+]
+ODD_PICTURE = """
+do print_string (Plot.svg ({0}))
+do print (length (Plot.png ({0})))
+do Plot.show ({0})
+"""
+
+
+def test_odd_data_makes_a_picture(dpl) -> None:
+    shown = dpl("run", "--engine", "native", "-O0", "-", stdin="".join(map(ODD_PICTURE.format, ODD)))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    before, *drawn = shown.stdout.split("<svg")
+    assert (before, len(drawn)) == ("", len(ODD))
+    for picture, text in zip(ODD, drawn, strict=True):
+        svg, _, rest = text.partition("</svg>\n")
+        assert "nan" not in svg and "inf" not in svg, picture
+        ElementTree.fromstring(f"<svg{svg}</svg>")
+        count, *rows = rest.splitlines()
+        assert int(count) > 400_000, picture
+        assert (len(rows), max(map(len, rows)) <= 80) == (23, True), picture
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("Plot.histogram 0 [1.0]", "Plot.histogram: there must be at least one interval"),
+        ("Plot.size 10 500 (Plot.line [] [])", "Plot.size: width and height are from 100 to 10000"),
+        ('Plot.save "a.jpeg" (Plot.line [] [])', "Plot.save: 'a.jpeg' ends neither in .svg nor in .png"),
+        ('Plot.save "no/such/folder/a.png" (Plot.line [] [])', "no/such/folder/a.png"),
+    ],
+)
+def test_refusals(dpl, program: str, message: str) -> None:
+    run = dpl("run", "-", stdin=f"do ignore ({program})\n")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert message in run.stderr
+
+
+def test_sizes_are_compared(dpl) -> None:
+    run = dpl("run", "-", stdin="do Plot.show (Plot.line [1.0, 2.0] [1.0])\n")
+    assert (run.returncode, "E0301" in run.stderr) == (1, True)
+
+
+# ---- PNG and the terminal ----
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_png_has_the_colours_where_they_belong(pixels, engine: str) -> None:
+    rows = pixels("Plot.size 120 110 (Plot.image [[0.0, 1.0], [1.0, 0.0]])", engine)
+    assert (len(rows), {len(row) for row in rows}) == (110, {120})
+    dark, light = (68, 1, 84), (253, 231, 37)
+    assert [rows[30][88], rows[30][96], rows[70][88], rows[70][96]] == [dark, light, light, dark]
+
+
+def test_png_of_more_than_one_block(pixels) -> None:
+    rows = pixels("Plot.line [0.0, 1.0] [0.0, 1.0]")
+    blue = [(x, y) for y, row in enumerate(rows) for x, pixel in enumerate(row) if pixel == (31, 119, 180)]
+    assert (len(rows), len(rows[0])) == (500, 800)
+    across, up = blue[0][0] - blue[-1][0], blue[-1][1] - blue[0][1]
+    assert across == pytest.approx(696 / 1.08, abs=4)  # the width of the frame, less the room on both sides
+    assert up == pytest.approx(456 / 1.08, abs=4)
+
+
+def test_both_engines_write_the_same_png(pixels) -> None:
+    picture = 'Plot.size 160 120 (Plot.graph sin 0.0 6.0 |> Plot.name "sin" |> Plot.title "(a, Ω)")'
+    assert pixels(picture, "interp") == pixels(picture, "native")
+
+
+IN_TERMINAL = {
+    "points": 'Plot.scatter [0.0, 10.0] [0.0, 10.0] |> Plot.name "a" |> Plot.title "T" |> Plot.labels "x" "y"',
+    "lines": 'Plot.graph exp 0.0 8.0 |> Plot.log_y |> Plot.over (Plot.line [0.0, 8.0] [1e3, 1.0] |> Plot.name "down")',
+    "histogram": "Plot.histogram 7 [for i < 50 -> sin (float i)]",
+    "image": "Plot.image [[0.0, 0.25], [0.5, 1.0]]",
+    "contour": "let a = float (range 9) in Plot.contour 3 a a [for y in a, x in a -> x * y]",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", IN_TERMINAL)
+def test_the_terminal(printed, golden, name: str, engine: str) -> None:
+    golden(ROOT / "tests" / "golden" / "plot" / f"{name}.txt", printed(f"Plot.text ({IN_TERMINAL[name]})", engine))

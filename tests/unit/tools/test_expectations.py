@@ -1,0 +1,101 @@
+"""`dpl test` as a user meets it: what passes, what fails and why, reports, properties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+PROGRAM = """
+let square x = x * x
+let rec sorted xs = match xs with a :: b :: rest -> a <= b && sorted (b :: rest) | _ -> true
+do print "noise"
+expect "squares" = square 3.0 = 9.0
+expect "false" = square 3.0 = 8.0
+expect "gradient" = Test.check_grad square 2.0
+expect "unsorted" = Test.for_all (Test.list (Test.int (-50) 50)) sorted
+expect "sorts" = Test.for_all (Test.list (Test.int (-50) 50)) (fun xs -> sorted (List.sort xs))
+expect "index" = let a = [1, 2] in let i = length a in a[i] = 3
+expect "exits" = Sys.exit 3
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    file = tmp_path / "it.dp"
+    file.write_text(PROGRAM, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("engine", ["native", "interp"])
+def test_outcomes(dpl, program: Path, engine: str) -> None:
+    run = dpl("test", "--engine", engine, program)
+    assert run.returncode == 1
+    marks = {line.split()[1]: line.split()[0] for line in run.stdout.split("\n") if line[:6].strip() in ("ok", "FAIL")}
+    assert marks == {
+        "squares": "ok", "false": "FAIL", "gradient": "ok", "unsorted": "FAIL", "sorts": "ok", "index": "FAIL",
+        "exits": "FAIL",
+    }  # fmt: skip
+    assert run.stdout.endswith("3 passed, 4 failed\n")
+    assert "an assertion does not hold" in run.stdout and "it.dp:6:18" in run.stdout
+    assert "index 2 is out of bounds" in run.stdout and "exit code 3" in run.stdout
+    assert "false for [1; 0]" in run.stdout and "of seed 0" in run.stdout
+    assert "noise" in run.stdout  # what was printed, of those that fail
+
+
+def test_choice_and_report(dpl, program: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    run = dpl("test", program, "-k", "INDEX", "--junit", report)
+    assert run.returncode == 1 and run.stdout.endswith("0 passed, 1 failed\n")
+    (suite,) = ElementTree.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    (case,) = suite
+    failure = case.find("failure")
+    assert failure is not None and "out of bounds" in failure.get("message", "")
+    assert case.get("line") == "10"
+
+
+def test_seeds(dpl, tmp_path: Path) -> None:
+    file = tmp_path / "it.dp"
+    file.write_text('expect "small" = Test.for_all (Test.int 0 1000) (fun x -> x < 990)\n', encoding="utf-8")
+    runs = {seed: dpl("test", file, "--seed", str(seed)).stdout for seed in range(4)}
+    failing = [seed for seed, out in runs.items() if "FAIL" in out]
+    assert failing and all("false for 990, found" in runs[seed] for seed in failing)
+    assert all(f"of seed {seed}" in runs[seed] for seed in failing)
+
+
+def test_not_a_program(dpl, tmp_path: Path) -> None:
+    (tmp_path / "bad.dp").write_text('expect "one" = 1 + "a"\n', encoding="utf-8")
+    (tmp_path / "good.dp").write_text('expect "two" = 1 + 1 = 2\n', encoding="utf-8")
+    run = dpl("test", tmp_path)
+    assert run.returncode == 1 and run.stdout.endswith("1 passed, 1 failed\n")
+    assert "error[E0" in run.stdout
+
+
+def test_nothing_to_do(dpl, tmp_path: Path) -> None:
+    run = dpl("test", tmp_path)
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", "no expectations found\n")
+    assert dpl("test", tmp_path / "none.dp").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("generator", "false", "simplest"),
+    [
+        ("Test.float (-100.0) 100.0", "x < 7.3", "8.0"),
+        ("Test.int (-1000) 1000", "x > -437", "-437"),
+        ("Test.pair (Test.int 0 9) Test.bool", "not (snd x) || fst x < 3", "(3, true)"),
+        ("Test.list (Test.int 0 9)", "List.length x < 3", "[0; 0; 0]"),
+        ("Test.array 3 (Test.int 0 9)", "sum x < 12", "[3, 9]"),
+        ("Test.map (fun n -> n * 2) (Test.int 0 100)", "x < 50", "50"),
+    ],
+)
+def test_simplest(dpl, tmp_path: Path, generator: str, false: str, simplest: str) -> None:
+    file = tmp_path / "it.dp"
+    file.write_text(f'expect "it" = Test.for_all ({generator}) (fun x -> {false})\n', encoding="utf-8")
+    out = dpl("test", file).stdout
+    if simplest == "[3, 9]":  # any three that make 12, none of them more than it needs
+        numbers = out.split("false for [")[1].split("]")[0].split(", ")
+        assert sum(map(int, numbers)) == 12
+    else:
+        assert f"false for {simplest}, found" in out

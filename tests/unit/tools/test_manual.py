@@ -1,0 +1,38 @@
+"""The manual pages are those of the command as it is, and typeset without complaints."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+PAGES = ROOT / "manual" / "man1"
+
+
+def test_pages_are_current() -> None:
+    pytest.importorskip("click_man", reason="extra dev")
+    spec = importlib.util.spec_from_file_location("manual_pages", ROOT / "manual" / "make.py")
+    assert spec and spec.loader
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    committed = {page.name: page.read_text(encoding="utf-8") for page in PAGES.iterdir()}
+    assert committed == make.pages(), "python manual/make.py  writes them anew"
+
+
+def test_every_verb_has_a_page() -> None:
+    from dplc.tools.commands import cli
+
+    assert {f"dpl-{verb}.1" for verb in cli.commands} | {"dpl.1"} <= {page.name for page in PAGES.iterdir()}
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
+@pytest.mark.parametrize("page", ["dpl", "dpl-run", "dpl-build", "dpl-cache"])
+def test_pages_can_be_read(page: str) -> None:
+    command = ["groff", "-man", "-Tutf8", "-ww", "-P-cbu", PAGES / f"{page}.1"]
+    run = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    for heading in ("NAME", "SYNOPSIS", "DESCRIPTION"):
+        assert heading in run.stdout
