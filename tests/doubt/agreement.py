@@ -12,7 +12,7 @@ from math import isfinite
 
 from conftest import NUMBER
 
-from doubt.oracle import DONE, INTERP, Outcome
+from doubt.oracle import DONE, INTERP, OUT_OF_TIME, Outcome
 from doubt.programs import MARK, SECOND, STEPS, Program
 
 NEGATIVE = re.compile(r"\((-[\w.+-]+)\)")  # a constructor's argument has parentheses if it is less than zero
@@ -47,8 +47,11 @@ class RoadsDiffer(AssertionError):
 
 
 def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> str:
-    """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`."""
+    """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; or `slow`, a program whose loops and
+    recursion double something so often that nobody can tell."""
     interp = ask(INTERP, program.interpreted)
+    if (interp.end, interp.why) == ("killed", OUT_OF_TIME):
+        return "slow"
     if interp.end == "rejected" and program.features.bare:
         return "rejected"
     if interp.end not in (DONE, "failed"):

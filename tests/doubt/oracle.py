@@ -24,6 +24,7 @@ from dplc.pipeline import Context, stages
 from dplc.tools.process import on_large_stack
 
 SECONDS = 30  # of the processor, for one program on one engine
+OUT_OF_TIME = "by SIGPROF"
 AGE = 100  # programs
 DONE = "done"
 INTERP, NATIVE, OPTIMISED = "interp", "native", "optimised"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from doubt.agreement import Crashed, EnginesDiffer, RoadsDiffer, judge
-from doubt.oracle import DONE, INTERP, NATIVE, Oracle, Outcome
+from doubt.oracle import DONE, INTERP, NATIVE, OUT_OF_TIME, Oracle, Outcome
 from doubt.programs import FIRST, MEASURE, OF_NUMBER, SECOND, Program
 from doubt.writer import Features
 
@@ -63,6 +63,15 @@ def test_roads_that_differ(oracle: Oracle, name: str) -> None:
 def test_differences_that_differ(oracle: Oracle, names: tuple[str, ...]) -> None:
     with pytest.raises(RoadsDiffer, match="finite differences"):
         verdict(oracle, F, wrong(*names, by=1.01))
+
+
+def test_only_native_code_must_be_in_time(oracle: Oracle) -> None:
+    def late(engine: str) -> Callable[[str, Outcome], Outcome]:
+        return lambda by, outcome: replace(outcome, end="killed", why=OUT_OF_TIME) if by == engine else outcome
+
+    assert verdict(oracle, F, late(INTERP)) == "slow"
+    with pytest.raises(Crashed):
+        verdict(oracle, F, late(NATIVE))
 
 
 @pytest.mark.parametrize("engine", [INTERP, NATIVE])

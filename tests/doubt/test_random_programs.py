@@ -23,6 +23,7 @@ BATCHES, EACH, SMALL = 20, 100, Size(budget=14, depth=3, definitions=1)
 LONG, LARGE = int(os.environ.get("DOUBT", "10000")), Size(budget=25, depth=4, definitions=2)
 FIRST = int(os.environ.get("DOUBT_SEED", "1")) * 1_000_000
 AGREED = 80  # percent of the programs, at least
+SLOW = 2  # at most
 
 
 @cache
@@ -68,4 +69,5 @@ def test_programs(batch: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(LONG // EACH))
 def test_many_programs(batch: int) -> None:
-    doubt(FIRST + batch, EACH, LARGE, NATIVE if batch % 4 else OPTIMISED)
+    verdicts = doubt(FIRST + batch, EACH, LARGE, NATIVE if batch % 4 else OPTIMISED)
+    assert share(verdicts, "slow") <= SLOW, verdicts

@@ -78,17 +78,26 @@ class Effects:
                 stack += at.lowers
         return True
 
-    def above(self, meta: EffectMeta, level: int) -> list[Effect]:
-        """Before generalising over `meta`: what is above it, and cannot be generalised."""
-        stack, seen, found = list(meta.uppers), [], []
+    def above(self, meta: EffectMeta, level: int) -> tuple[list[Effect], list[EffectMeta]]:
+        """What is above it: that which cannot be generalised, and the unknowns in between."""
+        found, between, stack = list[Effect](), list[EffectMeta](), list(meta.uppers)
         while stack:
             high = prune_effect(stack.pop())
             if type(high) is Ctl or (type(high) is EffectMeta and high.level <= level):
                 if high not in found:
                     found.append(high)
-            elif type(high) is EffectMeta and high not in seen:
-                seen.append(high)
+            elif type(high) is EffectMeta and high is not meta and high not in between:
+                between.append(high)
                 stack += high.uppers
+        return found, between
+
+    def bounds(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> list[Effect]:
+        """Before generalising over `meta`: the most that it may be.  What is in between and is not generalised is all
+        that it may be, as nobody will choose it."""
+        found, between = self.above(meta, level)
+        for high in between:
+            if not kept(high) and (most := self.above(high, level)[0]):
+                self.unify(high, most[0])
         return found
 
     def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:

@@ -173,7 +173,7 @@ def generalise(
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
     for effect in found.effects:
         s.effects.relax(effect, lambda e: e.level <= level or e in taking)
-    above = {effect: s.effects.above(effect, level) for effect in found.effects}
+    above = {effect: s.effects.bounds(effect, level, lambda e: e in found.effects) for effect in found.effects}
     within = free(s, [high for highs in above.values() for high in highs], level)
     found.metas += [m for m in within.metas if m not in found.metas]
     found.sizes += [n for n in within.sizes if n not in found.sizes]
