@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 
 import pytest
 from conftest import ROOT
 
-PAGES = ROOT / "manual" / "man1"
+PAGES = ROOT / "compiler" / "dplc" / "manual" / "man1"
 
 
 def test_pages_are_current() -> None:
     pytest.importorskip("click_man", reason="extra dev")
-    spec = importlib.util.spec_from_file_location("manual_pages", ROOT / "manual" / "make.py")
-    assert spec and spec.loader
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
+    from dplc.manual import make
+
     committed = {page.name: page.read_text(encoding="utf-8") for page in PAGES.iterdir()}
-    assert committed == make.pages(), "python manual/make.py  writes them anew"
+    assert committed == make.pages(), "python -m dplc.manual.make  writes them anew"
 
 
 def test_every_verb_has_a_page() -> None:

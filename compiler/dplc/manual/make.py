@@ -1,4 +1,4 @@
-"""The manual pages, from what the command says of itself:  python manual/make.py  writes man1/*.1.
+"""The manual pages, from what the command says of itself:  python -m dplc.manual.make  writes man1/*.1.
 
 A page for `dpl`, and one for each verb, with click-man (extra `dev`).
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 from click_man.man import ManPage
+
 from dplc import VERSION
 from dplc.tools.commands import cli
 

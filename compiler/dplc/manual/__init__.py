@@ -1,0 +1,1 @@
+"""The manual pages, and what makes them."""
