@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -56,7 +57,7 @@ class Place:
         return ArgumentError(f"{title}\n  = note: {self.signature}")
 
 
-class Shape:
+class Shape(ABC):
     """What values of a type look like: `give` turns one into C arguments, `room` is where results go, `taken` reads
     them.  `members` are a value's ctypes as part of a struct, `stored` what to put there."""
 
@@ -64,12 +65,13 @@ class Shape:
         self.library = library
         self.text: str = data["text"]
 
+    @abstractmethod
     def members(self, name: str) -> Iterator[tuple[str, Any]]:
-        raise NotImplementedError
+        """The names and ctypes of a value as part of a struct."""
 
+    @abstractmethod
     def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         """The members' values; `kept` keeps alive what they point to."""
-        raise NotImplementedError
 
     def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         return self.stored(value, place, kept)
@@ -85,9 +87,9 @@ class Shape:
         """From places of ctypes."""
         return self.made(place.value for place in room)
 
+    @abstractmethod
     def made(self, values: Iterator[Any]) -> Any:
         """From the values of members."""
-        raise NotImplementedError
 
 
 class Number(Shape):
