@@ -93,11 +93,10 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
         values = _step(e, loop, own)
 
         def grow() -> Values:
-            doubled = w.let(f"shl i64 {room}, 1")
-            larger = arrays.new_array(e, elem, [doubled])
-            w.copy(larger.data, data, w.scale(count, size))
-            w.do(f"call void @rt.free(ptr {owner})")
-            return [larger.owner, larger.data, doubled]
+            doubled = w.scale(room, 2)
+            e.allocated(w.scale(doubled, size))
+            args = [f"ptr {owner}", f"ptr {data}", f"i64 {w.scale(room, size)}"]
+            return [*w.call(("ptr", "ptr"), "@rt.doubled", args), doubled]
 
         full = w.let(f"icmp eq i64 {count}, {room}")
         place = ("ptr", "ptr", "i64")

@@ -8,12 +8,13 @@
                                               z = ref_new 0.0;  a = ref_get z
                                               b = step(a, n);   ref_set z b
 
-Where a reference is made by a function of the same circle of calls, and is read, written and handed on in that circle
-only, nobody else looks while the function runs: it may as well have a cell of its own, and then `promote` needs none.
+Where a reference is made by a function of a circle of calls, or by one that calls that circle, and is read, written and
+handed on to the circle only, nobody else looks while the function runs: it may as well have a cell of its own, and then
+`promote` needs none.
 
 Two parameters may be one reference, and a parameter may be a reference of the world outside in one call and not in
 another.  So there is a copy of a function for each way of calling it: a *key* says for each parameter that is a
-reference which of the others it is the same as, and whether it is of the circle's own.
+reference which of the others it is the same as, and whether it is its callers' own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
+from dplc.flat.walk import atoms, blocks, every, names, supply_for
 
 VARIANTS = 8  # copies of a function, on the average, for which a circle is given up
 
@@ -34,7 +35,7 @@ Param = tuple[str, str]  # of a function
 
 @node
 class Cell:
-    """What is known of a reference: its name, equal for those surely the same; whether it is the circle's own."""
+    """What is known of a reference: its name, equal for those surely the same; whether it is its callers' own."""
 
     name: str
     own: bool
@@ -58,25 +59,28 @@ class _Circle:
 
     def __post_init__(self) -> None:
         self.supply = supply_for(self.program)
+        self.callers = [n for n, fn in self.program.fns.items() if n not in self.members and self.called(fn)]
         self.refs = {
             name: [i for i, p in enumerate(self.program.fns[name].params) if isinstance(p.ty, f.Ref)]
-            for name in self.members
+            for name in (*self.members, *self.callers)
         }
         self.kept = self.keeping()
+
+    def called(self, fn: f.Fn) -> list[f.Call]:
+        """The calls of the circle."""
+        return [bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members]
 
     # ---- who keeps what ------------------------------------------------------------------------------------------
 
     def keeping(self) -> dict[str, set[str]]:
         """The references of each function that are kept somewhere, or given away to others than the circle."""
-        kept = {name: set(self.elsewhere(self.program.fns[name].body)) for name in self.members}
+        kept = {name: set(self.elsewhere(self.program.fns[name].body)) for name in self.refs}
         while True:
             before = sum(map(len, kept.values()))
-            for name in self.members:
-                for bind in every(self.program.fns[name].body):
-                    if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members:
-                        params = self.program.fns[bind.rhs.fn].params
-                        given = zip(params, bind.rhs.args, strict=True)
-                        kept[name].update(names(a for p, a in given if p.name in kept[bind.rhs.fn]))
+            for name in self.refs:
+                for call in self.called(self.program.fns[name]):
+                    given = zip(self.program.fns[call.fn].params, call.args, strict=True)
+                    kept[name].update(names(a for p, a in given if p.name in kept[call.fn]))
             if sum(map(len, kept.values())) == before:
                 return kept
 
@@ -98,12 +102,7 @@ class _Circle:
 
     def outside(self) -> bool:
         """Makes the copies that are called from outside, and all that these call; False if there are too many."""
-        todo = [
-            (bind.rhs.fn, self.key(bind.rhs, {}))
-            for name, fn in self.program.fns.items()
-            for bind in every(fn.body)
-            if name not in self.members and isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members
-        ]
+        todo = [call for name in self.callers for call in self.caller(name).calls()]
         while todo:
             fn, key = todo.pop()
             if (fn, key) not in self.names:
@@ -127,21 +126,14 @@ class _Circle:
             key.append(Cell(str(numbers.setdefault(cell, len(numbers))), cell.own))
         return tuple(key)
 
+    def caller(self, name: str) -> _Copy:
+        """One of the callers, of whose parameters nothing is known."""
+        return _Copy(self, self.program.fns[name], tuple([Cell(str(i), False) for i in self.refs[name]]))
+
     def rewritten(self) -> f.Program:
-        def block(block: f.Block) -> f.Block:
-            return f.Block(tuple([f.Bind(bind.vars, call(bind.rhs)) for bind in block.binds]), block.results)
-
-        def call(rhs: f.Rhs) -> f.Rhs:
-            if isinstance(rhs, f.Call) and rhs.fn in self.members:
-                key = self.key(rhs, {})
-                args = [a for i, a in enumerate(rhs.args) if i not in self.again(rhs.fn, key)]
-                return f.Call(self.names[rhs.fn, key], tuple(args), rhs.span)
-            return with_blocks(rhs, block)
-
-        fns = {
-            name: replace(fn, body=block(fn.body)) for name, fn in self.program.fns.items() if name not in self.members
-        }
-        return replace(self.program, fns=fns | self.made)
+        fns = {name: fn for name, fn in self.program.fns.items() if name not in self.members}
+        callers = {name: self.caller(name).function(name) for name in self.callers}
+        return replace(self.program, fns=fns | callers | self.made)
 
     def again(self, fn: str, key: Key) -> dict[int, int]:
         """The parameters that are the same reference as one before them, and that one."""
@@ -159,18 +151,14 @@ class _Copy(Copier):
         self.cells = {fn.params[i].name: cell for i, cell in zip(circle.refs[fn.name], key, strict=True)}
         self.again = circle.again(fn.name, key)
         for bind in every(fn.body):
-            match bind.rhs:
-                case f.Op("ref_new") if (name := bind.vars[0].name) not in circle.kept[fn.name]:
+            match bind:
+                case f.Bind((f.Var(name),), f.Op("ref_new")) if name not in circle.kept[fn.name]:
                     self.cells[name] = Cell(name, True)
                 case _:
                     pass
 
     def calls(self) -> list[tuple[str, Key]]:
-        return [
-            (bind.rhs.fn, self.circle.key(bind.rhs, self.cells))
-            for bind in every(self.fn.body)
-            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.circle.members
-        ]
+        return [(call.fn, self.circle.key(call, self.cells)) for call in self.circle.called(self.fn)]
 
     def own(self, var: f.Atom) -> bool:
         return isinstance(var, f.Var) and var.name in self.cells and self.cells[var.name].own

@@ -26,6 +26,8 @@ from dplc.passes.counted import counted
 from dplc.passes.drop import drop_unused
 from dplc.passes.loops import filler, flagged, is_call, is_pure, rotated
 
+NUMBER = f.Num("u8")  # of a call: there are fewer of them than `frames` takes bindings
+
 
 def two_sweeps(program: f.Program, name: str) -> f.Program | None:
     """The program with that function as loops; None if that cannot be."""
@@ -123,7 +125,7 @@ class _Sweeps:
         self.asked = False
         first: list[f.Var] = []
         if len(self.backs) > 1:
-            first = [f.Var(self.supply.fresh("which"), f.I64)]
+            first = [f.Var(self.supply.fresh("which"), NUMBER)]
             if all(answerable(bind.rhs, self.fn.name) for bind in every(self.fn.body)):
                 ends = [f.Block((), (f.Const(k, f.I64),)) for k, _ in enumerate(self.backs)]
                 asked = self.free(drop_unused(self.again(self.fn.body, ends)), set())
@@ -198,7 +200,7 @@ class _Sweeps:
         places = self.taken(self.backs[self.made])
         row: list[f.Atom] = [places.get(k, var) for k, var in enumerate(self.kept)]
         if len(self.backs) > 1 and not self.asked:
-            row[0] = f.Const(self.made, f.I64)
+            row[0] = f.Const(self.made, NUMBER)
         self.made += 1
         return row
 

@@ -50,7 +50,19 @@ def test_a_loop_of_steps_that_come_back_is_two_loops(step: str) -> None:
     assert not groups(program)[1], "a function calls itself"
     made = in_loops(program)
     assert "index" in made and "ref_new" not in made
-    assert step == "loop in a loop" or not {"ref_get", "ref_set"} & made
+    assert not {"ref_get", "ref_set"} & made
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_references_of_those_who_call_the_loops_are_values_too(step: str) -> None:
+    program = flat(LANTERN.replace("{}", STEPS[step]) + "do print (Lantern.grad f 0.4)\n", "tidy")
+    assert not {"ref_get", "ref_set"} & in_loops(program)
+
+
+def test_which_way_a_step_went_takes_a_byte() -> None:
+    fns = flat(LANTERN.replace("{}", STEPS["one arm"]), "tidy").fns.values()
+    kept = [bind.vars[-1].ty for fn in fns for bind in every(fn.body) if isinstance(bind.rhs, f.While)]
+    assert kept == [f.Arr(f.Tup((f.Num("u8"),)), 1)]
 
 
 def test_what_a_step_keeps_is_what_grad_keeps() -> None:
