@@ -47,8 +47,9 @@ class RoadsDiffer(AssertionError):
 
 
 def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> str:
-    """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; or `slow`, a program whose loops and
-    recursion double something so often that nobody can tell."""
+    """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; `slow`, a program whose loops and
+    recursion double something so often that nobody can tell; or `interpreted`, one that `dpl run` leaves to the
+    interpreter, with a warning: its derivatives were compared with each other only."""
     interp = ask(INTERP, program.interpreted)
     if (interp.end, interp.why) == ("killed", OUT_OF_TIME):
         return "slow"
@@ -57,12 +58,14 @@ def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> 
     if interp.end not in (DONE, "failed"):
         raise crashed("the interpreter", interp)
     native = ask(engine, program.native)
-    if native.end not in (DONE, "failed"):
+    if native.end not in (DONE, "failed", "refused"):
         raise crashed("native code", native)
-    compare(program, interp, native)
+    if native.end != "refused":
+        compare(program, interp, native)
     if interp.end == "failed":
         return f"failed with {interp.why}"
-    return roads_meet(sections(interp.output), program)
+    verdict = roads_meet(sections(interp.output), program)
+    return f"interpreted: {native.why}" if native.end == "refused" else verdict
 
 
 def sections(output: str) -> dict[str, str]:

@@ -57,8 +57,12 @@ def followed(
     inner = d.forward(jvp.name, both, fn.span, d.series)
     shorts, slopes, rates = zip(*parts, strict=True)
     ends = leaves(d, jvp.results)
-    args = (*fn.params, *slopes, *shorts, *rates, b.op("sub", order, int_(1)))
-    called = b.call(inner.name, args, (*jvp.results, *(ends[i] for i in inner.results)), fn.span)
+    args = (*fn.params, *slopes)
+    if inner.results:
+        more = (*shorts, *rates, b.op("sub", order, int_(1)))
+        called = b.call(inner.name, (*args, *more), (*jvp.results, *(ends[i] for i in inner.results)), fn.span)
+    else:
+        called = b.call(jvp.name, args, jvp.results, fn.span)
     series_of = dict(zip(inner.results, called[len(jvp.results) :], strict=True))
     width, before = len(fn.results), len(leaves(d, fn.results))
     tangents = called[width : len(jvp.results)]
