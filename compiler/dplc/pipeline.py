@@ -14,6 +14,7 @@ promote     flat -> flat             references that nobody else can see become 
 stores      flat -> flat             references that derivatives flow through become places in arrays passed along
 derive      flat -> flat without Ad  forward and reverse mode, to any nesting
 constants   flat -> flat             parameters that are the same constant in every call go
+tupling     flat -> flat             calls that differ in some arguments only, such as directions, are one call
 tidy        flat -> flat             simplify what that left
 nulls       flat -> flat             whether a cotangent is null is asked once
 orient      flat -> flat             transposed operands of products are read as they are
@@ -115,6 +116,7 @@ def stages() -> Iterator[Stage]:
     from dplc.passes.promote import promote
     from dplc.passes.rare import branch_rarely
     from dplc.passes.simplify import simplify
+    from dplc.passes.tupling import tupling
 
     yield flat("lower", lower)
     yield flat("collapse", collapse)
@@ -125,6 +127,7 @@ def stages() -> Iterator[Stage]:
     yield flat("stores", pass_stores)
     yield flat("derive", expand)
     yield flat("constants", constant_parameters)
+    yield flat("tupling", tupling)
     yield flat("tidy", simplify)
     yield flat("nulls", thread_nulls)
     yield flat("orient", orient)
@@ -192,7 +195,8 @@ def verify_flat(program) -> None:
 
 NAMES = (
     "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "frames", "promote", "stores",
-    "derive", "constants", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm", "object",
+    "derive", "constants", "tupling", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm",
+    "object",
 )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def state(h: Hole) -> str:
     answer = function(kept, h.ty)
     first, then = h.delimited(answer)(kept, a), h.apart(h.ty, a, s)
     return (
-        f"let {get} () = shift k -> fun s -> k s s in let {put} (v : {kept}) = shift k -> fun _ -> k () v in "
+        f"let {get} () : {kept} = shift k -> fun s -> k s s in let {put} (v : {kept}) = shift k -> fun _ -> k () v in "
         f"reset (let {a[0]} = {get} () in {put} {first}; fun ({s[0]} : {kept}) -> {then}) {h(kept)}"
     )
 

@@ -81,6 +81,17 @@ def pulled_back(h: Hole) -> str:
     return f"let ({y}, {back}) = vjp {made(h, h.ty, b)} {h()} in {back} (Tree.map (fun v -> cos (2.0 * v)) {y})"
 
 
+@rule(3, is_float)
+def several(h: Hole) -> str:
+    """Derivatives of one function at one point, which native code takes together."""
+    a, f, x, b = h.writer.point_type(1), h.fresh("f"), h.fresh("x"), h.fresh("b")
+    head = f"let {f} = {made(h, a, FLOAT)} in let {x} = {h(a)} in"
+    if h.often(50):
+        along = [f"snd (jvp {f} {x} (Tree.map (fun v -> cos ({k}.0 * v)) {x}))" for k in range(h.writer.below(3) + 2)]
+        return f"{head} {' * '.join(along)}"
+    return f"{head} let {b} = snd (vjp {f} {x}) in Tree.dot ({b} 0.5) ({b} {h(FLOAT)})"
+
+
 @rule(2, is_point)
 def recomputed(h: Hole) -> str:
     a = h.writer.point_type(1)

@@ -13,6 +13,7 @@ from dplc.flat.walk import blocks
 SHAPED = frozenset({"matmul", "matmul_acc", "dot", "concat", "array"})
 # They fail or give the same each time: one stands for all.
 REPEATABLE = frozenset({"index", "slice", "reshape", "dot", "matmul", "str_of_codes"})
+CHECKS = frozenset({"same_shape", "check_equal", "fail"})
 # Not shared, as each is to be changed in place.
 FRESH = frozenset(
     {
@@ -56,6 +57,11 @@ def pure(op: f.Op) -> bool:
     if op.op == "fill":
         return natural(op.args[0])
     return OPS[op.op].pure or op.op in SHAPED or (bool(op.attr("unchecked")) and op.op in ("index", "slice", "update"))
+
+
+def quiet(op: f.Op) -> bool:
+    """No effect, but that it may fail."""
+    return pure(op) or op.op in (REPEATABLE | FRESH | CHECKS) or (op.op in TABLE and TABLE[op.op].elementwise)
 
 
 def shareable(op: f.Op) -> bool:

@@ -1,0 +1,273 @@
+"""A function -> one that does what several calls of it would do, where these differ in some of their arguments only.
+
+    fn f(x, d, n)                                fn f.2(x, d, e, n)
+      (y, t) = for i < n state (y = x, t = d)      (y, t, u) = for i < n state (y = x, t = d, u = e)
+        a = sin y                            =>      a = sin y
+        b = t * cos y                                c = cos y;  b = t * c;  b' = u * c
+        yield a, b                                   yield a, b, b'
+      return y, t                                  return y, t, u
+
+Parameters in which the calls differ are *varied*, as is what is computed from them.  Everything else is the same in all
+calls and is done once; the rest is done for each, in step.  Where a branch or the length of a loop is varied, the calls
+part: that is written once for each of them.  (Tupling: Chin, "Towards an automated tupling strategy", 1993.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.recursion import groups
+from dplc.flat.walk import atoms, blocks, rhs_mentions
+
+Mask = tuple[bool, ...]
+LARGE = 4000  # operations of all that is made for one group of calls
+HOT = 16  # how much more an operation in a loop or recursion counts than others
+
+
+@node
+class Key:
+    """A function, and which of its parameters are varied."""
+
+    fn: str
+    params: Mask
+
+
+@dataclass
+class Facts:
+    """What is varied in a function: variables, and its results."""
+
+    varied: set[str] = field(default_factory=set)
+    results: Mask = ()
+
+
+class Tupled:
+    """What several calls of one function have in common, and the functions that make use of it."""
+
+    def __init__(self, program: f.Program, supply: f.Supply, key: Key, calls: int) -> None:
+        self.program = program
+        self.supply = supply
+        self.calls = calls
+        self.facts: dict[Key, Facts] = {}
+        self.need(key)
+        self.settle()
+        self.key = key
+        self.names: dict[Key, str] = {}
+
+    # ---- what is varied ------------------------------------------------------------------------------------------
+
+    def need(self, key: Key) -> Facts:
+        if key not in self.facts:
+            self.facts[key] = Facts(results=(False,) * len(self.program.fns[key.fn].results))
+        return self.facts[key]
+
+    def settle(self) -> None:
+        """Until nothing more is varied."""
+        size = -1
+        while size != (size := sum(len(x.varied) + sum(x.results) + 1 for x in self.facts.values())):
+            for key, facts in list(self.facts.items()):
+                fn = self.program.fns[key.fn]
+                facts.varied.update(p.name for p, varied in zip(fn.params, key.params, strict=True) if varied)
+                self.spread(fn.body, facts.varied)
+                facts.results = mask(fn.body.results, facts.varied)
+
+    def spread(self, block: f.Block, varied: set[str]) -> None:
+        for bind in block.binds:
+            varied.update(v.name for v, on in zip(bind.vars, self.gives(bind, varied), strict=True) if on)
+
+    def gives(self, bind: f.Bind, varied: set[str]) -> Mask:
+        """Which of the variables of a binding are varied."""
+        match bind.rhs:
+            case f.Call(fn, args):
+                given = mask(args, varied)
+                return self.need(Key(fn, given)).results if any(given) else (False,) * len(bind.vars)
+            case f.If() | f.Switch() | f.Build() | f.For() | f.While() as rhs:
+                if isinstance(rhs, f.For | f.While):
+                    self.enter(rhs, mask(rhs.inits, varied), varied)
+                for inner in blocks(rhs):
+                    self.spread(inner, varied)
+                results = ends(rhs)
+                if isinstance(rhs, f.For | f.While):
+                    self.enter(rhs, mask(results[0][: len(rhs.state)], varied), varied)
+                    results = [(*rhs.state, *kept(rhs))]
+                if parts(rhs, varied):
+                    return (True,) * len(bind.vars)
+                return tuple(any(column) for column in zip(*(mask(r, varied) for r in results), strict=True))[
+                    : len(bind.vars)
+                ]
+            case rhs:
+                return (any(mask(atoms(rhs), varied)),) * len(bind.vars)
+
+    def enter(self, loop: f.For | f.While, on: Mask, varied: set[str]) -> None:
+        varied.update(s.name for s, new in zip(loop.state, on, strict=True) if new)
+
+    # ---- whether it is worth it ----------------------------------------------------------------------------------
+
+    def worth(self) -> bool:
+        """Whether enough is done once, and the code does not become too much."""
+        once = each = size = 0
+        number, recursive = groups(self.program)
+        for key, facts in self.facts.items():
+            body, hot = self.program.fns[key.fn].body, number[key.fn] in recursive
+            for weight, varied in self.work(body, facts.varied, hot):
+                once += 0 if varied else weight
+                each += weight if varied else 0
+                size += self.calls if varied else 1
+        return once >= HOT and 8 * once >= each and size <= LARGE
+
+    def work(self, block: f.Block, varied: set[str], hot: bool) -> Iterator[tuple[int, bool]]:
+        """Of each operation its weight, and whether it is done for each call."""
+        for bind in block.binds:
+            if isinstance(bind.rhs, f.Op | f.Call):
+                on = any(mask(atoms(bind.rhs), varied))
+                yield HOT if hot or (isinstance(bind.rhs, f.Call) and not on) else 1, on
+            looping = isinstance(bind.rhs, f.For | f.While | f.Build)
+            for inner in blocks(bind.rhs):
+                yield from self.work(inner, varied, hot or looping)
+
+    # ---- the functions -------------------------------------------------------------------------------------------
+
+    def functions(self) -> dict[str, f.Fn]:
+        """All that are called, once `name` was asked for the first."""
+        made: dict[str, f.Fn] = {}
+        while missing := [(key, name) for key, name in self.names.items() if name not in made]:
+            for key, name in missing:
+                made[name] = _Copies(self, key).function(name)
+        return made
+
+    def name(self, key: Key) -> str:
+        if key not in self.names:
+            self.names[key] = self.supply.fresh(key.fn)
+        return self.names[key]
+
+
+def mask(given: Sequence[f.Atom], varied: set[str]) -> Mask:
+    return tuple([isinstance(a, f.Var) and a.name in varied for a in given])
+
+
+def kept(loop: f.For | f.While) -> tuple[f.Atom, ...]:
+    return loop.body.results[len(loop.state) :]
+
+
+def ends(rhs: f.Rhs) -> list[tuple[f.Atom, ...]]:
+    """What the blocks give whose results are those of the whole."""
+    return [block.results for block in ((rhs.body,) if isinstance(rhs, f.While) else blocks(rhs))]
+
+
+def parts(rhs: f.Rhs, varied: set[str]) -> bool:
+    """Whether the calls go different ways here."""
+    match rhs:
+        case f.If(one) | f.Switch(one) | f.Build(_, one):
+            return any(mask((one,), varied))
+        case f.For(_, count):
+            return any(mask((count, *kept(rhs)), varied))
+        case f.While():
+            return any(mask((*rhs.cond.results, *kept(rhs)), varied))
+        case _:
+            return False
+
+
+class _Copies:
+    """Writes a function for all calls: what stands for a variable, in all of them or in each."""
+
+    def __init__(self, tupled: Tupled, key: Key) -> None:
+        self.tupled = tupled
+        self.supply = tupled.supply
+        self.fn = tupled.program.fns[key.fn]
+        self.facts = tupled.facts[key]
+        self.same: dict[str, f.Atom] = {}
+        self.each: list[dict[str, f.Atom]] = [{} for _ in range(tupled.calls)]
+
+    def function(self, name: str) -> f.Fn:
+        params = tuple(self.vars(self.fn.params))
+        body = self.block(self.fn.body, self.facts.results)
+        results = tuple([a.ty for a in body.results])
+        return f.Fn(name, params, results, body, self.fn.label, self.fn.span)
+
+    def vars(self, vars_: Sequence[f.Var]) -> Iterator[f.Var]:
+        """New variables, one for each call where they are varied."""
+        for var in vars_:
+            for env in self.each if var.name in self.facts.varied else [self.same]:
+                new = f.Var(self.supply.fresh(var.name), var.ty)
+                env[var.name] = new
+                yield new
+
+    def atom(self, atom: f.Atom, env: dict[str, f.Atom]) -> f.Atom:
+        return env.get(atom.name) or self.same[atom.name] if isinstance(atom, f.Var) else atom
+
+    def atoms(self, given: Sequence[f.Atom], on: Mask) -> tuple[f.Atom, ...]:
+        """In all calls, or in each where `on`."""
+        return tuple([
+            self.atom(a, env)
+            for a, several in zip(given, on, strict=True)
+            for env in (self.each if several else [self.same])
+        ])  # fmt: skip
+
+    def block(self, block: f.Block, on: Mask) -> f.Block:
+        binds = tuple([made for bind in block.binds for made in self.bind(bind)])
+        return f.Block(binds, self.atoms(block.results, on))
+
+    def bind(self, bind: f.Bind) -> Iterator[f.Bind]:
+        rhs, varied = bind.rhs, self.facts.varied
+        if not any(name in varied for name in rhs_mentions(rhs)):
+            yield self.copy(bind, self.same)
+        elif isinstance(rhs, f.Call):
+            key = Key(rhs.fn, mask(rhs.args, varied))
+            call = f.Call(self.tupled.name(key), self.atoms(rhs.args, key.params), rhs.span)
+            yield f.Bind(tuple(self.vars(bind.vars)), call)
+        elif blocks(rhs) and not parts(rhs, varied):
+            made = self.together(rhs, mask(bind.vars, varied))
+            yield f.Bind(tuple(self.vars(bind.vars)), made)
+        else:
+            for env in self.each:
+                yield self.copy(bind, env)
+
+    def copy(self, bind: f.Bind, env: dict[str, f.Atom]) -> f.Bind:
+        (copied,) = _Copier(self, env).binds((bind,))
+        env.update((v.name, new) for v, new in zip(bind.vars, copied.vars, strict=True))
+        return copied
+
+    def together(self, rhs: f.Rhs, on: Mask) -> f.Rhs:
+        """A branch, or a loop, that all calls go through in step."""
+        match rhs:
+            case f.If(cond, then, else_):
+                return f.If(self.atom(cond, self.same), self.block(then, on), self.block(else_, on))
+            case f.Switch(scrutinee, cases, default):
+                arms = []
+                for case in cases:
+                    payload = None if case.payload is None else next(self.vars((case.payload,)))
+                    arms.append(f.Case(case.tag, payload, self.block(case.body, on)))
+                other = None if default is None else self.block(default, on)
+                return f.Switch(self.atom(scrutinee, self.same), tuple(arms), other)
+            case f.Build(index, count, body, span):
+                count, index = self.atom(count, self.same), next(self.vars((index,)))
+                return f.Build(index, count, self.block(body, on), span)
+            case f.For(index, count, state, inits, body, collect):
+                on, count = mask(state, self.facts.varied), self.atom(count, self.same)
+                inits, state = self.atoms(inits, on), tuple(self.vars(state))
+                index = next(self.vars((index,)))
+                return f.For(index, count, state, inits, self.block(body, (*on, *(False,) * collect)), collect)
+            case f.While(state, inits, cond, body, collect):
+                on = mask(state, self.facts.varied)
+                inits, state = self.atoms(inits, on), tuple(self.vars(state))
+                cond = self.block(cond, (False,))
+                return f.While(state, inits, cond, self.block(body, (*on, *(False,) * collect)), collect)
+            case _:
+                raise AssertionError(rhs)
+
+
+class _Copier(Copier):
+    """Copies what one of the calls does, or all of them do."""
+
+    def __init__(self, copies: _Copies, env: dict[str, f.Atom]) -> None:
+        super().__init__(copies.supply, {})
+        self.copies = copies
+        self.env = env
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        own = super().atom(atom)
+        return self.copies.atom(atom, self.env) if own is atom else own

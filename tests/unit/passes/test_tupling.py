@@ -1,0 +1,97 @@
+"""Calls of one function that differ in some arguments only are one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from dpl.source import Source
+from dplc.flat import term as f
+from dplc.flat.recursion import groups
+from dplc.flat.walk import every
+from dplc.pipeline import Context, compile_to
+from dplc.tools.process import on_large_stack
+
+LOOP = "let f (x, y) = loop (a, b) = (x, y) for _ < 50 do (sin a * b, cos b + a)\n"
+RECURSION = """
+let rec f (x, y) = if x > 9.0 then (sin x, y) else let (a, b) = f (x + 1.0, x * y) in (a * sin x, b * a)
+"""
+LONG = """
+let f (x : float) (y : float) =
+  let s = loop s = x for i < 50 do sin s * exp (cos s) + sqrt (abs s + 2.0) * float i in
+  let t = loop t = s while t < y do t * 1.5 + 0.1 in
+  if y > 3.0 then t * s else t + (loop u = t for _ < int y do u * 0.5)
+"""
+FORWARD = """
+let (_, a) = jvp f (0.5, 0.7) (1.0, 0.0)
+let (_, b) = jvp f (0.5, 0.7) (0.0, 1.0)
+do print (a, b)
+"""
+REVERSE = """
+let (_, pull) = vjp f (0.5, 0.7)
+do print (pull (1.0, 0.0), pull (0.0, 1.0), pull (0.5, 2.0))
+"""
+
+
+def flat(text: str, stage: str = "tidy") -> f.Program:
+    return on_large_stack(lambda: compile_to(stage, Source("it.dp", text), Context(verify=True))[1])
+
+
+def operations(program: f.Program) -> Counter[str]:
+    return Counter(bind.rhs.op for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Op))
+
+
+def loops(program: f.Program) -> list[f.For | f.While]:
+    found = (bind.rhs for fn in program.fns.values() for bind in every(fn.body))
+    return [rhs for rhs in found if isinstance(rhs, f.For | f.While)]
+
+
+def calls(program: f.Program) -> int:
+    """From outside, of what is not inlined."""
+    return sum(isinstance(bind.rhs, f.Call) for bind in every(program.fns["main"].body))
+
+
+def test_directions_share_the_run_of_the_function() -> None:
+    program = flat(LOOP + FORWARD)
+    (loop,) = loops(program)
+    assert len(loop.state) == 2 + 2 * 2  # x and y once, their tangents for each direction
+    one = flat(LOOP + FORWARD.replace("let (_, b)", "let b = 0.0 --"))
+    assert operations(program)["sin"] == operations(one)["sin"]
+
+
+def test_pullbacks_read_what_was_kept_once() -> None:
+    there, back = loops(flat(LOOP + REVERSE))
+    assert len(there.state) == 2 and len(back.state) == 3 * 2
+
+
+@pytest.mark.parametrize(("way", "made"), [(FORWARD, 1), (REVERSE, 2)])
+def test_recursion_is_gone_through_once(way: str, made: int) -> None:
+    program = flat(RECURSION + way)
+    assert calls(program) == made == len(groups(program)[1])
+
+
+def test_the_same_call_is_made_once() -> None:
+    text = LONG + "do print (f 0.5 4.0 + f 0.5 4.0)\n"
+    assert calls(flat(text, "constants")) == 2
+    assert operations(flat(text))["exp"] == 1 and calls(flat(text)) == 0
+
+
+def test_ways_that_part() -> None:
+    """What depends on the direction is done for each, loops and branches too."""
+    program = flat(LONG + "do print (f 0.3 2.0, f 0.3 5.0, f 0.3 0.1)\n")
+    assert operations(program)["exp"] == 1
+    assert [type(loop) for loop in loops(program)] == [f.For] + 3 * [f.While] + 2 * [f.For]  # one has y > 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG + "do print (f 0.0 4.0 + f (-0.0) 4.0)\n",  # equal, and not the same
+        LONG.replace("sin s", "(print s; sin s)") + "do print (f 0.5 4.0, f 0.5 5.0)\n",
+        LONG + "let a = f 0.5 4.0\nlet t = Sys.time ()\nlet b = f 0.5 4.0\ndo print (a, b, t)\n",
+        LONG + "do print (f 0.5 4.0, f 0.6 5.0)\n",  # nothing in common but the code
+    ],
+    ids=["zeros", "output", "time", "others"],
+)
+def test_other_calls_stay(text: str) -> None:
+    assert calls(flat(text)) == 2
