@@ -22,10 +22,10 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.recursion import groups
-from dplc.flat.walk import atoms, blocks, rhs_mentions
+from dplc.flat.walk import atoms, blocks, every, rhs_mentions
 
 Mask = tuple[bool, ...]
-LARGE = 4000  # operations of all that is made for one group of calls
+LARGE = 2000  # operations of all that is made for one group of calls
 HOT = 16  # how much more an operation in a loop or recursion counts than others
 
 
@@ -52,10 +52,10 @@ class Tupled:
         self.program = program
         self.supply = supply
         self.calls = calls
+        self.key = key
         self.facts: dict[Key, Facts] = {}
         self.need(key)
         self.settle()
-        self.key = key
         self.names: dict[Key, str] = {}
 
     # ---- what is varied ------------------------------------------------------------------------------------------
@@ -86,24 +86,21 @@ class Tupled:
                 given = mask(args, varied)
                 return self.need(Key(fn, given)).results if any(given) else (False,) * len(bind.vars)
             case f.If() | f.Switch() | f.Build() | f.For() | f.While() as rhs:
-                if isinstance(rhs, f.For | f.While):
-                    self.enter(rhs, mask(rhs.inits, varied), varied)
-                for inner in blocks(rhs):
-                    self.spread(inner, varied)
-                results = ends(rhs)
-                if isinstance(rhs, f.For | f.While):
-                    self.enter(rhs, mask(results[0][: len(rhs.state)], varied), varied)
-                    results = [(*rhs.state, *kept(rhs))]
+                columns = self.columns(rhs, varied)
                 if parts(rhs, varied):
                     return (True,) * len(bind.vars)
-                return tuple(any(column) for column in zip(*(mask(r, varied) for r in results), strict=True))[
-                    : len(bind.vars)
-                ]
+                return tuple([any(mask(column, varied)) for column in columns])
             case rhs:
                 return (any(mask(atoms(rhs), varied)),) * len(bind.vars)
 
-    def enter(self, loop: f.For | f.While, on: Mask, varied: set[str]) -> None:
-        varied.update(s.name for s, new in zip(loop.state, on, strict=True) if new)
+    def columns(self, rhs: f.Rhs, varied: set[str]) -> list[tuple[f.Atom, ...]]:
+        """What each result of blocks or of a loop may be."""
+        for inner in blocks(rhs):
+            self.spread(inner, varied)
+        if not isinstance(rhs, f.For | f.While):
+            return list(zip(*(block.results for block in blocks(rhs)), strict=True))
+        varied.update(s.name for s, *given in zip(rhs.state, rhs.inits, rhs.body.results) if any(mask(given, varied)))
+        return [*((s,) for s in rhs.state), *([kept(rhs)] if rhs.collect else [])]
 
     # ---- whether it is worth it ----------------------------------------------------------------------------------
 
@@ -111,7 +108,7 @@ class Tupled:
         """Whether enough is done once, and the code does not become too much."""
         once = each = size = 0
         number, recursive = groups(self.program)
-        for key, facts in self.facts.items():
+        for key, facts in self.reached().items():
             body, hot = self.program.fns[key.fn].body, number[key.fn] in recursive
             for weight, varied in self.work(body, facts.varied, hot):
                 once += 0 if varied else weight
@@ -119,12 +116,32 @@ class Tupled:
                 size += self.calls if varied else 1
         return once >= HOT and 8 * once >= each and size <= LARGE
 
+    def reached(self) -> dict[Key, Facts]:
+        """Without what seemed to be needed while less was known to be varied."""
+        found: dict[Key, Facts] = {}
+        todo = [self.key]
+        while todo:
+            if (key := todo.pop()) not in found:
+                found[key] = facts = self.facts[key]
+                calls = (bind.rhs for bind in every(self.program.fns[key.fn].body) if isinstance(bind.rhs, f.Call))
+                todo += [Key(c.fn, given) for c in calls if any(given := mask(c.args, facts.varied))]
+        return found
+
     def work(self, block: f.Block, varied: set[str], hot: bool) -> Iterator[tuple[int, bool]]:
-        """Of each operation its weight, and whether it is done for each call."""
+        """Of each operation its weight, and whether it is done for each call.  Integers done once gain nothing."""
         for bind in block.binds:
-            if isinstance(bind.rhs, f.Op | f.Call):
-                on = any(mask(atoms(bind.rhs), varied))
-                yield HOT if hot or (isinstance(bind.rhs, f.Call) and not on) else 1, on
+            on = any(mask(atoms(bind.rhs), varied))
+            match bind:
+                case f.Bind(_, f.Call()):
+                    yield HOT, on
+                case f.Bind((), f.Op()):
+                    pass
+                case f.Bind((var, *_), f.Op()) if on or not is_small(var.ty):
+                    yield HOT if hot else 1, on
+                case f.Bind(_, f.Switch(scrutinee)) if isinstance(scrutinee.ty, f.Data):
+                    yield HOT if hot else 1, on  # what was kept is read
+                case _:
+                    pass
             looping = isinstance(bind.rhs, f.For | f.While | f.Build)
             for inner in blocks(bind.rhs):
                 yield from self.work(inner, varied, hot or looping)
@@ -145,17 +162,16 @@ class Tupled:
         return self.names[key]
 
 
+def is_small(ty: f.Type) -> bool:
+    return isinstance(ty, f.Num) and not f.is_float(ty)
+
+
 def mask(given: Sequence[f.Atom], varied: set[str]) -> Mask:
     return tuple([isinstance(a, f.Var) and a.name in varied for a in given])
 
 
 def kept(loop: f.For | f.While) -> tuple[f.Atom, ...]:
     return loop.body.results[len(loop.state) :]
-
-
-def ends(rhs: f.Rhs) -> list[tuple[f.Atom, ...]]:
-    """What the blocks give whose results are those of the whole."""
-    return [block.results for block in ((rhs.body,) if isinstance(rhs, f.While) else blocks(rhs))]
 
 
 def parts(rhs: f.Rhs, varied: set[str]) -> bool:
@@ -168,7 +184,7 @@ def parts(rhs: f.Rhs, varied: set[str]) -> bool:
         case f.While():
             return any(mask((*rhs.cond.results, *kept(rhs)), varied))
         case _:
-            return False
+            return True
 
 
 class _Copies:
