@@ -11,7 +11,11 @@ from dplc.graph import components
 
 def groups(program: f.Program) -> tuple[dict[str, int], set[int]]:
     """The number of each function's group, and the groups that are recursive."""
-    calls = {name: list(dict.fromkeys(callees(fn.body))) for name, fn in program.fns.items()}
+    return grouped({name: list(dict.fromkeys(callees(fn.body))) for name, fn in program.fns.items()})
+
+
+def grouped(calls: dict[str, list[str]]) -> tuple[dict[str, int], set[int]]:
+    """The same, of what each function calls."""
     number: dict[str, int] = {}
     recursive: set[int] = set()
     for group, members in enumerate(components(calls, calls.__getitem__)):

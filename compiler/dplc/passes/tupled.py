@@ -21,7 +21,6 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.recursion import groups
 from dplc.flat.walk import atoms, blocks, every, rhs_mentions
 
 Mask = tuple[bool, ...]
@@ -104,16 +103,15 @@ class Tupled:
 
     # ---- whether it is worth it ----------------------------------------------------------------------------------
 
-    def worth(self) -> bool:
+    def worth(self, recursive: set[str]) -> bool:
         """Whether enough is done once, and the code does not become too much."""
         once = each = size = 0
-        number, recursive = groups(self.program)
         for key, facts in self.reached().items():
-            body, hot = self.program.fns[key.fn].body, number[key.fn] in recursive
-            for weight, varied in self.work(body, facts.varied, hot):
-                once += 0 if varied else weight
-                each += weight if varied else 0
-                size += self.calls if varied else 1
+            body, hot = self.program.fns[key.fn].body, key.fn in recursive
+            for weight, on in self.work(body, facts.varied, hot, False):
+                once += 0 if on else weight
+                each += weight if on else 0
+                size += self.calls if on else 1
         return once >= HOT and 8 * once >= each and size <= LARGE
 
     def reached(self) -> dict[Key, Facts]:
@@ -127,10 +125,11 @@ class Tupled:
                 todo += [Key(c.fn, given) for c in calls if any(given := mask(c.args, facts.varied))]
         return found
 
-    def work(self, block: f.Block, varied: set[str], hot: bool) -> Iterator[tuple[int, bool]]:
-        """Of each operation its weight, and whether it is done for each call.  Integers done once gain nothing."""
+    def work(self, block: f.Block, varied: set[str], hot: bool, apart: bool) -> Iterator[tuple[int, bool]]:
+        """Of each operation its weight, and whether it is done for each call, as all is where these went `apart`.
+        Integers done once gain nothing."""
         for bind in block.binds:
-            on = any(mask(atoms(bind.rhs), varied))
+            on = apart or any(mask(atoms(bind.rhs), varied))
             match bind:
                 case f.Bind(_, f.Call()):
                     yield HOT, on
@@ -142,9 +141,11 @@ class Tupled:
                     yield HOT if hot else 1, on  # what was kept is read
                 case _:
                     pass
-            looping = isinstance(bind.rhs, f.For | f.While | f.Build)
-            for inner in blocks(bind.rhs):
-                yield from self.work(inner, varied, hot or looping)
+            if inner := blocks(bind.rhs):
+                looping = isinstance(bind.rhs, f.For | f.While | f.Build)
+                parting = parts(bind.rhs, varied)
+                for body in inner:
+                    yield from self.work(body, varied, hot or looping, apart or parting)
 
     # ---- the functions -------------------------------------------------------------------------------------------
 

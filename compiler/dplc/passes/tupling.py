@@ -11,65 +11,131 @@ Only functions without effects, and with loops or recursion: of others, machine 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.recursion import callees, groups
+from dplc.flat.recursion import grouped
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_blocks
 from dplc.passes.purity import movable, quiet
-from dplc.passes.simplify import expression_of, simplify
-from dplc.passes.tupled import Key, Tupled
+from dplc.passes.simplify import expression_of
+from dplc.passes.tupled import Key, Mask, Tupled
 
 MOST = 8  # calls in one
-ROUNDS = 3  # what is in a function that was made may be done together in the next
 
-Made = tuple[f.Bind, f.Call]  # a call, its arguments as far as they are known
+Item = TypeVar("Item")
 
 
 def tupling(program: f.Program) -> f.Program:
-    for _ in range(ROUNDS):
-        work = _Tupling(program)
-        fns = {name: replace(fn, body=work.block(fn.body)) for name, fn in program.fns.items()}
-        if not work.changed:
-            break
-        program = simplify(replace(program, fns=fns | work.made))
-    return program
+    work = _Tupling(program)
+    if not work.hosts:
+        return program
+    fns = {name: work.function(fn) if name in work.hosts else fn for name, fn in program.fns.items()}
+    while work.made.keys() - fns.keys():
+        fns |= {name: work.function(fn) for name, fn in work.made.items() if name not in fns}
+    return replace(program, fns=fns)
+
+
+@dataclass
+class Line:
+    """The bindings of a block: which have effects, and which are gone to another place."""
+
+    binds: tuple[f.Bind, ...]
+    effects: set[int]
+    gone: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """The last call of each function."""
+        self.last = {bind.rhs.fn: at for at, bind in enumerate(self.binds) if isinstance(bind.rhs, f.Call)}
+
+    def before(self, call: f.Call, at: int, after: dict[str, int]) -> set[int] | None:
+        """Of the bindings after one of them, where these names are bound, those that must come before it if a call
+        does; None if that cannot be."""
+        found: set[int] = set()
+        todo = [after[name] for name in names(call.args) if name in after]
+        while todo:
+            if (i := todo.pop()) in found:
+                continue
+            rhs = self.binds[i].rhs
+            if i == at or not (movable(rhs) or isinstance(rhs, f.TupMake)):
+                return None
+            found.add(i)
+            todo += [after[name] for name in rhs_mentions(rhs) if name in after]
+        return found
 
 
 class _Tupling:
     def __init__(self, program: f.Program) -> None:
         self.program = program
-        self.supply = supply_for(program)
         self.made: dict[str, f.Fn] = {}
-        self.changed = False
         self.known: dict[tuple, tuple[f.Var, ...]] = {}  # what calls gave that were made since the last effect
         self.tupled: dict[tuple[Key, int], Tupled] = {}
         self.items: dict[str, tuple[f.Atom, ...]] = {}  # of tuples
-        self.same: dict[object, f.Atom] = {}  # what variables and parts of tuples are, by name and by place
-        self.effects = spreading(program, lambda rhs: isinstance(rhs, f.Op) and not quiet(rhs))
-        self.worthy = long(program) - self.effects
+        self.same: dict[str, f.Atom] = {}  # what variables are that were taken from a tuple
+        self.taken: list[dict[tuple[str, int], f.Var]] = []  # what was taken from others, in this block and around it
+        self.survey()
+
+    def survey(self) -> None:
+        """The functions with effects, those whose calls are worth a thought, and those that make several such calls."""
+        calls: dict[str, list[str]] = {name: [] for name in self.program.fns}
+        looping, effects = set[str](), set[str]()
+        for name, fn in self.program.fns.items():
+            for bind in every(fn.body):
+                match bind.rhs:
+                    case f.Call(callee):
+                        calls[name].append(callee)
+                    case f.For() | f.While() | f.Build():
+                        looping.add(name)
+                    case f.Op() as op if not quiet(op):
+                        effects.add(name)
+                    case _:
+                        pass
+        number, groups = grouped({name: list(dict.fromkeys(callees)) for name, callees in calls.items()})
+        self.recursive = {name for name in calls if number[name] in groups}
+        self.effects = callers_of(effects, calls)
+        self.worthy = callers_of(looping | self.recursive, calls) - self.effects
+        self.hosts = {
+            name for name, callees in calls.items()
+            if any(n > 1 and callee in self.worthy for callee, n in Counter(callees).items())
+        }  # fmt: skip
+        self.supply = supply_for(self.program) if self.hosts else f.Supply()
+
+    def function(self, fn: f.Fn) -> f.Fn:
+        return replace(fn, body=self.block(fn.body))
 
     def block(self, block: f.Block) -> f.Block:
-        before = self.known, self.same
-        self.known, self.same = dict(self.known), dict(self.same)
-        binds, out = list(block.binds), list[f.Bind]()
-        while binds:
-            bind, *binds = binds
+        before, self.known = self.known, dict(self.known)
+        self.taken.append({})
+        line = Line(block.binds, {at for at, bind in enumerate(block.binds) if self.has_effects(bind.rhs)})
+        out = list[f.Bind]()
+        for at, bind in enumerate(block.binds):
             self.note(bind)
             match bind.rhs:
+                case _ if at in line.gone:
+                    pass
                 case f.Call(fn) if fn in self.worthy:
                     call = self.settled(bind.rhs)
-                    done = self.known.get(token(call))
-                    made, binds = ([], binds) if done else self.together(bind, call, binds)
-                    out += made or self.named(bind.vars, done or ())
+                    if done := self.known.get(token(call)):
+                        out += self.named(bind.vars, done)
+                    else:
+                        self.known[token(call)] = bind.vars
+                        out += self.together(line, at, call) if line.last[fn] > at else [bind]
                 case rhs:
-                    out.append(f.Bind(bind.vars, with_blocks(rhs, self.block)))
-                    if self.has_effects(rhs):
+                    if any(self.is_worthy(b.rhs) for inner in blocks(rhs) for b in every(inner)):
+                        bind = f.Bind(bind.vars, with_blocks(rhs, self.block))
+                    out.append(bind)
+                    if at in line.effects:
                         self.known = {}
-        self.known, self.same = before
+        self.taken.pop()
+        self.known = before
         return f.Block(tuple(out), block.results)
+
+    def is_worthy(self, rhs: f.Rhs) -> bool:
+        return isinstance(rhs, f.Call) and rhs.fn in self.worthy
 
     def note(self, bind: f.Bind) -> None:
         """What tuples hold, as far as one sees it here."""
@@ -79,8 +145,13 @@ class _Tupling:
             case f.Bind((var,), f.TupGet(tup, index)):
                 tup = self.known_as(tup)
                 assert isinstance(tup, f.Var)
-                here = self.items[tup.name][index] if tup.name in self.items else var
-                self.same[var.name] = self.same.setdefault((tup.name, index), here)
+                place = (tup.name, index)
+                if tup.name in self.items:
+                    self.same[var.name] = self.items[tup.name][index]
+                elif (first := next((scope[place] for scope in self.taken if place in scope), var)) is not var:
+                    self.same[var.name] = first
+                else:
+                    self.taken[-1][place] = var
             case _:
                 pass
 
@@ -99,77 +170,66 @@ class _Tupling:
 
     def named(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> list[f.Bind]:
         """Gives variables what is known already."""
-        self.changed = True
-        if not vars_:
-            return []
         tup = f.Var(self.supply.fresh("t"), f.Tup(tuple([a.ty for a in atoms])))
         return [f.Bind((tup,), f.TupMake(tuple(atoms))), *(f.Bind((v,), f.TupGet(tup, i)) for i, v in enumerate(vars_))]
 
-    def together(self, bind: f.Bind, call: f.Call, rest: list[f.Bind]) -> tuple[list[f.Bind], list[f.Bind]]:
-        """A call with those after it that can be made at the same time; and what then is left of these."""
-        group, moved = self.partners(bind, call, rest)
+    def together(self, line: Line, at: int, call: f.Call) -> list[f.Bind]:
+        """A call with those after it that can be made at the same time, and what is computed for them."""
+        group, moved = self.partners(line, at, call)
         varied = tuple([len(set(column)) > 1 for column in zip(*(token(c)[1] for _, c in group), strict=True)])
         tupled = self.tupling_of(Key(call.fn, varied), len(group)) if len(group) > 1 else None
         if tupled is None:
-            self.known[token(call)] = bind.vars
-            return [bind], rest
-        given = tuple([
-            c.args[i] for i, several in enumerate(varied) for _, c in (group if several else group[:1])
-        ])  # fmt: skip
+            return [line.binds[at]]
+        calls, vars_ = [c.args for _, c in group], [line.binds[i].vars for i, _ in group]
         on = tupled.facts[tupled.key].results
-        vars_ = tuple([b.vars[i] for i, several in enumerate(on) for b, _ in (group if several else group[:1])])
-        out = [*moved, f.Bind(vars_, f.Call(tupled.name(tupled.key), given, call.span))]
-        shared = [i for i, several in enumerate(on) if not several]
-        for b, c in group:
-            self.known[token(c)] = b.vars
-            if b is not bind:
-                out += self.named([b.vars[i] for i in shared], [bind.vars[i] for i in shared])
-        gone = [*moved, *(b for b, _ in group)]
-        return out, [b for b in rest if not any(b is other for other in gone)]
+        made = f.Call(tupled.name(tupled.key), flattened(calls, varied), call.span)
+        out = [*(line.binds[i] for i in sorted(moved)), f.Bind(flattened(vars_, on), made)]
+        for (_, other), own in zip(group[1:], vars_[1:], strict=True):
+            self.known[token(other)] = own
+            out += self.named(alike(own, on), alike(vars_[0], on)) if not all(on) else []
+        line.gone |= moved | {i for i, _ in group}
+        return out
 
-    def partners(self, bind: f.Bind, call: f.Call, rest: list[f.Bind]) -> tuple[list[Made], list[f.Bind]]:
+    def partners(self, line: Line, at: int, call: f.Call) -> tuple[list[tuple[int, f.Call]], set[int]]:
         """The calls of the same function that can be made here, with other arguments; and of what comes after, what is
         then to be computed before."""
-        group, moved, tokens = [(bind, call)], set[int](), {token(call)}
-        after = {v.name: -1 for v in bind.vars}
-        for at, other in enumerate(rest):
-            if len(group) == MOST or self.has_effects(other.rhs):
+        group, moved, tokens = [(at, call)], set[int](), {token(call)}
+        after = {v.name: at for v in line.binds[at].vars}
+        for i in range(at + 1, line.last[call.fn] + 1):
+            if len(group) == MOST or i in line.effects:
                 break
-            self.note(other)
-            if isinstance(other.rhs, f.Call) and other.rhs.fn == call.fn:
-                another = self.settled(other.rhs)
-                needed = before(another, rest, after) if token(another) not in tokens else None
+            if i in line.gone:
+                continue
+            bind = line.binds[i]
+            self.note(bind)
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn == call.fn:
+                another = self.settled(bind.rhs)
+                needed = line.before(another, at, after) if token(another) not in tokens else None
                 if needed is not None:
-                    group.append((other, another))
+                    group.append((i, another))
                     tokens.add(token(another))
                     moved |= needed
-            after |= {v.name: at for v in other.vars}
-        return group, [rest[at] for at in sorted(moved)]
+            after |= {v.name: i for v in bind.vars}
+        return group, moved
 
     def tupling_of(self, key: Key, calls: int) -> Tupled | None:
         """None if it is not worth it."""
         if (key, calls) not in self.tupled:
             self.tupled[key, calls] = made = Tupled(self.program, self.supply, key, calls)
-            if made.worth():
+            if made.worth(self.recursive):
                 made.name(key)
                 self.made |= made.functions()
         made = self.tupled[key, calls]
         return made if made.names else None
 
 
-def before(call: f.Call, rest: list[f.Bind], after: dict[str, int]) -> set[int] | None:
-    """Of what comes `after` some place, by name, what must come before it if the call does; None if that cannot be."""
-    found: set[int] = set()
-    todo = [after[name] for name in names(call.args) if name in after]
-    while todo:
-        at = todo.pop()
-        if at in found:
-            continue
-        if at < 0 or not (movable(rest[at].rhs) or isinstance(rest[at].rhs, f.TupMake)):
-            return None
-        found.add(at)
-        todo += [after[name] for name in rhs_mentions(rest[at].rhs) if name in after]
-    return found
+def flattened(columns: Sequence[Sequence[Item]], on: Mask) -> tuple[Item, ...]:
+    """What each of the calls has, where `on`; else what they all have."""
+    return tuple([column[i] for i, several in enumerate(on) for column in (columns if several else columns[:1])])
+
+
+def alike(items: Sequence[Item], on: Mask) -> list[Item]:
+    return [item for item, several in zip(items, on, strict=True) if not several]
 
 
 def token(call: f.Call) -> tuple:
@@ -177,27 +237,15 @@ def token(call: f.Call) -> tuple:
     return call.fn, tuple([expression_of(a) for a in call.args])
 
 
-def spreading(program: f.Program, is_one: Callable[[f.Rhs], bool]) -> set[str]:
-    """The functions in which there is such a thing, or that call one of these."""
+def callers_of(found: Iterable[str], calls: dict[str, list[str]]) -> set[str]:
+    """These functions, and all that call them."""
     callers: dict[str, list[str]] = {}
-    for name, fn in program.fns.items():
-        for callee in callees(fn.body):
+    for name, callees in calls.items():
+        for callee in callees:
             callers.setdefault(callee, []).append(name)
-    todo = [name for name, fn in program.fns.items() if any(is_one(bind.rhs) for bind in every(fn.body))]
-    found = set(todo)
+    done, todo = set(found), list(found)
     while todo:
-        new = set(callers.get(todo.pop(), ())) - found
-        found |= new
+        new = set(callers.get(todo.pop(), ())) - done
+        done |= new
         todo += new
-    return found
-
-
-def long(program: f.Program) -> set[str]:
-    """The functions with loops or recursion."""
-    number, recursive = groups(program)
-    return spreading(
-        program,
-        lambda rhs: (
-            isinstance(rhs, f.For | f.While | f.Build) or (isinstance(rhs, f.Call) and number[rhs.fn] in recursive)
-        ),
-    )
+    return done
