@@ -194,6 +194,7 @@ class _Tupling:
         """The calls of the same function that can be made here, with other arguments; and of what comes after, what is
         then to be computed before."""
         group, moved, tokens = [(at, call)], set[int](), {token(call)}
+        self.taken.append({})  # what is taken here is not there yet for what comes between
         after = {v.name: at for v in line.binds[at].vars}
         for i in range(at + 1, line.last[call.fn] + 1):
             if len(group) == MOST or i in line.effects:
@@ -210,6 +211,7 @@ class _Tupling:
                     tokens.add(token(another))
                     moved |= needed
             after |= {v.name: i for v in bind.vars}
+        self.taken.pop()
         return group, moved
 
     def tupling_of(self, key: Key, calls: int) -> Tupled | None:

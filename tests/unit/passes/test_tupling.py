@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from dpl.source import Source
+from dpl.source import NOWHERE, Source
+from dplc.ad.builder import Builder
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
+from dplc.flat.verify import verify
 from dplc.flat.walk import every
+from dplc.passes.tupling import tupling
 from dplc.pipeline import Context, compile_to
 from dplc.tools.process import on_large_stack
 
@@ -95,3 +98,33 @@ def test_ways_that_part() -> None:
 )
 def test_other_calls_stay(text: str) -> None:
     assert calls(flat(text)) == 2
+
+
+def test_what_comes_later_is_not_known_before() -> None:
+    """A part of a tuple that is taken for a later call, and in a branch before that."""
+    supply = f.Supply()
+    one, two = f.Const(1, f.I64), f.Const(2, f.I64)
+
+    def call(b: Builder, *args: f.Atom) -> f.Var:
+        return b.call("g", args, (f.F64,), NOWHERE)[0]
+
+    def either(b: Builder, cond: f.Atom, then: Builder, gives: f.Atom, other: f.Atom) -> f.Var:
+        return b.bind((f.F64,), f.If(cond, then.block(gives), f.Block((), (other,))))[0]
+
+    b, x, y, n = Builder(supply), f.Var("x", f.F64), f.Var("y", f.F64), f.Var("n", f.I64)
+    inner = b.inner()
+    product = inner.op("mul", inner.op("sin", y), call(inner, x, y, inner.op("sub", n, one)))
+    g = f.Fn("g", (x, y, n), (f.F64,), b.block(either(b, b.op("gt", n, one), inner, product, x)))
+
+    b, t, m = Builder(supply), f.Var("t", f.Tup((f.F64, f.F64))), f.Var("m", f.I64)
+    first = call(b, f.Const(1.0, f.F64), f.Const(0.5, f.F64), m)
+    inner = b.inner()
+    early = inner.op("add", *(call(inner, inner.get(t, k), f.Const(0.5, f.F64), two) for k in (0, 1)))
+    middle = either(b, b.op("gt", m, two), inner, early, first)
+    last = call(b, b.op("mul", b.get(t, 0), middle), f.Const(0.5, f.F64), m)
+    main = f.Fn("main", (t, m), (f.F64,), b.block(b.op("add", middle, b.op("add", first, last))))
+    program = f.Program({"g": g, "main": main})
+    verify(program)
+    made = tupling(program)
+    verify(made)
+    assert len(made.fns) > 2
