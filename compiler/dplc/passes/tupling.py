@@ -74,8 +74,8 @@ class _Tupling:
         self.made: dict[str, f.Fn] = {}
         self.known: dict[tuple, tuple[f.Var, ...]] = {}  # what calls gave that were made since the last effect
         self.tupled: dict[tuple[Key, int], Tupled] = {}
-        self.items: dict[str, tuple[f.Atom, ...]] = {}  # of tuples
-        self.same: dict[str, f.Atom] = {}  # what variables are that were taken from a tuple
+        self.items: dict[str, tuple[f.Atom, ...]] = {}  # of tuples, in this function
+        self.same: dict[str, f.Atom] = {}  # what variables of this function are that were taken from a tuple
         self.taken: list[dict[tuple[str, int], f.Var]] = []  # what was taken from others, in this block and around it
         self.survey()
 
@@ -105,6 +105,7 @@ class _Tupling:
         self.supply = supply_for(self.program) if self.hosts else f.Supply()
 
     def function(self, fn: f.Fn) -> f.Fn:
+        self.items, self.same = {}, {}
         return replace(fn, body=self.block(fn.body))
 
     def block(self, block: f.Block) -> f.Block:

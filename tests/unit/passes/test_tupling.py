@@ -103,7 +103,7 @@ def test_other_calls_stay(text: str) -> None:
 def test_what_comes_later_is_not_known_before() -> None:
     """A part of a tuple that is taken for a later call, and in a branch before that."""
     supply = f.Supply()
-    one, two = f.Const(1, f.I64), f.Const(2, f.I64)
+    one, two, half = f.Const(1, f.I64), f.Const(2, f.I64), f.Const(0.5, f.F64)
 
     def call(b: Builder, *args: f.Atom) -> f.Var:
         return b.call("g", args, (f.F64,), NOWHERE)[0]
@@ -117,14 +117,18 @@ def test_what_comes_later_is_not_known_before() -> None:
     g = f.Fn("g", (x, y, n), (f.F64,), b.block(either(b, b.op("gt", n, one), inner, product, x)))
 
     b, t, m = Builder(supply), f.Var("t", f.Tup((f.F64, f.F64))), f.Var("m", f.I64)
-    first = call(b, f.Const(1.0, f.F64), f.Const(0.5, f.F64), m)
+    first = call(b, f.Const(1.0, f.F64), half, m)
     inner = b.inner()
-    early = inner.op("add", *(call(inner, inner.get(t, k), f.Const(0.5, f.F64), two) for k in (0, 1)))
+    early = inner.op("add", *(call(inner, inner.get(t, k), half, two) for k in (0, 1)))
     middle = either(b, b.op("gt", m, two), inner, early, first)
-    last = call(b, b.op("mul", b.get(t, 0), middle), f.Const(0.5, f.F64), m)
+    last = call(b, b.op("mul", b.get(t, 0), middle), half, m)
     main = f.Fn("main", (t, m), (f.F64,), b.block(b.op("add", middle, b.op("add", first, last))))
-    program = f.Program({"g": g, "main": main})
+
+    b = Builder(supply)
+    b.binds.append(f.Bind((t,), f.TupMake((half, half))))  # elsewhere, `t` is another tuple
+    other = f.Fn("other", (), (f.F64,), b.block(b.op("add", call(b, half, half, two), call(b, half, half, two))))
+    program = f.Program({"other": other, "g": g, "main": main})
     verify(program)
     made = tupling(program)
     verify(made)
-    assert len(made.fns) > 2
+    assert len(made.fns) > 3
