@@ -163,11 +163,14 @@ class _Tupling:
         return f.Call(call.fn, tuple(map(self.known_as, call.args)), call.span)
 
     def has_effects(self, rhs: f.Rhs) -> bool:
-        if isinstance(rhs, f.Call):
-            return rhs.fn in self.effects
-        return (isinstance(rhs, f.Op) and not quiet(rhs)) or any(
-            self.has_effects(bind.rhs) for inner in blocks(rhs) for bind in inner.binds
-        )  # fmt: skip
+        """Whether no call may come before it that comes after it; an error that the program raises counts, too."""
+        match rhs:
+            case f.Call(fn):
+                return fn in self.effects
+            case f.Op(name):
+                return name == "fail" or not quiet(rhs)
+            case _:
+                return any(self.has_effects(bind.rhs) for inner in blocks(rhs) for bind in inner.binds)
 
     def named(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> list[f.Bind]:
         """Gives variables what is known already."""
