@@ -72,10 +72,12 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
 
 def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
     """Where the argument is constant there is nothing for a rule to say: what is captured is differentiated through the
-    function itself."""
+    function itself.  The value is that of the function with its rule, as the argument may vary in another derivative
+    around this one."""
     b = Builder(d.supply)
     given = given_tangents(d, b, fn, active)
-    values, slopes = along(d, b, without_rule(d, fn), fn.params, list(given.items()))
+    values = b.call(fn.name, fn.params, fn.results, fn.span)
+    _, slopes = along(d, b, without_rule(d, fn), fn.params, list(given.items()), again=True)
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     finish_forward(d, fn, made, b, given, values, [slopes.get(i, zero(types[i])) for i in made.results])
 
@@ -87,16 +89,19 @@ def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[
 
 
 def along(
-    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], captured: Sequence[tuple[int, Part]]
-) -> tuple[Sequence[f.Var], dict[int, f.Atom]]:
-    """Calls a function: its values, and by leaf their tangents along those of what it captures."""
+    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], captured: Sequence[tuple[int, Part]],
+    again: bool = False,
+) -> tuple[Sequence[f.Var], dict[int, f.Atom]]:  # fmt: skip
+    """Calls a function: its values, and by leaf their tangents along those of what it captures.  If it runs `again`,
+    for the tangents only, it prints nothing."""
     fn = d.body(name)
     made = d.forward(name, tuple([(i, part.presence) for i, part in captured]), fn.span) if captured else None
     if made is None or not made.results:
-        return b.call(name, args, fn.results, fn.span), {}
+        return () if again else b.call(name, args, fn.results, fn.span), {}
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     given = (*args, *(part.atom for _, part in captured))
-    values = b.call(made.name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
+    name = silent(d, made.name) if again else made.name
+    values = b.call(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
     width = len(fn.results)
     return values[:width], dict(zip(made.results, values[width:], strict=True))
 
@@ -155,7 +160,8 @@ def reverse_body(
     there, back = Builder(d.supply), Builder(d.supply)
     seeds, accs = given_cotangents(d, back, fn, active, wanted)
     side = flowing(d, name, active, wanted)
-    values, more = there_and_kept(d, there, name, fn.params, side)
+    values = there.call(fn.name, fn.params, fn.results, fn.span)
+    _, more = there_and_kept(d, there, name, fn.params, side, again=True)
     value = there.make(more)
     param = back.fresh("res", value.ty)
     totals: dict[int, f.Atom] = {**accs}
@@ -218,13 +224,15 @@ def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[t
 
 
 def there_and_kept(
-    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], side: Side | None
+    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], side: Side | None, again: bool = False
 ) -> tuple[Sequence[f.Var], tuple[f.Var, ...]]:
-    """The values of a function; what is kept of it, if anything."""
+    """The values of a function; what is kept of it, if anything.  If it runs `again`, for that only, it prints
+    nothing."""
     fn = d.body(name)
     if side is None:
-        return b.call(name, args, fn.results, fn.span), ()
-    *values, kept = b.call(side.made.fwd, args, (*fn.results, side.made.residual), fn.span)
+        return () if again else b.call(name, args, fn.results, fn.span), ()
+    there = silent(d, side.made.fwd) if again else side.made.fwd
+    *values, kept = b.call(there, args, (*fn.results, side.made.residual), fn.span)
     return values, (kept,)
 
 
