@@ -17,6 +17,8 @@ from doubt.programs import MARK, SECOND, STEPS, Program
 
 NEGATIVE = re.compile(r"\((-[\w.+-]+)\)")  # a constructor's argument has parentheses if it is less than zero
 
+ORDER = "to an order known only when it runs"  # of differentiation: the one refusal that random programs may meet
+
 ENGINES, SINGLES = 1e-7, 1e-3  # relative differences that rounding explains
 FIRST_ORDER, SECOND_ORDER = 1e-8, 1e-7
 DIFFERENCE, KINK = 1e-4, 1e-3
@@ -48,8 +50,9 @@ class RoadsDiffer(AssertionError):
 
 def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> str:
     """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; `slow`, a program whose loops and
-    recursion double something so often that nobody can tell; or `interpreted`, one that `dpl run` leaves to the
-    interpreter, with a warning: its derivatives were compared with each other only."""
+    recursion double something so often that nobody can tell; or `interpreted`, one whose order of differentiation
+    is known only when it runs, which `dpl run` leaves to the interpreter: its derivatives were compared with each other
+    only."""
     interp = ask(INTERP, program.interpreted)
     if (interp.end, interp.why) == ("killed", OUT_OF_TIME):
         return "slow"
@@ -58,14 +61,15 @@ def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> 
     if interp.end not in (DONE, "failed"):
         raise crashed("the interpreter", interp)
     native = ask(engine, program.native)
-    if native.end not in (DONE, "failed", "refused"):
+    refused = native.end == "refused" and native.why.endswith(ORDER)
+    if native.end not in (DONE, "failed") and not refused:
         raise crashed("native code", native)
-    if native.end != "refused":
+    if not refused:
         compare(program, interp, native)
     if interp.end == "failed":
         return f"failed with {interp.why}"
     verdict = roads_meet(sections(interp.output), program)
-    return f"interpreted: {native.why}" if native.end == "refused" else verdict
+    return "interpreted" if refused else verdict
 
 
 def sections(output: str) -> dict[str, str]:

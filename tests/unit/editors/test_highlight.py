@@ -43,10 +43,10 @@ def read(text: str) -> dict[int, tuple]:
 def test_says_what_the_language_says(path) -> None:
     text = path.read_text(encoding="utf-8")
     lexer = Lexer(Source(path.name, text), tables()).read()
-    if lexer.problems:
-        pytest.skip("no program")
     found = read(text)
     assert "".join(value for _, value in found.values()) == text
+    if lexer.problems:  # nobody says what these are
+        return
     assert all(kind is not Error for kind, _ in found.values())
     for token in lexer.tokens[:-1]:
         kind, value = found[token.start]
