@@ -90,7 +90,7 @@ class _Scope:
             return self.join_sum(position, bind, op)
         if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
             return False
-        group = self.group(rank_of(bind.vars[0].ty), op.args)
+        group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
         group.members.append((position, bind.vars[0], op))
         self.open[bind.vars[0].name] = group
         return True
@@ -100,7 +100,7 @@ class _Scope:
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)
-        group = self.group(rank, op.args)
+        group = self.group(rank, op.args, more=int(op.op == "dot"))
         if op.op == "dot":
             summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
             group.members.append((position, summand, f.Op("mul", op.args, (), op.span)))
@@ -122,13 +122,13 @@ class _Scope:
             return None
         return group
 
-    def group(self, rank: int, args: tuple[f.Atom, ...]) -> Group:
-        """The group that an operation on these belongs to: theirs, made one."""
+    def group(self, rank: int, args: tuple[f.Atom, ...], more: int) -> Group:
+        """The group that an operation on these belongs to: theirs, made one, if there is room for `more` members."""
         elsewhere = {a.name for a in args if isinstance(a, f.Var) and a.name in self.open and not self.element(a, rank)}
         if elsewhere:
             self.seal(elsewhere)
         groups = list({id(g): g for g in (self.element(a, rank) for a in args) if g}.values())
-        if sum(len(g.members) for g in groups) >= LARGEST:
+        if sum(len(g.members) for g in groups) + more > LARGEST:
             self.seal({a.name for a in args if isinstance(a, f.Var)})
             groups = []
         if len(groups) == 1:
