@@ -71,7 +71,7 @@ int main(void) {
     EXPECT(model_apply(&l, x, 2, &to, &n) == MODEL_CHECK && strstr(model_message(), "size n of `x`: 2 is not 3"));
     l.bias_m = 3;
     EXPECT(model_apply(&l, x, 3, &to, &n) == MODEL_CHECK && strstr(model_message(), "size m of `bias` of `l`"));
-    EXPECT(model_apply(&l, x, -1, &to, &n) == MODEL_NEGATIVE && model_apply(&l, NULL, 3, &to, &n) == MODEL_MESSAGE);
+    EXPECT(model_apply(&l, x, -1, &to, &n) == MODEL_NEGATIVE && model_apply(&l, NULL, 3, &to, &n) == MODEL_ARGUMENT);
 
     /* results where arguments are */
     float sw[] = {1, 2, 3, 4}, sb[] = {5, 6}, sx[] = {7, 8};

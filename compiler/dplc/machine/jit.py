@@ -113,7 +113,7 @@ class Running(threading.Thread):
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
         self.loaded = loaded
-        self.args = [arg.encode("utf-8", "surrogateescape") for arg in args]
+        self.args = [os.fsencode(arg) for arg in args]  # what the command was given
         self.stack = stack
         self.record = FailureRecord()
         self.done = threading.Event()

@@ -83,6 +83,11 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise DplError.at("E0513", f"{name} cannot be read: {reason}", where) from None
+    return Source(name, decoded(data, name, where), path)
+
+
+def decoded(data: bytes, name: str, where: Span | None = None) -> str:
+    """The text in bytes of a program, its lines ended as ours are."""
     if b"\0" in data:
         raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes")
     try:
@@ -91,7 +96,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
         line = data.count(b"\n", 0, error.start) + 1
         title = f"{name} is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
         raise DplError.at("E0512", title, where, helps=("save the file in the encoding UTF-8",)) from None
-    return Source(name, text.replace("\r\n", "\n").replace("\r", "\n"), path)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _near(path: Path) -> tuple[str, ...]:
