@@ -246,6 +246,8 @@ class Copier:
                 new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
             case t.Tup(items):
                 new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Lift(name, items):
+                return t.lifted(name, [self.ty(i, scope) for i in items])
             case t.Arr(elem, _):
                 new = t.Arr(self.ty(elem, scope), ANY)
             case t.Fn(arg, effect, result):

@@ -121,7 +121,13 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             if cx.replay is not None and isinstance(entry, Value):
                 args = cx.replay.follow(cx, entry, name, args, expected, span)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
-            return call(cx, cx.use(name, span, known, args[-1].span if args else None), args, name, entry)
+            cx.held = []
+            function = cx.use(name, span, known, args[-1].span if args else None)
+            held = cx.held
+            made = call(cx, function, args, name, entry)
+            if args:
+                cx.release(held, made.ty)
+            return made
         case _:
             pass
     return call(cx, cx.infer(head), args, "")
@@ -314,10 +320,12 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     known = sizes_of(cx, found.scheme, args)
     t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
     cx.note(span, t)
+    held = cx.held
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)
     result = arrows[-1].result
+    cx.release(held, result)
     applied = saturated(cx, row.name, terms, result, args[arity - 1].span)
     return call(cx, applied, args[arity:], row.name) if len(args) > arity else applied
 

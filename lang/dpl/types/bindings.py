@@ -20,6 +20,7 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why, phrase, printer
+from dpl.types.lifting import simplify
 from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
@@ -370,6 +371,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
     if defaults:
         decide_inner(cx, mark)
         decide_results(cx, types, mark)
+        simplify(cx, mark)
     else:
         keep_numbers(cx, types, mark)
     schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
@@ -382,7 +384,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
 
 
 def decide_inner(cx: Context, mark: int) -> None:
-    """Operands about which nothing is known have one type."""
+    """What is converted is a scalar, and so is an exponent made of whole numbers an int."""
     i = mark
     while i < len(cx.pending):
         c = cx.pending[i]

@@ -17,7 +17,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import NAMES, OPERATORS, SAME, SAME_NAMES
 from dpl.types import checks, errors, sizes
-from dpl.types.constraints import Constraint
+from dpl.types.constraints import Constraint, Lift
 from dpl.types.env import (
     CONSTRUCTORS,
     TYPES,
@@ -134,6 +134,7 @@ class Context:
         self.literals: list[Meta] = []  # the types of numbers without a suffix
         self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
+        self.held: list[Lift] = []  # of the last instance
         self.counter = 0
 
     # ---- names
@@ -438,7 +439,19 @@ class Context:
         self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
     ) -> tuple[Type, tuple]:
         self.solver.at(span)
-        return instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        mark = len(self.pending)
+        made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        self.held = [c for c in self.pending[mark:] if isinstance(c, Lift) and c.held]
+        return made
+
+    def release(self, held: list[Lift], result: Type) -> None:
+        """All arguments of a function were given: of the operands that it relates, no more will be known."""
+        if type(prune(result)) is not ty.Fn:
+            for c in held:
+                c.held = False
+                if not c.done:
+                    self.attempt(c)
+            self.drain()
 
     def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:
         """A name that is no primitive, as a term; `call` is where it is applied."""

@@ -83,6 +83,8 @@ class Printer:
                     dims.append(self.size(t.size))
                     t = prune(t.elem)
                 return f"{self.type(t, ATOM)}[{', '.join(dims)}]"
+            case ty.Lift(_, items):
+                return parens(f"lift {' '.join(self.type(i, ATOM) for i in items)}", level == ATOM)
             case ty.Fn(arg, eff, result):
                 return parens(f"{self.type(arg, PRODUCT)} {self.arrow(eff)} {self.type(result, FUN)}", level > FUN)
             case _:
@@ -156,6 +158,10 @@ class Printer:
         match c.name:
             case "fits":
                 return f"{texts[0]} fits {texts[1]}"
+            case "lift":
+                return f"lift {' '.join(texts[:-1])} = {texts[-1]}"
+            case "pow":
+                return f"{texts[0]} ** {texts[1]} = {texts[2]}"
             case "elem":
                 return f"{texts[0]} : {texts[1]} or array of it"
             case "matmul":

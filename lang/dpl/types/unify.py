@@ -213,6 +213,8 @@ def children(t) -> tuple:
             return arg, eff, result
         case ty.Ctl(answer):
             return (answer,)
+        case ty.Lift(_, items):
+            return items
         case _:
             pass
     return ()
