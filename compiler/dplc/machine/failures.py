@@ -122,10 +122,10 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     calls: list[Site] = []
     for frame, inner in pairwise(frames):
         at, _ = sites.place(frame.site)
-        calls += [Site(shown(label), place) for label, place in places.path(at)]
+        calls += [Site(label, place) for label, place in places.path(at)]
         if label := sites.labels.get(inner.function):
-            calls.append(Site(shown(label), at))
-    calls += [Site(shown(label), place) for label, place in places.path(span)]
+            calls.append(Site(label, at))
+    calls += [Site(label, place) for label, place in places.path(span)]
     if span == NOWHERE:  # in what the compiler wrote for a type: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Span
 from dpl.types.check import Checked
-from dpl.types.env import Value
+from dpl.types.env import Entry, Value
 from dpl.types.pretty import Printer
 
 from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
@@ -35,18 +35,26 @@ RESERVED = frozenset((  # in C; `result` is what the header calls that
 
 def exports(checked: Checked) -> list[Export]:
     """Of the program's own file, in order; those that others could not use are errors, all of them told."""
-    defs = {item.name: item for item in checked.program.items if isinstance(item, c.Def) and item.export}
-    found: list[Export] = []
-    problems = []
-    for name, value in checked.exports[HOME].values.items():
-        if isinstance(value, Value) and (definition := defs.get(value.name)) is not None:
-            try:
-                found.append(Exporter(checked.program.datas, name, value, definition).export())
-            except DplError as error:
-                problems += error.diagnostics
+    found, problems = offered(checked.program.items, checked.exports[HOME].values, checked.program.datas)
     if problems:
         raise DplError(*problems)
     return found
+
+
+def offered(
+    items: Iterable, values: Mapping[str, Entry], datas: Mapping[str, c.Data]
+) -> tuple[list[Export], list[Diagnostic]]:
+    """The exports among definitions, and what is wrong with those that others could not use."""
+    defs = {item.name: item for item in items if isinstance(item, c.Def) and item.export}
+    found: list[Export] = []
+    problems: list[Diagnostic] = []
+    for name, value in values.items():
+        if isinstance(value, Value) and (definition := defs.get(value.name)) is not None:
+            try:
+                found.append(Exporter(datas, name, value, definition).export())
+            except DplError as error:
+                problems += error.diagnostics
+    return found, problems
 
 
 class Exporter:

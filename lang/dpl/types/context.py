@@ -232,12 +232,11 @@ class Context:
             found = getattr(exports, kind).get(member) if exports else None
             return getattr(self.layers[0], kind).get(member) if found is None and qualifier == "Prelude" else found
         if self.horizon is not None and kind == "values":
-            return self._resolve_then(name)
-        for exports in reversed(self.layers):
-            found = getattr(exports, kind).get(name)
-            if found is not None:
-                return found
-        return None
+            found = self._resolve_then(name)
+        else:
+            layers = (getattr(exports, kind) for exports in reversed(self.layers))
+            found = next((names[name] for names in layers if name in names), None)
+        return Failed() if found is None and any(exports.missing for exports in self.layers) else found
 
     def _resolve_then(self, name: str) -> Entry | None:
         """What a name stood for before the horizon."""
@@ -248,9 +247,13 @@ class Context:
         return next((exports.values[name] for exports in others if name in exports.values), None)
 
     def type_name(self, name: str, span: Span) -> TypeName:
-        found = self._resolve("types", name) or TYPES.get(name)
+        found = self._resolve("types", name)
+        if found is None or (isinstance(found, Failed) and name in TYPES):
+            found = TYPES.get(name)
         if found is None:
             raise self.unbound("type", name, span)
+        if isinstance(found, Failed):
+            raise found.again()
         return found
 
     def constructor(self, name: str, span: Span, wanted: Type | None = None) -> Constructor:
@@ -264,15 +267,19 @@ class Context:
         found = self.known_constructor(name)
         if found is None:
             raise self.unbound("constructor", name, span)
+        if isinstance(found, Failed):
+            raise found.again()
         return found
 
-    def known_constructor(self, name: str) -> Constructor | None:
+    def known_constructor(self, name: str) -> Constructor | Failed | None:
         return CONSTRUCTORS.get(name) or self._resolve("constructors", name)
 
     def field_owner(self, name: str, span: Span) -> term.Data:
         found = self._resolve("fields", name)
         if found is None:
             raise self.unbound("field", name, span)
+        if isinstance(found, Failed):
+            raise found.again()
         self.warn_of_ambiguous(name, found, span)
         return found
 

@@ -23,7 +23,7 @@ from dpl.types.bindings import (
 from dpl.types.checks import learn
 from dpl.types.context import Context
 from dpl.types.counts import size_of
-from dpl.types.env import Failed, Value
+from dpl.types.env import Exports, Failed, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
@@ -119,17 +119,26 @@ class Module:
         return items
 
     def fail(self, decl: tree.Decl) -> None:
-        """The names of a declaration with an error fit everywhere, so that nothing is said twice."""
-        names: list[str] = []
+        """The names of a declaration with an error are there, so that nothing is said twice."""
+        cx = self.cx
         match decl:
             case tree.DeclLet(bindings=bindings):
-                names = [n for b in bindings for n in bound_names(b.pattern)]
+                for name in (n for b in bindings for n in bound_names(b.pattern)):
+                    cx.declare(name, Failed())
             case tree.DeclExtern(name=name):
-                names = [name]
+                cx.declare(name, Failed())
+            case tree.DeclType(defs=defs):
+                cx.own.types.update({d.name: Failed() for d in defs})
+                for body in (d.body for d in defs):
+                    if isinstance(body, tree.Variants):
+                        cx.own.constructors.update({name: Failed() for name, *_ in body.cases})
+                    elif isinstance(body, tree.Fields):
+                        cx.own.fields.update({name: Failed() for name, *_ in body.fields})
+            case tree.DeclOpen():
+                cx.layers.append(Exports(missing=True))
+                cx.new_layer()
             case _:
                 pass
-        for name in names:
-            self.cx.own.values[name] = Failed()
 
     def qualified(self, name: str) -> str:
         """A global name that is new: the second `f` is `f#2`."""

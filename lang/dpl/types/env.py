@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
+from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.prims import TABLE, Row
 from dpl.source import NOWHERE, Span
@@ -58,7 +59,13 @@ class SizeName:
 
 @node
 class Failed:
-    """A definition with an error: fits everywhere, so that the error is told once."""
+    """A declaration with an error.  As a value it fits everywhere; as a type, constructor or field it ends what uses it
+    without a word: the error is told once."""
+
+    @staticmethod
+    def again() -> DplError:
+        """What comes of an error that is told elsewhere."""
+        return DplError()
 
 
 Entry = Value | Primitive | SizeName | Failed
@@ -89,12 +96,13 @@ class Constructor:
 
 @dataclass(slots=True)
 class Exports:
-    """What a module offers."""
+    """What a module offers.  In one that is `missing` there may be anything."""
 
     values: MutableMapping[str, Entry] = field(default_factory=dict)
-    types: dict[str, TypeName] = field(default_factory=dict)
-    constructors: dict[str, Constructor] = field(default_factory=dict)
-    fields: dict[str, Data] = field(default_factory=dict)
+    types: dict[str, TypeName | Failed] = field(default_factory=dict)
+    constructors: dict[str, Constructor | Failed] = field(default_factory=dict)
+    fields: dict[str, Data | Failed] = field(default_factory=dict)
+    missing: bool = False
 
     def public(self) -> Exports:
         """Without the names that begin with an underscore."""

@@ -316,6 +316,8 @@ def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
     try:
         return cx.infer(e)
     except DplError as error:
+        if not error.diagnostics:
+            raise
         first, *rest = error.diagnostics
         if e.op == "!" and first.span == e.arg.span:
             text = e.arg.span.source.text[e.arg.span.start : e.arg.span.end]

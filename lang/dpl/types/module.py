@@ -30,4 +30,11 @@ def check_module(
     checker = Checker(cx)
     for decl in file.decls:
         checker.declare(decl)
-    return checker.finish(), cx, sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
+    items = checker.finish()
+    return items, cx, once(sorted(checker.problems, key=lambda d: d.span.start if d.span else 0))
+
+
+def once(problems: list[Diagnostic]) -> list[Diagnostic]:
+    """A module that is not in scope is missed at its first use."""
+    missed = {d.title: d for d in reversed(problems) if d.code == "E0560"}
+    return [d for d in problems if missed.get(d.title, d) is d]

@@ -22,7 +22,7 @@ def declare_types(module, decl: tree.DeclType) -> None:
 def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
     """A constructor in scope loses its name to this one."""
     hidden = cx.known_constructor(name)
-    if hidden is not None:
+    if isinstance(hidden, Constructor):
         other, own = (printer(cx).data_name(d.name) for d in (hidden.data, data))
         before = cx.constructors.get(name)
         cx.warnings.add(
