@@ -347,13 +347,8 @@ class Body:
                 return self.count_loop(e)
             case c.While():
                 return self.while_loop(e)
-            case c.Build(span, _, index, count, body):
-                number, var = self.atom(count), self.b.var(index, f.I64)
-                with self.b.inside() as binds:
-                    self.env[index] = var
-                    element = self.atom(body)
-                block = f.Block(tuple(binds), (element,))
-                return self.b.one(f.Build(var, number, block, span), self.flat(e), "built")
+            case c.Build():
+                return self.build(e)
             case c.Check(span, _, name, body, pairs):
                 value = self.env[name] = self.term(body)
                 for actual, expected, what in pairs:
@@ -404,6 +399,17 @@ class Body:
         return self.b.one(f.Op("acc_zeros", (f.Const(None, ty), *zeros)), ty, "empty")
 
     # ---- loops ------------------------------------------------------------------------------------------------------
+
+    def build(self, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
+        """A comprehension, with the inner sizes of its value where it has no steps to tell them."""
+        number, var = self.atom(e.count), self.b.var(e.index, f.I64)
+        sizes = tuple([self.atom(n) for n in inner])
+        with self.b.inside() as binds:
+            self.env[e.index] = var
+            element = self.atom(e.body)
+        block = f.Block(tuple(binds), (element,))
+        rhs = f.Build(var, number, block, e.span, (sizes,) if sizes else ())
+        return self.b.one(rhs, self.flat(e), "built")
 
     def count_loop(self, e: c.For) -> Value:
         init = self.term(e.init)

@@ -180,6 +180,21 @@ def matmul(body: Body, e: c.Prim) -> Value:
     return b.op("reshape", (result, b.op("dim", (result,), k=0 if left is x else 1)))
 
 
+def sized(body: Body, e: c.Prim) -> Value:
+    """An array without rows has its inner sizes from those who know them."""
+    array, *known = e.args
+    if isinstance(array, c.Build):
+        return body.build(array, tuple(known))
+    b = body.b
+    x = body.atom(array)
+    n, *inner = dims(b, x)
+    before, found = n, [n]
+    for own, size in zip(inner, [body.atom(k) for k in known], strict=True):
+        found.append(b.op("select", (b.op("eq", (before, integer(0))), size, own)))
+        before = b.op("mul", (before, found[-1]))
+    return b.op("reshape", (x, *found), e.span, unchecked=True)
+
+
 # ---- text and effects -----------------------------------------------------------------------------------------------
 
 
@@ -277,7 +292,7 @@ def lapack(body: Body, e: c.Prim) -> Value:
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
-    "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul, "gram": gram,
+    "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
     "keep": keep, "recall": recall,

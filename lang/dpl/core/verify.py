@@ -11,7 +11,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
-VARIED = {"index": 2, "update": 3, "reshape": 2}  # at least so many arguments
+VARIED = {"index": 2, "update": 3, "reshape": 2, "sized": 1}  # at least so many arguments
 Signature = tuple[tuple[ty.Var, ...], ty.Ty]
 
 
@@ -69,7 +69,11 @@ class Checker:
 
     def shape(self, t: term.Term, env: dict[str, Signature]) -> None:
         match t:
-            case term.Var(_, u, name, inst):
+            case term.Var(_, u, name, inst, sizes):
+                for one in sizes:
+                    for n in one:
+                        self.same(n.ty, ty.I64, t)
+                        self.term(n, env)
                 params, general = self.signature(name, env, t)
                 if len(params) != len(inst):
                     raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)

@@ -78,7 +78,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> list:
 def stack(items: list, rank: int) -> Array:
     """The array of these elements.  `rank` is the result's, for when there are none."""
     if not items:
-        return Array((0,) * rank, [])
+        return Array((0,) * rank, [])  # `sized` says what they would be
     if items[0].__class__ is not Array:
         return Array((len(items),), items)
     shape = items[0].shape
@@ -160,7 +160,8 @@ def append(x: Value, y: Value) -> Value:
         case Array():
             if x.shape[1:] != y.shape[1:] and x.shape[0] and y.shape[0]:
                 raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
-            inner = x.shape[1:] if x.shape[0] else y.shape[1:]
+            known = [a.shape[1:] for a in (x, y) if a.shape[0]]
+            inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be no more than a guess
             return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
         case _:
             raise Bug(f"append: {x!r}")
@@ -175,6 +176,15 @@ def reshape(x: Array, *shape: int) -> Array:
     if any(n < 0 for n in shape) or product(shape) != len(x.data):
         raise DplError.at("R0703", f"cannot reshape {sizes(x.shape)} to {sizes(shape)}")
     return Array(shape, x.data.copy())
+
+
+def sized(x: Array, inner: tuple[int, ...]) -> Array:
+    """With these inner sizes, from where there are no rows that tell them."""
+    shape = x.shape
+    if 0 not in shape:
+        return x
+    first = shape.index(0) + 1
+    return Array((*shape[:first], *inner[first - 1 :]), [])
 
 
 def transpose(x: Array) -> Array:

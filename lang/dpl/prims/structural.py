@@ -31,6 +31,8 @@ ARRAYS = (
     row("reshape", "'a[n] -> 'b",
         "the same elements in other dimensions, given by the result's type (varied: in core, the dimensions follow as"
         " ints, -1 for one to be computed)", pure=False),
+    hidden("sized", "'a[n] -> 'a[n]",
+           "with inner sizes, if it has no rows that tell them (varied: ints for the dimensions that its type shows)"),
     row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
     row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
     row("sum", "'a[n] -> 'a where 'a : num", "sum over the outermost dimension, left to right; 0 for none"),

@@ -20,6 +20,7 @@ from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
 from dpl.types.meta import PURE, Meta, Type, prune
 from dpl.types.patterns import bind_pattern
+from dpl.types.shaped import sized
 
 
 @rule(tree.ArrayLit)
@@ -52,7 +53,7 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
             with cx.scope(), cx.allowing(PURE, "bulk", e.span):
                 index = cx.local(name, ty.I64, span)
                 body = clause(cx, e, k + 1, hint)
-            return term.Build(e.span, ty.Arr(body.ty, size), index, n, body)
+            return sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, n, body))
         case tree.ForIn(span, pattern, source):
             return over(cx, e, k, pattern, cx.infer(source), span, hint)
     raise AssertionError
@@ -64,14 +65,16 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
     name, index = cx.unique("source"), cx.unique("k")
     xs = term.Var(span, source.ty, name)
     item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
-    with cx.scope(), cx.allowing(PURE, "bulk", e.span):
-        matched = bind_pattern(cx, pattern, elem)
-        body = clause(cx, e, k + 1, hint)
-    if isinstance(matched, term.PVar):
-        body = term.Let(span, body.ty, matched.name, (), item, body)
-    else:
-        body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
-    built = term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body)
+    with cx.scope():
+        learn(cx, xs, xs.ty)
+        with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+            matched = bind_pattern(cx, pattern, elem)
+            body = clause(cx, e, k + 1, hint)
+        if isinstance(matched, term.PVar):
+            body = term.Let(span, body.ty, matched.name, (), item, body)
+        else:
+            body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
+        built = sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body))
     return term.Let(e.span, built.ty, name, (), source, built)
 
 
@@ -126,9 +129,12 @@ def sliced(cx: Context, source: term.Term, indices: list, span: Span) -> term.Te
         return cut
     elem, size = element_type(cx, cut)
     name, k = cx.unique("cut"), cx.unique("k")
-    row = term.Prim(span, elem, "index", (term.Var(span, cut.ty, name), term.Var(span, ty.I64, k)))
-    body = sliced(cx, row, rest, span)
-    built = term.Build(span, ty.Arr(body.ty, size), k, dim(term.Var(span, cut.ty, name), 0, span), body)
+    part = term.Var(span, cut.ty, name)
+    row = term.Prim(span, elem, "index", (part, term.Var(span, ty.I64, k)))
+    with cx.scope():
+        learn(cx, part, part.ty)
+        body = sliced(cx, row, rest, span)
+        built = sized(cx, term.Build(span, ty.Arr(body.ty, size), k, dim(part, 0, span), body))
     return term.Let(span, built.ty, name, (), cut, built)
 
 

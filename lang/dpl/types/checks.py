@@ -135,9 +135,39 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
         value = term.Var(t.span, t.ty, name)
         found = _pairs(cx, value, actual, expected, evidence, isinstance(expected, Meta))
         pairs = tuple((zonk(a), zonk(b), text) for a, b, text in found)
-        return term.Check(t.span, zonk.type(expected), name, zonk(t), pairs) if pairs else zonk(t)
+        if not pairs:
+            return zonk(t)
+        whole = term.Var(t.span, t.ty, cx.unique("whole"))
+        fitted = _fitted(cx, whole, actual, expected, evidence)
+        body = t if fitted is None else term.Let(t.span, t.ty, whole.name, (), t, fitted)
+        return term.Check(t.span, zonk.type(expected), name, zonk(body), pairs)
 
     return Deferred(t.span, expected, build, (t,))
+
+
+def _fitted(
+    cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
+) -> term.Term | None:
+    """`value`, where an array without rows has the inner sizes that are wanted of it: nothing tells that it has others.
+    None if that changes nothing."""
+    actual, expected = prune(actual), prune(expected)
+    norm = cx.solver.sizes.norm
+    match actual, expected:
+        case ty.Arr(), ty.Arr():
+            inner = list(zip(dimensions(actual)[0], dimensions(expected)[0]))[1:]
+            wanted = [compute(norm(want), evidence, value.span) if norm(have) != norm(want) else None
+                      for have, want in inner]  # fmt: skip
+            if any(n is not None for n in wanted):
+                sizes_ = [dim(value, k, value.span) if n is None else n for k, n in enumerate(wanted, 1)]
+                return term.Prim(value.span, value.ty, "sized", (value, *sizes_))
+        case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
+            items = [component(value, xs, i) for i in range(len(xs))]
+            fitted = [_fitted(cx, item, x, y, evidence) for item, x, y in zip(items, xs, ys)]
+            if any(item is not None for item in fitted):
+                return term.Tuple(value.span, value.ty, tuple(b if b is not None else a for a, b in zip(items, fitted)))
+        case _:
+            pass
+    return None
 
 
 def out_of_reach(cx: Context, have, want) -> bool:

@@ -466,7 +466,8 @@ class Context:
             case Value(core, scheme, group=None):
                 t, inst = self.instance(scheme, call or span, known)
                 self.note(span, t)
-                return term.Var(span, t, core, inst)
+                known_sizes: Any = (dict(self.evidence),) if inst else ()  # what they are is known later
+                return term.Var(span, t, core, inst, known_sizes)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
                 t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty

@@ -15,16 +15,15 @@ from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
-from dpl.types.checks import compute, int_lit
 from dpl.types.constraints import Pow
 from dpl.types.context import Context, rule
-from dpl.types.deferred import Deferred
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
 from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
-from dpl.types.meta import PURE, Meta, Type, array, dimensions, prune
+from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
+from dpl.types.shaped import sized
 
 
 @rule(tree.Lit)
@@ -60,7 +59,7 @@ def tuple_(cx: Context, e: tree.Tuple, expected) -> term.Term:
 def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     wanted = prune(expected) if expected is not None else None
     if not e.items and type(wanted) is ty.Arr:
-        return empty_array(cx, ty.Arr(wanted.elem, ty.Size(0)), e.span)
+        return sized(cx, term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ()))
     elem = cx.solver.fresh()
     t = ty.list_of(elem)
     if type(wanted) is ty.Con and wanted.name == "list":
@@ -70,26 +69,6 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     for item in reversed(items):
         result = cons_cell(e.span, t, item, result)
     return result
-
-
-NUMBERS = [ty.Con(name) for name in (*ty.INTS, *ty.FLOATS)]
-
-
-def empty_array(cx: Context, t: ty.Arr, span: Span) -> term.Term:
-    """An array without elements; if these would be arrays of numbers, it keeps their sizes: `[] : float[0, 3]`."""
-    evidence = dict(cx.evidence)
-
-    def build(zonk) -> term.Term:
-        dims, scalar = dimensions(zonk.type(t))
-        counts = [found for d in dims[1:] if (found := compute(d, evidence, span)) is not None]
-        if len(dims) == 1 or len(counts) < len(dims) - 1 or not isinstance(scalar, ty.Con) or scalar not in NUMBERS:
-            return term.ArrayLit(span, zonk.type(t), ())
-        made: term.Term = term.Lit(span, scalar, 0.0 if scalar.name in ty.FLOATS else 0)
-        for k, count in reversed(list(enumerate([int_lit(span, 0), *counts]))):
-            made = term.Prim(span, array(dims[k:], scalar), "fill", (count, made))
-        return zonk(made)
-
-    return Deferred(span, t, build)
 
 
 def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
