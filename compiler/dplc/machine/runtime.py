@@ -29,8 +29,8 @@ SMALL = ("executable", "files", "format", "guard", "memory", "output", "report",
 
 @cache
 def _source(system: str = target.HOST_SYSTEM):
-    """What the files say.  Those about this system say it last: what Windows calls otherwise, and what WebAssembly has in
-    other widths, is defined in `libc.rt` too."""
+    """What the files say.  Those about this system have the last word: `libc.rt` defines what Windows calls otherwise,
+    and what WebAssembly has in other widths."""
     from dplc.machine.lowlevel import Source
 
     common, own = Source(), Source()
