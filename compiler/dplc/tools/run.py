@@ -67,10 +67,12 @@ def text_of(file: str | None, expression: str | None) -> Source:
     from dpl.source import Source
     from dpl.syntax.load import read
 
+    from dplc.tools.streams import standard_input
+
     if expression is not None:
         return Source("<expression>", f"do print ({expression}\n)")
     if file == STDIN:
-        return Source("<stdin>", sys.stdin.read())
+        return standard_input()
     assert file is not None
     return read(Path(file))
 

@@ -30,7 +30,9 @@ class Outside:
         self._progress = False
 
     def print_string(self, text: str) -> tuple:
+        """At once: what the interpreter does in between takes far longer than writing."""
         self.out.write(text)
+        self.out.flush()
         return ()
 
     def progress(self, text: str) -> tuple:
@@ -91,6 +93,8 @@ def _write(path: str, data: bytes) -> tuple:
 
 
 def _failed(verb: str, path: str, error: Exception) -> DplError:
+    if "\0" in path:
+        return DplError.at("R0506", "there is no file with a zero byte in its name")
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return DplError.at("R0506", f"cannot {verb} {path}: {why}")
 
@@ -100,7 +104,7 @@ def clock(_unit: tuple) -> float:
 
 
 def env(name: str) -> tuple[str, bool]:
-    value = os.environ.get(name)
+    value = None if "\0" in name else os.environ.get(name)
     return ("", False) if value is None else (value, True)
 
 
