@@ -9,13 +9,31 @@ from __future__ import annotations
 import os
 import sys
 
-
 def main() -> None:
     """The console script."""
-    keep_bytecode()
-    from dplc.tools.process import guarded
+    try:
+        sys.unraisablehook = unraisable
+        keep_bytecode()
+        from dplc.tools.process import guarded
+        from dplc.tools.streams import behave
 
-    sys.exit(guarded(lambda: dispatch(sys.argv[1:])))
+        behave()
+        code = guarded(lambda: dispatch(sys.argv[1:]))
+    except KeyboardInterrupt:  # so early that there is nothing to be written
+        return interrupted()
+    sys.exit(code)
+
+
+def interrupted() -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(130)
+
+
+def unraisable(failure: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C may come where Python cannot raise it, as between two steps of an import."""
+    if isinstance(failure.exc_value, KeyboardInterrupt):
+        interrupted()
+    sys.__unraisablehook__(failure)
 
 
 def keep_bytecode() -> None:

@@ -125,7 +125,10 @@ class Running(threading.Thread):
         self.done.set()
 
     def flush(self) -> None:
-        self.loaded.flush()
+        """For a second at most: whoever reads may have stopped reading."""
+        flushing = threading.Thread(target=self.loaded.flush, daemon=True)
+        flushing.start()
+        flushing.join(1)
 
 
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
@@ -135,7 +138,7 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     running = start(loaded, args)
     try:
         running.join()
-    except KeyboardInterrupt:
+    except BaseException:  # Ctrl-C, or a signal that ends the process
         running.flush()
         raise
     match running.record.code:

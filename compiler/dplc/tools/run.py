@@ -68,10 +68,12 @@ def text_of(file: str | None, expression: str | None) -> Source:
     from dpl.source import Source
     from dpl.syntax.load import decoded, read
 
+    from dplc.tools.streams import standard_input
+
     if expression is not None:
         return Source("<expression>", f"do print ({decoded(os.fsencode(expression), '<expression>')}\n)")
     if file == STDIN:
-        return Source("<stdin>", decoded(sys.stdin.buffer.read(), "<stdin>"))
+        return standard_input()
     assert file is not None
     return read(Path(file))
 

@@ -32,7 +32,9 @@ class Outside:
         self._progress = False
 
     def print_string(self, text: str) -> tuple:
+        """At once: what the interpreter does in between takes far longer than writing."""
         self.out.write(text)
+        self.out.flush()
         return ()
 
     def progress(self, text: str) -> tuple:

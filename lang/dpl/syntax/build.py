@@ -6,6 +6,8 @@ parts: nodes, tokens, None for an optional part that is missing, and the members
 
 from __future__ import annotations
 
+import re
+
 from dpl.diagnostics import Diagnostic
 from dpl.node import replace
 from dpl.source import Source, Span
@@ -13,6 +15,7 @@ from dpl.syntax import literals, tree
 from dpl.syntax.lexer import Token
 from dpl.syntax.operators import resolve
 
+C_NAME = re.compile(r"[A-Za-z_][\w.$@]*", re.ASCII)
 
 class Builder:
     """Makes the nodes of one source; what is wrong with literals and operators goes to `problems`."""
@@ -61,6 +64,9 @@ class Builder:
         return tree.DeclOpen(span, name.value)
 
     def decl_extern(self, span, symbol, name, type_):
+        if not C_NAME.fullmatch(symbol.value):
+            title = f"{self.span_of(symbol).text} is no name of a C function"
+            self.problems.append(Diagnostic("E0105", title, self.span_of(symbol)))
         return tree.DeclExtern(span, symbol.value, name.value, type_)
 
     def decl_do(self, span, body):

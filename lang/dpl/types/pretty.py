@@ -120,10 +120,10 @@ class Printer:
         parts = []
         for names, factor in sorted(size.terms, key=lambda term: term[1] < 0):
             product = " * ".join(self.size_name(n) for n in names)
-            text = product if abs(factor) == 1 else f"{abs(factor)} * {product}"
+            text = product if abs(factor) == 1 else f"{numeral(factor)} * {product}"
             parts.append(("- " if factor < 0 else "+ ") + text)
         if size.const or not parts:
-            parts.append(("- " if size.const < 0 else "+ ") + str(abs(size.const)))
+            parts.append(("- " if size.const < 0 else "+ ") + numeral(size.const))
         text = " ".join(parts)
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
 
@@ -171,6 +171,12 @@ class Printer:
             case _:
                 pass
         return f"{c.name} {' '.join(texts)}"
+
+
+def numeral(number: int) -> str:
+    """A number without its sign; one that no array can have for a size is not spelled out."""
+    number = abs(number)
+    return str(number) if number < 10**40 else f"{number >> (number.bit_length() - 10)}·2^{number.bit_length() - 10}"
 
 
 def parens(text: str, needed: bool) -> str:
