@@ -108,7 +108,7 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
         for n in dims:
             arrays.check_count(e, n, e.site(op.span))
         site = e.site(op.span, "cannot reshape [{a}] to [{b}]")
-        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], site)
+        arrays.check_shape(e, [e.w.product(a.dims)], [arrays.checked_size(e, dims)], site)
     return [a.owner, a.data, *dims]
 
 
@@ -238,7 +238,7 @@ def dot(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def matmul(e: FunctionEmitter, op: f.Op) -> Values:
-    return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_array, "false")
+    return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
 
 def matmul_acc(e: FunctionEmitter, op: f.Op) -> Values:

@@ -126,9 +126,8 @@ def _place_rows(
     types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
 
     def allocate() -> Values:
-        whole = e.w.product(counts)
-        fresh = [arrays.new_outer(e, row.elem, whole, row.dims, e.site(span)) for row in rows]
-        return [leaf for array in fresh for leaf in (array.owner, array.data, *counts, *array.dims[1:])]
+        fresh = [arrays.new_checked(e, row.elem, [*counts, *row.dims]) for row in rows]
+        return [leaf for array in fresh for leaf in array.values]
 
     first = e.w.let(f"icmp eq i64 {number}, 0")
     state = after = e.w.choose(first, types, allocate, lambda: made)

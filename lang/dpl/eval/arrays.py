@@ -22,6 +22,16 @@ def product(shape: tuple[int, ...]) -> int:
     return total
 
 
+MOST = 1 << 44  # elements that an array may have
+
+
+def room(n: int) -> int:
+    """A number of elements, if there can be so many."""
+    if n >= MOST:
+        raise MemoryError
+    return n
+
+
 # ---- lifting ------------------------------------------------------------------------------------------------------
 
 
@@ -101,7 +111,7 @@ def rows(x: Array) -> list:
 def count_checked(n: int) -> int:
     if n < 0:
         raise DplError.at("R0702", f"an array cannot have {n} elements")
-    return n
+    return room(n)
 
 
 def fill(n: int, value: Value) -> Array:
@@ -216,7 +226,7 @@ def sum_(kind: str) -> Callable[[Array], Value]:
         inner = x.shape[1:]
         if not inner:
             return reduce(add, x.data, zero)
-        size = product(inner)
+        size = room(product(inner))
         return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
 
     return run
@@ -243,8 +253,9 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
             raise DplError.at(
                 "R0703", f"cannot multiply {sizes(x.shape)} by {sizes(y.shape)}: the inner sizes {k} and {inner} differ"
             )
-        left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
         columns = product(y.shape[1:])
+        room(product(x.shape[:-1]) * columns)
+        left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
         right = [y.data[j::columns] for j in range(columns)]
         return Array(x.shape[:-1] + y.shape[1:], [reduce(add, map(mul, a, b), zero) for a in left for b in right])
 

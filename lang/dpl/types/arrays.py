@@ -15,7 +15,7 @@ from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.checks import dim, int_lit, learn
 from dpl.types.context import Context, rule
-from dpl.types.counts import extent, size_of
+from dpl.types.counts import extent, inner_size_of, size_of
 from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
 from dpl.types.meta import PURE, Meta, Type, prune
@@ -49,7 +49,8 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
     match e.clauses[k]:
         case tree.ForRange(span, name, count):
             n = cx.check(count, ty.I64, Why("the number of elements"))
-            size = size_of(cx, count) or cx.solver.unknown_size()
+            known = inner_size_of if cx.ambient.reason == "bulk" else size_of
+            size = known(cx, count) or cx.solver.unknown_size()
             with cx.scope(), cx.allowing(PURE, "bulk", e.span):
                 index = cx.local(name, ty.I64, span)
                 body = clause(cx, e, k + 1, hint)

@@ -126,6 +126,7 @@ class Context:
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.ints: dict[str, term.Var] = {}  # unknown sizes -> the ints in scope that they are
         self.tied: dict[str, str] = {}  # unknown sizes -> the int parameters that they are
         self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
         self.frames: list[Frame] = [Frame(1)]
@@ -194,6 +195,11 @@ class Context:
         module = value.name.rpartition(".")[0]
         home = self.homes(module) if value.is_global and module != self.name else self
         return home.definitions.get(value.name) if home is not None else None
+
+    def known_sizes(self) -> dict[str, term.Term]:
+        """All evidence as it is now: also of ints that were used as sizes further inside, and are in scope here."""
+        visible = {stack[-1].name for stack in self.locals.values() if stack and isinstance(stack[-1], Value)}
+        return {**{n: var for n, var in self.ints.items() if var.name in visible}, **self.evidence}
 
     def unwind(self, mark: int) -> None:
         while len(self.trail) > mark:

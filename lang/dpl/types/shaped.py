@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
 def inner_sizes(zonk: Any, t: Any, evidence: dict[str, term.Term], span: Span) -> tuple[term.Term, ...]:
     """Those of a type, outermost first; none of what is no array."""
-    found = [compute(zonk.size(size), evidence, span) for size in dimensions(t)[0]]
-    return tuple([zonk(n if n is not None else int_lit(span, 0)) for n in found])
+    return tuple([zonk(_size(zonk.size(size), evidence, span)) for size in dimensions(t)[0]])
+
+
+def _size(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term:
+    found = compute(size, evidence, span)
+    if found is None:
+        return int_lit(span, 0)
+    if size.const < 0 or any(factor < 0 for _, factor in size.terms):  # a count that was never asked for
+        return term.Prim(span, ty.I64, "max", (found, int_lit(span, 0)))
+    return found
 
 
 def sized(cx: Context, array: term.Term) -> term.Term:
     """An array that may have no rows, with the inner sizes that its type says."""
-    evidence = dict(cx.evidence)
+    evidence = cx.known_sizes() if cx.ints else dict(cx.evidence)
 
     def build(zonk: Any) -> term.Term:
         t = zonk.type(array.ty)
