@@ -56,8 +56,7 @@ class _Fuser:
         scope = _Scope(self)
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
-                outside = isinstance(bind.rhs, f.Op) and bind.rhs.op in OUTSIDE
-                scope.seal(None if outside else set(rhs_mentions(bind.rhs)))
+                scope.before(bind.rhs)
                 scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
         scope.seal(None)
         return f.Block(tuple(scope.binds), block.results)
@@ -70,6 +69,12 @@ class _Scope:
         self.fuser = fuser
         self.binds: list[f.Bind] = []
         self.open: dict[str, Group] = {}
+
+    def before(self, rhs: f.Rhs) -> None:
+        """Writes what a right-hand side wants."""
+        if self.open:
+            outside = isinstance(rhs, f.Op) and rhs.op in OUTSIDE
+            self.seal(None if outside else set(rhs_mentions(rhs)))
 
     def seal(self, wanted: set[str] | None) -> None:
         """Writes the groups that define any of these variables (None: all)."""
