@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpl.core import ty
 from dpl.diagnostics import marked
-from dpl.types.constraints import Constraint, Elem, Within
+from dpl.types.constraints import NUMERIC, Constraint, Elem, Fits, Within
 from dpl.types.meta import Meta, prune, prune_effect
 from dpl.types.scheme import Scheme
 
@@ -141,13 +141,21 @@ class Printer:
         self.within |= {c.types[0]: c.types[1] for c in scheme.constraints if type(c) is Within}
         text = self.type(scheme.ty)
         said = [self.constraint(c) for c in scheme.constraints if type(c) is not Within]
+        said = list(dict.fromkeys(s for s in (*said, *self.classes(scheme)) if s))
+        return f"{text} with {', '.join(said)}" if said else text
+
+    def classes(self, scheme: Scheme) -> list[str]:
+        """`'a 'b : num`; of what fits something, that is said of the whole."""
+        fitting = {t.name for c in scheme.constraints if type(c) is Fits and type(t := prune(c.types[0])) is ty.Var}
+        members: dict[str, list[str]] = {}
         for name, classes in scheme.classes.items():
             if name in self.names:
                 shown = [c for c in CLASS_ORDER if c in classes and not (c == "num" and {"real", "integer"} & classes)]
                 shown = [c for c in shown if c not in IMPLIED or not {"num", "real"} & classes]
-                said += [f"'{self.names[name]} : {c}" for c in shown]
-        said = list(dict.fromkeys(s for s in said if s))
-        return f"{text} with {', '.join(said)}" if said else text
+                for c in shown:
+                    if c not in NUMERIC or name not in fitting:
+                        members.setdefault(c, []).append("'" + self.names[name])
+        return [f"{' '.join(names)} : {c}" for c, names in members.items()]
 
     def constraint(self, c: Constraint) -> str:
         if type(c) is Elem:
