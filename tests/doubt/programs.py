@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from doubt import arrays, basics, control, data, derivatives, functions, loops, scalars  # noqa: F401  (their rules)
+from doubt import arrays, basics, control, data, derivatives, functions, helpers, loops, scalars  # noqa: F401  (rules)
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
 from doubt.writer import Features, Hole, Writer, literal
 

@@ -30,7 +30,7 @@ from checking import check, rejected, type_of, types
         ("List.fold ( && ) true", "bool list -> bool"),
         ("( :: )", "'a -> 'a list -> 'a list"),
         ("( !)", "'a ref -> 'a"),
-        ("( ** )", "'a -> 'b -> 'c with 'a ** 'b = 'c, 'a 'c : num"),
+        ("( ** )", "'a -> 'b -> 'c with 'a ** 'b = 'c, 'a : num"),
         ("fun f -> f (fun x -> x)", "(('a -> 'a) -> 'b) -> 'b"),
     ],
 )  # fmt: skip
