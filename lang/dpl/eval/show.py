@@ -68,7 +68,7 @@ class Shower:
                 return ["[", *_joined([_item(x, elem) for x in rows], ", "), "]"]
             case t.Fn():
                 return ["<fun>"]
-            case t.Var() | t.Hole():
+            case t.Var() | t.Lift() | t.Hole():
                 raise Bug(f"cannot show a value of type {ty}")
 
     def _data(self, value: Con, ty: t.Con, is_argument: bool) -> list:

@@ -428,11 +428,16 @@ def inner_only(cx: Context, c) -> bool:
 
 
 def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
-    """The numbers in a value are not generalised: `let eps = 1e-5` is of one type, decided by its uses."""
+    """The numbers in a value, and what is related to them, are not generalised: `let eps = 1e-5` is of one type, which
+    its uses decide.  Functions in it are."""
     level = cx.solver.level
-    for meta in free(cx.solver, types, level).bare:
-        if meta.classes & {"num", "real", "scalar", "integer"}:
-            meta.level = level
-    for c in cx.pending[mark:]:
-        for t in c.types:
-            cx.solver.lower(t, level)
+    kept = {meta for meta in free(cx.solver, types, level).bare if meta.classes & {"num", "real", "scalar", "integer"}}
+    open_ = [(c, free(cx.solver, c.types, level).metas) for c in cx.pending[mark:] if not c.done]
+    while related := [(c, metas) for c, metas in open_ if not kept.isdisjoint(metas)]:
+        open_ = [(c, metas) for c, metas in open_ if kept.isdisjoint(metas)]
+        kept.update(meta for _, metas in related for meta in metas)
+        for c, _ in related:
+            for t in c.types:
+                cx.solver.lower(t, level)
+    for meta in kept:
+        meta.level = level

@@ -145,7 +145,6 @@ class Lift(Constraint):
     def solve(self, s, emit) -> bool:
         *operands, result = (prune(t) for t in self.types)
         operands = distinct(operands)
-        self._share(s, (*operands, result))
         if is_scalar(result) and not all(is_scalar(t) for t in operands):
             for t in operands:
                 s.unify(t, result)
@@ -154,12 +153,15 @@ class Lift(Constraint):
         rest = [t for t in operands if not is_scalar(t)]
         tops = self._highest(s, emit, rest)
         if len(tops) < 2:
-            s.unify(result, tops[0] if tops else operands[-1])
+            self._is(s, result, tops[0] if tops else operands[-1])
         if scalar is not None:
             for other in operands:
                 if other is not scalar:
                     emit(Elem((other, scalar), self.span, operands=self._places(other, scalar)))
-        return len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result)
+        if len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result):
+            return True
+        self._share(s, (*tops, result))
+        return False
 
     def _share(self, s, types) -> None:
         """What is computed with each other is of one class of numbers."""
@@ -216,7 +218,7 @@ class Lift(Constraint):
                 (whole,) = [t for t in tops if t not in low]
         if whole is None:
             return False
-        s.unify(whole, result)
+        self._is(s, result, whole)
         return self._fitting(emit, tops, whole)
 
     def _taken(self, s, emit, tops: list, result) -> bool:
@@ -236,8 +238,13 @@ class Lift(Constraint):
             if len(tops) > 2 or len(sizes) > 1 or not is_scalar(inner):
                 return False
             (this,) = products
-        s.unify(result, this)
+        self._is(s, result, this)
         return self._fitting(emit, tops, this)
+
+    def _is(self, s, result, operand) -> None:
+        known = len(s.assumed)
+        s.unify(result, operand)
+        s.claimed += s.assumed[known:]
 
     def _fitting(self, emit, tops: list, whole) -> bool:
         for t in tops:

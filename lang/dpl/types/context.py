@@ -388,6 +388,7 @@ class Context:
         if t.ty is expected:
             return t
         self.solver.assumed.clear()
+        self.solver.claimed.clear()
         self.unify(t.ty, expected, t.span, why)
         return self.confirm(t, expected) if self.solver.assumed else t
 

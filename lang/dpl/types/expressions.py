@@ -103,10 +103,11 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return power(cx, e)
     if "lift" in found.row.type or found.row.name in ("append", "matmul"):
         left, right = cx.infer(e.left), cx.infer(e.right)
-        t, _ = cx.instance(found.scheme, e.span, operands=(e.left.span, e.right.span))
-        result = cx.solver.fresh()
-        cx.solver.unify(t, ty.Fn(left.ty, PURE, ty.Fn(right.ty, PURE, result)))
-        cx.drain()
+        (relation,) = found.scheme.constraints
+        *operands, last = relation.types
+        result = cx.solver.fresh(*found.scheme.classes.get(last.name, ()))
+        types = dict(zip((*operands, last), (left.ty, right.ty, result)))
+        cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
         return term.Prim(e.span, result, found.row.name, (left, right))
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)

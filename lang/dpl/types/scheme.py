@@ -12,7 +12,7 @@ from typing import Any
 from dpl.core import ty
 from dpl.source import NOWHERE, Span
 from dpl.types.constraints import Constraint, Lift, Within
-from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.meta import EffectMeta, Meta, Type, is_scalar, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
 from dpl.types.unify import Solver, children
@@ -22,9 +22,9 @@ NOTHING: Mapping = {}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related; `lifts` are
-    made of them at each use.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are
-    the values of which arguments."""
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, and `lifts`
+    are made of them at each use.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them
+    are the values of which arguments."""
 
     params: tuple[ty.Var, ...]
     ty: Type
@@ -220,7 +220,9 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    used = _needed([closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)])
+    used = _needed(
+        [closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)]
+    )
     schemes = [
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
@@ -247,7 +249,7 @@ def _eliminated(
         if result in inside:
             rest.append(c)
         else:
-            made[result] = tuple(c.types[:-1])
+            made[result] = tuple(t for t in c.types[:-1] if not is_scalar(t))
             c.done = True
     found.metas[:] = [meta for meta in found.metas if meta not in made]
     return list(made.items()), rest
@@ -264,7 +266,9 @@ def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
             mentioned |= {t.name} if type(t) is ty.Lift else set()
             stack += children(t)
     found: list[tuple[ty.Lift, set]] = []
-    for lift in sorted((t for t in lifts if type(t) is ty.Lift), key=lambda t: (t.name not in mentioned, -len(t.items))):
+    for lift in sorted(
+        (t for t in lifts if type(t) is ty.Lift), key=lambda t: (t.name not in mentioned, -len(t.items))
+    ):
         items = set(lift.items)
         if lift.name in mentioned or not any(items <= others for _, others in found):
             found.append((lift, items))

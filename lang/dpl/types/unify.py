@@ -29,7 +29,8 @@ class Clash(Exception):
 
 
 class Solver:
-    """What is known so far.  `assumed` are the equations of sizes that only running can confirm."""
+    """What is known so far.  `assumed` are the equations of sizes that only running can confirm; `claimed` are those of
+    them that the result of an operation on this operand is said to have, which no operation compares."""
 
     def __init__(self, datas: Mapping[str, Data], prefix: str = "") -> None:
         self.level = 0
@@ -38,6 +39,7 @@ class Solver:
         self.effects = Effects(self._same_answer)
         self.queue: list = []
         self.assumed: list[tuple[ty.Size, ty.Size]] = []
+        self.claimed: list[tuple[ty.Size, ty.Size]] = []
         self.undecided: list[tuple[ty.Size, ty.Size]] = []
         self.at(NOWHERE)
 
