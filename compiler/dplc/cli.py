@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import sys
 
+
 def main() -> None:
     """The console script."""
     try:
         sys.unraisablehook = unraisable
         keep_bytecode()
+        import signal
+
         from dplc.tools.process import guarded
         from dplc.tools.streams import behave
 
         behave()
         code = guarded(lambda: dispatch(sys.argv[1:]))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     except KeyboardInterrupt:  # so early that there is nothing to be written
         return interrupted()
     sys.exit(code)
@@ -55,9 +59,14 @@ def dispatch(args: list[str]) -> int:
         code = run_from_cache(args[1:])
         if code is not None:
             return code
+    from click import Abort
+
     from dplc.tools.commands import cli
 
-    return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
+    try:
+        return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
+    except Abort:  # what click makes of Ctrl-C
+        raise KeyboardInterrupt from None
 
 
 if __name__ == "__main__":

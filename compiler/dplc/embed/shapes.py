@@ -131,7 +131,11 @@ class Text(Shape):
     def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         if not isinstance(value, str):
             raise place.refused(described(value))
-        data = ctypes.create_string_buffer(value.encode("utf-8", "surrogateescape"))
+        try:
+            data = ctypes.create_string_buffer(value.encode("utf-8"))
+        except UnicodeEncodeError as failure:
+            code = ord(value[failure.start])
+            raise place.refused(f"a string with a surrogate, U+{code:04X}, which is no character") from None
         kept.append(data)
         return [ctypes.addressof(data), len(data) - 1]
 

@@ -173,7 +173,7 @@ def start(loaded: Loaded, args: Sequence[str]) -> Running:
             return running
         except (RuntimeError, ValueError, MemoryError):  # more than the system gives
             if mib <= 8:
-                raise
+                raise MemoryError from None
             mib //= 2
         finally:
             threading.stack_size(before)

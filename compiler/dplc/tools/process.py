@@ -1,4 +1,4 @@
-"""Running as a process that behaves: exit codes, diagnostics on standard error, a large stack, Ctrl-C and other signals.
+"""Running as a process that behaves: exit codes, messages on standard error, a large stack, Ctrl-C and other signals.
 
 Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted; 141 the reader of the
 output has gone.  SIGTERM and SIGHUP end the process as they would, when what was printed has been written.
@@ -9,11 +9,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import sys
-import tempfile
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -70,7 +69,7 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
 
 def started(body: Callable[[], None]) -> threading.Thread:
     """A thread with the largest stack that can be had."""
-    before, size = threading.stack_size(), STACK
+    before, size = threading.stack_size(), min(STACK, memory_limit() >> 3)
     while True:
         thread = threading.Thread(target=body, daemon=True)
         try:
@@ -83,6 +82,12 @@ def started(body: Callable[[], None]) -> threading.Thread:
                 raise MemoryError from None
         finally:
             threading.stack_size(before)
+
+
+def memory_limit() -> int:
+    """Bytes of addresses that the process may use (`ulimit -v`)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def share_heap() -> None:
@@ -127,12 +132,13 @@ def told(failure: Exception) -> int:
 
 
 def is_memory(failure: Exception) -> bool:
-    """Whether memory was lacking, for data or for code that was to be loaded."""
-    return (
-        isinstance(failure, MemoryError)
-        or (isinstance(failure, OSError) and failure.errno == errno.ENOMEM)
-        or (isinstance(failure, OSError | ImportError) and os.strerror(errno.ENOMEM) in str(failure))
-    )
+    """Whether memory was lacking, for data or for code that was to be loaded.  What loads LLVM does not say why it
+    could not."""
+    if not isinstance(failure, OSError | ImportError):
+        return isinstance(failure, MemoryError)
+    said = str(failure)
+    limited = memory_limit() < sys.maxsize
+    return limited and any(hint in said for hint in (os.strerror(errno.ENOMEM), "libllvmlite", "failed to map"))
 
 
 def output_failed(failure: OutputFailed) -> int:
@@ -158,8 +164,9 @@ def end(number: int, _frame: object) -> None:
 
 def leave(code: int, message: str = "", by_signal: int = 0) -> None:
     """End the process now, whatever other threads do, with output flushed if that takes no more than a second."""
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(code))
-    signal.alarm(1)
+    late = threading.Timer(1, os._exit, (code,))
+    late.daemon = True
+    late.start()
     flush()
     if message:
         print(message, file=sys.stderr, flush=True)
@@ -182,8 +189,6 @@ def usage(failure: Exception) -> int | None:
 
     if isinstance(failure, click.exceptions.Exit):
         return failure.exit_code
-    if isinstance(failure, click.Abort):  # what click makes of Ctrl-C
-        leave(130, "interrupted")
     if isinstance(failure, click.ClickException):
         failure.show()
         return failure.exit_code
@@ -192,6 +197,9 @@ def usage(failure: Exception) -> int | None:
 
 def internal(failure: Exception) -> int:
     """A bug of ours: say so, keep the details in a file, and tell how to report it."""
+    import tempfile
+    import traceback
+
     details = "".join(traceback.format_exception(failure))
     with tempfile.NamedTemporaryFile("w", prefix="dpl-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
         file.write(f"dpl {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{details}")

@@ -1,5 +1,5 @@
-"""The standard streams as a command wants them: UTF-8 whatever the locale says, there even where the caller closed them,
-and with failures of their own.
+"""The standard streams as a command wants them: UTF-8 whatever the locale says, there even where the caller closed
+them, and with failures of their own.
 
 What cannot be written to standard output is `OutputFailed`, which no other file's failure is taken for; what cannot be
 said on standard error is not said.

@@ -17,6 +17,7 @@ from dpl.syntax.operators import resolve
 
 C_NAME = re.compile(r"[A-Za-z_][\w.$@]*", re.ASCII)
 
+
 class Builder:
     """Makes the nodes of one source; what is wrong with literals and operators goes to `problems`."""
 
