@@ -14,7 +14,7 @@ import ctypes
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from dpl.node import node
 from dpl.render import render
 from dpl.source import Source
 
-from dplc.embed.calls import Function, Library, Model
+from dplc.embed.calls import Function, Library, Model, World
 from dplc.embed.shapes import Error
 from dplc.machine import cache, entries, target
 from dplc.machine.failures import missing
@@ -119,10 +119,11 @@ class Instance:
             if not llvm.address_of_symbol(symbol):
                 raise Error(message)
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
-        for name in ("free", "message", *(export["name"] for export in built.description["exports"])):
+        for name in ("free", "message", "watch", *(export["name"] for export in built.description["exports"])):
             library = library.export_symbol(f"{PREFIX}_{name}")
         self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
         ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
+        self.world = World(self.address, PREFIX)
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]
@@ -138,13 +139,13 @@ class Pool:
         self.idle = [self.first]
 
     @contextmanager
-    def borrow(self) -> Iterator[Callable[[str], int]]:
+    def borrow(self) -> Iterator[World]:
         with self.changed:
             while self.built.description["keeps_state"] and not self.idle:
                 self.changed.wait()
             instance = self.idle.pop() if self.idle else Instance(self.built)
         try:
-            yield instance.address
+            yield instance.world
         finally:
             with self.changed:
                 self.idle.append(instance)
@@ -191,7 +192,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False, python=True)
     externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
     made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

@@ -3,6 +3,7 @@
     int32_t model_f(...)           an exported function: 0, or the kind of failure
     const char *model_message()    what the last failure of this thread was
     void model_free(void *)        frees what a function has given
+    void model_watch(int32_t)      for Python: whether Ctrl-C is to stop the calls to come, of this thread
 
 Each thread is a world of its own: whatever the program keeps is kept for each of them, so that several may call at
 once.  The first call of a thread evaluates the program's definitions.
@@ -28,8 +29,8 @@ from dplc.machine.target import Target
 if TYPE_CHECKING:
     from dplc.machine.emit import Unit
 
-WRITABLE = re.compile(r"(?m)^(@\S+|@\"[^\"]*\") = internal global ")
-
+# but for what is the process's, as signals are
+WRITABLE = re.compile(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
 
 POSIX = ("linux", "musl", "macos")
 NO_ENDING = """
@@ -61,6 +62,14 @@ define internal void @"dpl begin world"(ptr %stack) {
   ret void
 }
 """
+WATCH = """
+define void @PREFIX_watch(i32 %on) {
+  %yes = icmp ne i32 %on, 0
+  store i1 %yes, ptr @rt.watching
+  store ptr @rt.stack_limit, ptr @rt.process_limit
+  ret void
+}
+"""
 LAPACK = """
 define void @dpl_lapack(ptr %find) {
   store ptr %find, ptr @rt.lapack
@@ -70,18 +79,26 @@ define void @dpl_lapack(ptr %find) {
 
 
 def library_text(
-    program: f.Program, exports: Sequence[Export], prefix: str, target: Target, worlds: bool = True, debug: bool = False
+    program: f.Program,
+    exports: Sequence[Export],
+    prefix: str,
+    target: Target,
+    worlds: bool = True,
+    debug: bool = False,
+    python: bool = False,
 ) -> tuple[str, Sites]:
-    """The module's text, and its sites.  Without `worlds`, callers take turns."""
+    """The module's text, and its sites.  Without `worlds`, callers take turns.  For `python`, calls can be stopped."""
     more = ENDING if worlds and target.system in POSIX else NO_ENDING
     if target.jit:
         more += LAPACK
+    if python:
+        more += WATCH.replace("PREFIX", prefix)
     more += linked.definitions(program, target)
 
     def door(unit: Unit) -> str:
         return doors(unit, exports, prefix, linked.start(program, target)) + more
 
-    text, sites = emit_program(program, runtime.library_for(target), door=door, debug=debug)
+    text, sites = emit_program(program, runtime.library_for(target), patient=not python, door=door, debug=debug)
     if worlds:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
     return codegen.module(text + tables(sites), target), sites

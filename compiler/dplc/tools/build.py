@@ -178,7 +178,7 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 
     if job.library:
         worlds = job.kind != WHEEL or not keeps_state(program)
-        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug)
+        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug, job.kind == WHEEL)
     return executable_text(program, job.target, job.wish.debug)
 
 
