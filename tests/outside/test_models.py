@@ -208,6 +208,41 @@ def test_state_is_one(tmp_path, cache, monkeypatch) -> None:
     assert sorted(seen) == list(range(1, 401))
 
 
+def test_one_program_is_there_once(tmp_path, cache, monkeypatch) -> None:
+    """Models of one file share its code, unless it keeps state; what changed is another program."""
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    file = written(tmp_path, "export let twice (x : float) : float = 2.0 * x\n")
+    first, second = package.load(file), package.load(file)
+    assert first.twice is second.twice and first.grad("twice") is second.grad("twice")
+    written(tmp_path, "export let twice (x : float) : float = x + x\n")
+    assert package.load(file).twice is not first.twice
+    counts = written(tmp_path, "let calls = ref 0\nexport let count () : int = calls := !calls + 1; !calls\n", "c.dp")
+    first, second = package.load(counts), package.load(counts)
+    assert [first.count(), first.count(), second.count()] == [1, 2, 1]
+
+
+LOADING = """
+import dpl, gc, pathlib, sys
+def pages():
+    gc.collect()
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+def load():
+    return dpl.load(sys.argv[1]).count()
+used = [load() and pages() for _ in range(40)]
+print((used[-1] - used[5]) * 4)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc says how much memory is used")
+def test_programs_go_with_their_models(tmp_path, cache) -> None:
+    file = written(tmp_path, "let calls = ref 0\nexport let count () : int = calls := !calls + 1; !calls\n")
+    environment = {**os.environ, "DPL_CACHE": str(cache),
+                   "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}"}  # fmt: skip
+    run = subprocess.run([sys.executable, "-c", LOADING, file], env=environment, capture_output=True, text=True,
+                         timeout=60, check=False)  # fmt: skip
+    assert run.returncode == 0 and int(run.stdout) < 10_000, (run.stdout, run.stderr)  # kilobytes; 70,000 are too many
+
+
 def test_linear_algebra(tmp_path, cache, monkeypatch) -> None:
     """By NumPy's LAPACK, as everywhere."""
     monkeypatch.setenv("DPL_CACHE", str(cache))

@@ -11,9 +11,11 @@ many as were ever needed together.  Calls of a program that keeps state take tur
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +35,7 @@ from dplc.machine.failures import missing
 from dplc.machine.jit import find_lapack, new_jit
 
 PREFIX = "dpl"
+SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
 FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
@@ -97,13 +100,19 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
 
 
 def instances(file: Path, more: str) -> Library:
-    """A program's functions; `more` is text that is added to it."""
+    """A program's functions; `more` is text that is added to it.  Models of one program share them, if it keeps no
+    state."""
     try:
         built = compiled(file, more)
     except DplError as error:
         raise Error(said(error)) from None
-    pool = Pool(built)
-    return Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+    content = str(file.resolve()), more, hashlib.sha256(built.code).digest()
+    if (library := SHARED.get(content)) is None:
+        pool = Pool(built)
+        library = Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+        if not built.description["keeps_state"]:
+            SHARED[content] = library
+    return library
 
 
 def said(error: DplError) -> str:
@@ -119,11 +128,12 @@ class Instance:
             if not llvm.address_of_symbol(symbol):
                 raise Error(message)
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
-        for name in ("free", "message", "watch", *(export["name"] for export in built.description["exports"])):
+        for name in ("free", "message", "watch", "end", *(export["name"] for export in built.description["exports"])):
             library = library.export_symbol(f"{PREFIX}_{name}")
         self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
         ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
         self.world = World(self.address, PREFIX)
+        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(f"{PREFIX}_end"))).atexit = False
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]

@@ -70,7 +70,11 @@ define void @PREFIX_watch(i32 %on) {
   ret void
 }
 """
-LAPACK = """
+FOR_JIT = """
+define void @dpl_end() {
+  call void @rt.end_world(ptr null)
+  ret void
+}
 define void @dpl_lapack(ptr %find) {
   store ptr %find, ptr @rt.lapack
   ret void
@@ -90,7 +94,7 @@ def library_text(
     """The module's text, and its sites.  Without `worlds`, callers take turns.  For `python`, calls can be stopped."""
     more = ENDING if worlds and target.system in POSIX else NO_ENDING
     if target.jit:
-        more += LAPACK
+        more += FOR_JIT
     if python:
         more += WATCH.replace("PREFIX", prefix)
     more += linked.definitions(program, target)
