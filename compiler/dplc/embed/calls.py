@@ -32,6 +32,11 @@ WATCH = ctypes.CFUNCTYPE(None, ctypes.c_int32)
 UNIT = "unit"  # nobody gives what there is only one of
 
 
+def own(prefix: str, name: str) -> str:
+    """The symbol of what every library has (`machine/embedded.py`)."""
+    return f"{prefix}_0{name}"
+
+
 class World:
     """Where calls run: the addresses of functions, of a library that is one world for all threads or, `apart`, one for
     each."""
@@ -39,7 +44,7 @@ class World:
     def __init__(self, address: Callable[[str], int], prefix: str, apart: bool = False) -> None:
         self.address = address
         self.apart = apart
-        self._watch = WATCH(address(f"{prefix}_watch"))
+        self._watch = WATCH(address(own(prefix, "watch")))
         self._watched = False
 
     def prepare(self) -> None:
@@ -70,6 +75,15 @@ class Library:
             kind = self.values if export["parameters"] is None else self.functions
             kind[export["name"]] = Function(self, export)
 
+    @property
+    def classes(self) -> dict[str, type]:
+        """Of its records."""
+        return {name: shape.tuple for name, shape in self.shapes.items() if isinstance(shape, Record)}
+
+    @property
+    def exported(self) -> str:
+        return ", ".join([*self.functions, *self.values])
+
     def free(self, place: int) -> None:
         """Whoever is to call this later keeps the library, and so its code."""
         self._free(place)
@@ -87,7 +101,7 @@ class Library:
         with self.borrow() as world:
             world.prepare()
             if prototype(world.address(symbol))(*given):
-                said = MESSAGE(world.address(f"{self.prefix}_message"))()
+                said = MESSAGE(world.address(own(self.prefix, "message")))()
                 raise Error(said.decode("utf-8", "replace").rstrip("\n"))
 
 
@@ -111,7 +125,7 @@ class Shared:
 def shared(path: str, description: Mapping[str, Any]) -> Library:
     """The library in a file."""
     file = Shared(path, description["prefix"], description["keeps_state"])
-    return Library(description, file.borrow, file.address(f"{description['prefix']}_free"))
+    return Library(description, file.borrow, file.address(own(description["prefix"], "free")))
 
 
 class Model:
@@ -119,7 +133,7 @@ class Model:
     first."""
 
     def __init__(self, library: Library, name: str) -> None:
-        self.__dict__.update(library.functions)
+        self.__dict__.update(library.classes | library.functions)
         self.__name__ = name
         self.__doc__ = "\n".join(f.type for f in (*library.functions.values(), *library.values.values()))
         self._library = library
@@ -128,13 +142,13 @@ class Model:
         if name in self._library.values:
             value = self.__dict__[name] = self._library.values[name]()
             return value
-        raise AttributeError(f"{self.__name__} exports no `{name}`; it exports {', '.join(dir(self))}")
+        raise AttributeError(f"{self.__name__} exports no `{name}`; it exports {self._library.exported}")
 
     def __dir__(self) -> list[str]:
-        return [*self._library.functions, *self._library.values]
+        return [*{**self._library.functions, **self._library.values, **self._library.classes}]
 
     def __repr__(self) -> str:
-        return f"<DPL model {self.__name__}: {', '.join(dir(self))}>"
+        return f"<DPL model {self.__name__}: {self._library.exported}>"
 
 
 class Function:

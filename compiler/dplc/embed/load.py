@@ -28,7 +28,7 @@ from dpl.node import node
 from dpl.render import render
 from dpl.source import Source
 
-from dplc.embed.calls import Function, Library, Model, World
+from dplc.embed.calls import Function, Library, Model, World, own
 from dplc.embed.shapes import Error
 from dplc.machine import cache, entries, target
 from dplc.machine.failures import missing
@@ -74,7 +74,9 @@ class LoadedModel(Model):
         if (operator, name, argument) not in self._derivatives:
             function = self._library.functions.get(name)
             if function is None:
-                raise AttributeError(f"{self.__name__} exports no function `{name}`; it exports {', '.join(dir(self))}")
+                raise AttributeError(
+                    f"{self.__name__} exports no function `{name}`; it exports {self._library.exported}"
+                )
             more = derivative(operator, function, argument)
             made = instances(self._file, more).functions[f"{operator}_{name}"]
             self._derivatives[operator, name, argument] = made
@@ -86,7 +88,8 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
     names = [name for name, _, _ in function.parameters]
     place = names.index(argument) if argument in names else argument
     if not isinstance(place, int) or not 0 <= place < len(names):
-        raise AttributeError(f"{function.type}\nhas no argument {argument!r} to differentiate by")
+        known = f"; its arguments are {', '.join(names)}" if names else ""
+        raise AttributeError(f"{function.__name__} has no argument {argument!r} to differentiate by{known}")
     types = [text for _, _, text in function.parameters]
     result = types[place] if operator == "grad" else f"{function.__signature__.return_annotation} * ({types[place]})"
     params = " ".join(f"({name} : {text})" for name, text in zip(names, types, strict=True))
@@ -109,7 +112,7 @@ def instances(file: Path, more: str) -> Library:
     content = str(file.resolve()), more, hashlib.sha256(built.code).digest()
     if (library := SHARED.get(content)) is None:
         pool = Pool(built)
-        library = Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+        library = Library(built.description, pool.borrow, pool.first.address(own(PREFIX, "free")))
         if not built.description["keeps_state"]:
             SHARED[content] = library
     return library
@@ -128,12 +131,14 @@ class Instance:
             if not llvm.address_of_symbol(symbol):
                 raise Error(message)
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
-        for name in ("free", "message", "watch", "end", *(export["name"] for export in built.description["exports"])):
-            library = library.export_symbol(f"{PREFIX}_{name}")
-        self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
-        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
+        for export in built.description["exports"]:
+            library = library.export_symbol(f"{PREFIX}_{export['name']}")
+        for name in ("free", "message", "watch", "end", "lapack"):
+            library = library.export_symbol(own(PREFIX, name))
+        self.tracker = library.link(self.jit, "program")
+        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(own(PREFIX, "lapack")))(FINDER)
         self.world = World(self.address, PREFIX)
-        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(f"{PREFIX}_end"))).atexit = False
+        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]
