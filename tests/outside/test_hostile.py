@@ -198,7 +198,9 @@ def calls() -> str:
         for name, kind in TYPES.items()
     )
     main = "".join(f"    test_{name}();\n" for name in TYPES)
-    return BEGIN + "".join(each) + f'int main(void) {{\n    texts();\n{main}    puts("all refused");\n    return 0;\n}}\n'
+    return (
+        BEGIN + "".join(each) + f'int main(void) {{\n    texts();\n{main}    puts("all refused");\n    return 0;\n}}\n'
+    )
 
 
 @needs_cc

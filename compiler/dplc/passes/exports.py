@@ -9,7 +9,6 @@ DPL's own calls agree in sizes by their types; others may pass what they like, a
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -26,11 +25,6 @@ from dplc.passes.mono import ANY
 
 HOME = "main"
 SCALARS = frozenset(("bool", *t.INTS, *t.FLOATS))
-RESERVED = frozenset((  # in C; `result` is what the header calls that
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
-    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "result",
-))  # fmt: skip
 
 
 def exports(checked: Checked) -> list[Export]:
@@ -70,7 +64,7 @@ class Exporter:
 
     def export(self) -> Export:
         if not identifier(self.name):
-            raise self.refused(f"`{self.name}` is no name in C or Python", "export it under another name")
+            raise self.refused(f"`{self.name}` is no name in C and Python", "export it under another name")
         names, types, result = self.parts()
         texts = [self.printer.type(ty) for ty in types]
         parameters = tuple(
@@ -258,7 +252,5 @@ def labels(sizes: list[t.Size]) -> tuple[str | None, ...]:
 
 
 def identifier(name: str) -> bool:
-    """Is it a name in C and in Python?"""
-    return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None and not (
-        keyword.iskeyword(name) or name in RESERVED
-    )
+    """Is it a name in C and in Python, words of these languages apart?"""
+    return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None
