@@ -14,7 +14,7 @@ from dpl.node import node
 from dpl.source import Source, Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, WORDS
+from dpl.syntax.foreign import LAMBDA, WORDS, table
 from dpl.syntax.lexer import Token
 
 if TYPE_CHECKING:
@@ -358,7 +358,9 @@ def _after_dot(place: Place) -> Diagnostic | None:
                 "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
             )
         case "UPPER":
-            return place.error("E0101", "the name of a field begins with a small letter")
+            ours = table()["fields"].get(place.token.value, "")
+            helps = (f"here it is written  {ours}",) if ours else ()
+            return place.error("E0101", "the name of a field begins with a small letter", *helps)
         case _:
             return None
 
@@ -384,7 +386,9 @@ def _capital(place: Place) -> Diagnostic | None:
         )
     if token.kind == "UPPER" and place.parser.accepts("LOWER") and not place.parser.accepts("UPPER"):
         what = "type" if place.inside("type", ":", "of") else "value or field"
-        return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`")
+        ours = table()["types"].get(token.value, "") if what == "type" else ""
+        helps = (f"here it is written  {ours}",) if ours else ()
+        return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`", *helps)
     if token.kind == "LOWER" and place.parser.accepts("UPPER") and not place.parser.accepts("LOWER"):
         what = "module" if place.before.kind in ("IMPORT", "OPEN", "AS") else "constructor"
         return place.error("E0101", f"the name of a {what} begins with a capital letter, unlike `{token.value}`")

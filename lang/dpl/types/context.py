@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError, Edit, Warnings
+from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import NAMES, OPERATORS, SAME, SAME_NAMES
 from dpl.types import checks, errors, sizes
 from dpl.types.constraints import Constraint, Lift
 from dpl.types.env import (
@@ -29,11 +28,11 @@ from dpl.types.env import (
     SizeName,
     TypeName,
     Value,
-    suggest,
 )
 from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.notes import Notes
 from dpl.types.scheme import NOTHING, Scheme, instantiate, mono, replace
+from dpl.types.unbound import unbound
 from dpl.types.unify import Clash, Solver
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ class Context:
         self.defining = ""
         self.definitions: dict[str, Definition] = {}  # functions by their names in core
         self.history: dict[str, list[tuple[int, Entry]]] = {}  # what each name of this module stood for, and since when
+        self.ahead: dict[tuple[str, str], Span] = {}  # what this module declares, by kind and name
         self.homes: Callable[[str], Context | None] = lambda name: None  # the contexts of other modules
         self.clock = 0  # how many values were declared
         self.horizon: int | None = None
@@ -272,7 +272,7 @@ class Context:
                     return Constructor(data, tag)
         found = self.known_constructor(name)
         if found is None:
-            raise self.unbound("constructor", name, span)
+            raise self.unbound("constructor", name, span, wanted)
         if isinstance(found, Failed):
             raise found.again()
         return found
@@ -303,38 +303,8 @@ class Context:
                 )
             )
 
-    def unbound(self, kind: str, name: str, span: Span) -> DplError:
-        qualifier, dot, member = name.rpartition(".")
-        if dot and qualifier and qualifier[0].isalpha():
-            if qualifier not in self.modules:
-                helps = suggest(qualifier, self.modules) or (
-                    f"a module of your own is imported first:  import {qualifier}",
-                )
-                return self.fail("E0560", f"there is no module `{qualifier}` in scope", span, helps=helps)
-            known = getattr(self.modules[qualifier], kind + "s")
-            if member.startswith("_"):
-                title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
-                return self.fail("E0561", title, span, helps=suggest(member.lstrip("_"), known))
-            return self.fail(
-                "E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known)
-            )
-        known = {k for exports in self.layers for k in getattr(exports, kind + "s")}
-        if kind == "value":
-            known |= {k for k, stack in self.locals.items() if stack}
-        if kind == "type":
-            known |= set(TYPES)
-        code = "E0202" if kind == "value" else "E0203"
-        same = SAME.get(name) or (NAMES[name] if name in SAME_NAMES else "")
-        edits = (Edit(span, same),) if same else ()
-        foreign = OPERATORS.get(name) or (f"here it is written  {NAMES[name]}" if name in NAMES else "")
-        helps = (foreign,) if foreign else suggest(name, known)
-        if kind == "constructor" and not helps:
-            helps = (f"names of values begin with a small letter:  {name[:1].lower()}{name[1:]}",)
-        if kind == "value" and name == self.defining:
-            helps = (f"a function that calls itself is defined with  let rec {name} ...",)
-        if kind == "field" and not helps:
-            helps = (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",)
-        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps, edits=edits)
+    def unbound(self, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
+        return unbound(self, kind, name, span, wanted)
 
     @staticmethod
     def fail(code: str, title: str, span: Span | None, **more) -> DplError:

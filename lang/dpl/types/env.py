@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
@@ -126,17 +125,4 @@ def _builtin_types() -> dict[str, TypeName]:
 
 
 TYPES = _builtin_types()
-SUGGESTING = "did you mean  "
 CONSTRUCTORS = {"[]": Constructor(LIST, 0), "::": Constructor(LIST, 1)}
-
-
-def suggest(name: str, known) -> tuple[str, ...]:
-    """`did you mean ...`, as helps of a message."""
-    close = get_close_matches(name, [k for k in known if k[:1].isalpha() or k[:1] == "_"], n=2, cutoff=0.65)
-    close = [c for c in close if c != name]
-    return (f"{SUGGESTING}{' or '.join(close)} ?",) if close else ()
-
-
-def suggested(help: str) -> list[str]:
-    """The names in a help that `suggest` made."""
-    return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []

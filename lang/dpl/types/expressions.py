@@ -12,6 +12,7 @@ from dpl.diagnostics import DplError
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
+from dpl.syntax.foreign import table
 from dpl.types import sizes
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
@@ -24,6 +25,7 @@ from dpl.types.literals import literal_type
 from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
 from dpl.types.shaped import sized
+from dpl.types.unbound import called_on, of_other_library
 
 
 @rule(tree.Lit)
@@ -280,15 +282,30 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
 
 @rule(tree.Field)
 def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
+    if prefix := of_no_use(cx, e):
+        raise of_other_library(cx, e, prefix)
     value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
-        raise cx.fail("E0203", f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`", e.span)
+        title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
+        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e.name))
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
     index = data.fields.index(e.name.rpartition(".")[2])
     return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+
+
+def of_no_use(cx: Context, e: tree.Field) -> str:
+    """The `np` or `jax.numpy` of a name that is written so elsewhere."""
+    names: list[str] = []
+    inner = e.record
+    while isinstance(inner, tree.Field):
+        names.append(inner.name)
+        inner = inner.record
+    if not isinstance(inner, tree.Var) or inner.name not in table()["libraries"]["names"] or cx.find(inner.name):
+        return ""
+    return ".".join([inner.name, *reversed(names)])
 
 
 def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
