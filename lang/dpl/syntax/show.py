@@ -379,9 +379,10 @@ class _Show:
                 return self.elements("[", items, ";", "]", STEP)
             case tree.ArrayLit(_, items):
                 return self.elements("[", items, ",", "]", ITEM)
-            case tree.Comprehension(_, clauses, body):
+            case tree.Comprehension(_, clauses, cond, body):
                 heads = [self.with_comments(c, self.clause(c)) for c in clauses]
-                start = concat("[for ", align(join(concat(",", LINE), heads)), " ->")
+                kept = [LINE, "when ", self.expr(cond, ITEM)] if cond else []
+                start = concat("[for ", align(join(concat(",", LINE), heads), *kept), " ->")
                 return group(self.after(start, body, FREE), "]")
             case tree.Record(_, fields):
                 return self.fields("{ ", node, fields)
@@ -415,7 +416,7 @@ class _Show:
         return self.items(left, docs, ";", " }", broken)
 
     def field(self, field: str, value: tree.Expr) -> Doc:
-        if isinstance(value, tree.Var) and value.name == field:
+        if isinstance(value, tree.Var) and value.name == tree.member(field):
             return self.with_comments(value, field)
         return self.after(f"{field} =", value, STEP)
 
