@@ -71,7 +71,9 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
     """What is there in an array of options: first the places of it are counted and noted, in order."""
     maybe, size = element_type(cx, options)
-    t = maybe.args[0]
+    assert isinstance(maybe, ty.Con)
+    (t,) = maybe.args
+    assert not isinstance(t, ty.Size)
     names = ("options", "state", "i", "count", "places", "k", "element")
     xs, state, i, count, places, k, content = (cx.unique(name) for name in names)
     ints = ty.Arr(ty.I64, size)

@@ -12,7 +12,7 @@ from dpl.diagnostics import DplError, Label
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import sizes
+from dpl.types import formats, sizes
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
 from dpl.types.checks import compute, int_lit
@@ -40,6 +40,8 @@ def interpolation(cx: Context, e: tree.Interp, expected) -> term.Term:
             parts.append(term.Lit(e.span, ty.STRING, part))
         else:
             value = cx.infer(part[0])
+            if part[1]:
+                formats.check(cx, part[1], value.ty, formats.place(e, *part))
             spec = (term.Lit(e.span, ty.STRING, part[1]),) if part[1] else ()
             parts.append(term.Prim(part[0].span, ty.STRING, "format" if spec else "show", (*spec, value)))
     whole = parts[0] if parts else term.Lit(e.span, ty.STRING, "")
