@@ -42,7 +42,7 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
         return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
     if name == "buf_format":
         kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
-        return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
+        return _library(e, f"@rt.buf_format.{kind}", op, variables)
     if name in ("fail", "exit"):
         return _stop(e, op, variables)
     if name == "state":

@@ -44,7 +44,6 @@ class Failure(IntEnum):
     MEMORY = 10  # a: bytes asked for
     FILE = 11  # text: path and reason
     CODE_POINT = 12  # a: what is no code point
-    FORMAT = 13  # text: a format that does not fit
     FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
     TEXT = 15  # text: what is not UTF-8; a: where, in bytes
     ARGUMENT = 16  # a, b: numbers; what is wrong with something that C gave stands with the site
@@ -169,7 +168,6 @@ KINDS = {
     Failure.MEMORY: Kind("R0802", "out of memory", help="{a} bytes were asked for at once"),
     Failure.FILE: Kind("R0506", "{t}"),
     Failure.CODE_POINT: Kind("R0501", "{a} is not the number of a character"),
-    Failure.FORMAT: Kind("R0502", "{t}"),
     Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
     Failure.TEXT: Kind("R0509", "{t} is not UTF-8 text: the byte at offset {a} begins no character"),
     Failure.ARGUMENT: Kind("R0510", "{w}"),

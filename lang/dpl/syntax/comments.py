@@ -17,7 +17,7 @@ from dpl.syntax.shape import comment_ends_line
 _WHOLE = (
     tree.PatWild, tree.PatVar, tree.PatLit, tree.PatTuple, tree.PatCon, tree.PatCons, tree.PatList, tree.PatArray,
     tree.PatRecord, tree.PatAs, tree.PatOr, tree.PatAnnot, tree.TyVar, tree.TyName, tree.TyTuple, tree.TyFun,
-    tree.TyArray, tree.Interp, tree.Param,
+    tree.TyArray, tree.TyOpen, tree.Interp, tree.Param,
 )  # fmt: skip
 
 

@@ -267,6 +267,9 @@ def _comma(place: Place) -> Diagnostic | None:
         case "{":
             help_ = "fields are separated by semicolons:  { x = 1; y = 2 }"
             return place.error("E0101", "expected `;`, found `,`", help_)
+        case "[" if place.inside("when", "with", "[") == "when" and place.inside("for", "[") == "for":
+            help_ = "`when` comes last:  [for x in xs, y in ys when p -> e]"
+            return place.error("E0101", "expected `->`, found `,`", help_, note="after `when` there is no more clause")
         case "[":
             return place.error("E0101", "expected `;`, found `,`", "a list has semicolons, an array commas")
         case "(":

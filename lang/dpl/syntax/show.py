@@ -419,9 +419,10 @@ class _Show:
                 return self.elements("[", items, ";", "]", STEP)
             case tree.ArrayLit(_, items):
                 return self.elements("[", items, ",", "]", ITEM)
-            case tree.Comprehension(_, clauses, body):
+            case tree.Comprehension(_, clauses, cond, body):
                 heads = [self.with_comments(c, self.clause(c)) for c in clauses]
-                start = concat("[for ", align(join(concat(",", LINE), heads)), " ->")
+                kept = [LINE, "when ", self.expr(cond, ITEM)] if cond else []
+                start = concat("[for ", align(join(concat(",", LINE), heads), *kept), " ->")
                 return group(self.after(start, body, FREE), "]")
             case tree.Record(_, fields):
                 return self.fields("{ ", node, fields)
@@ -459,7 +460,7 @@ class _Show:
     def field(self, field: str, value: tree.Expr) -> Doc:
         lead = [d for c in self.comments.pop_before("=", value) for d in self.placed(c)]
         trail = self.trail(value)
-        is_name = isinstance(value, tree.Var) and value.name == field
+        is_name = isinstance(value, tree.Var) and value.name == tree.member(field)
         shown = self.with_comments(value, field) if is_name else self.after(f"{field} =", value, STEP)
         return concat(*lead, shown, *trail)
 

@@ -181,6 +181,8 @@ class Printer:
                 return f"{texts[0]} ** {texts[1]} = {texts[2]}"
             case "matmul":
                 return f"{texts[0]} @ {texts[1]} = {texts[2]}"
+            case "format":
+                return f"{texts[0]} formatted by {c.extra}"
             case "append":
                 return f"{texts[0]} ++ {texts[1]} = {texts[2]}"
             case _:

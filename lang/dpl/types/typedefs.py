@@ -7,7 +7,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
-from dpl.types.annotations import apply, combine
+from dpl.types.annotations import apply, combine, must_be_closed
 from dpl.types.context import Context
 from dpl.types.env import Constructor, TypeName
 from dpl.types.errors import printer
@@ -36,6 +36,17 @@ def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
         )
 
 
+def written(d: tree.TypeDef) -> tuple:
+    """The types that a declaration is made of."""
+    match d.body:
+        case tree.Variants(_, cases):
+            return tuple(t for _, t, _ in cases)
+        case tree.Fields(_, fields):
+            return tuple(t for _, t, _ in fields)
+        case alias:
+            return (alias,)
+
+
 class Group:
     def __init__(self, module, decl: tree.DeclType) -> None:
         self.module, self.cx = module, module.cx
@@ -49,6 +60,9 @@ class Group:
         datas = [d for d in self.defs.values() if isinstance(d.body, tree.Variants | tree.Fields)]
         for d in datas:
             self.known[d.name] = TypeName(self.module.qualified(d.name), self.params(d))
+        for d in self.defs.values():
+            for t in written(d):
+                must_be_closed(self.cx, t, "a declared type")
         for d in self.defs.values():
             if d not in datas:
                 self.abbreviation(d)

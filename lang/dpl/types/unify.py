@@ -35,6 +35,7 @@ class Solver:
     def __init__(self, datas: Mapping[str, Data], prefix: str = "") -> None:
         self.level = 0
         self.sizes = Sizes(prefix)
+        self.datas = datas
         self.kinds = Kinds(datas)
         self.effects = Effects(self._same_answer)
         self.queue: list = []
