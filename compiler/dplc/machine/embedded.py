@@ -69,7 +69,7 @@ define internal void @"dpl begin world"(ptr %stack) {
 WATCH = """
 define void @PREFIXwatch(i32 %on) {
   %yes = icmp ne i32 %on, 0
-  store i1 %yes, ptr @rt.watching
+  store i1 %yes, ptr @rt.interruptible
   store ptr @rt.stack_limit, ptr @rt.process_limit
   ret void
 }
