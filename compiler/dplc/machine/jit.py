@@ -110,17 +110,18 @@ class Running(threading.Thread):
     """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process; `done` is for
     those who are interrupted while they wait (a thread whose `join` is interrupted seems to have ended)."""
 
-    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
+    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int, by_line: bool) -> None:
         super().__init__(daemon=True, name="program")
         self.loaded = loaded
         self.args = [os.fsencode(arg) for arg in args]  # what the command was given
         self.stack = stack
+        self.by_line = by_line
         self.record = FailureRecord()
         self.done = threading.Event()
 
     def run(self) -> None:
         argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
-        terminal = int(os.isatty(1))
+        terminal = int(self.by_line or os.isatty(1))
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
         self.done.set()
 
@@ -131,11 +132,11 @@ class Running(threading.Thread):
         flushing.join(1)
 
 
-def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
-    """Runs a program; its exit code, or DplError if it failed."""
+def execute(compiled: Compiled, args: Sequence[str] = (), by_line: bool = False) -> int:
+    """Runs a program; its exit code, or DplError if it failed.  `by_line`: each line is out when it is printed."""
     sites = Sites.from_json(compiled.sites)
     loaded = load(compiled.code, sites)
-    running = start(loaded, args)
+    running = start(loaded, args, by_line)
     try:
         running.join()
     except BaseException:  # Ctrl-C, or a signal that ends the process
@@ -160,13 +161,13 @@ def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Si
     return error(what, list(calls), sites)
 
 
-def start(loaded: Loaded, args: Sequence[str]) -> Running:
+def start(loaded: Loaded, args: Sequence[str], by_line: bool = False) -> Running:
     """On a thread with the largest stack that can be had."""
     sys.stdout.flush()  # what we printed comes before what the program prints
     mib = stack_mib()
     before = threading.stack_size()
     while True:
-        running = Running(loaded, args, mib << 20)
+        running = Running(loaded, args, mib << 20, by_line)
         try:
             threading.stack_size(mib << 20)
             running.start()

@@ -1,7 +1,8 @@
 """`dpl bench`: how long functions and their gradients take, in native code.
 
 Each is repeated until a sample takes a millisecond, after a first call that warms up; of the samples, the median is
-told, with the interval that holds the true median with a confidence of at least 95 %.
+told, with the interval that holds the true median with a confidence of at least 95 %.  If no size is asked for, they
+are measured at several, and the largest counts that does not take longer than a limit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dplc.tools.driver import SAMPLES, TIME, subjects
 from dplc.tools.measure import Measured, measure
 from dplc.tools.process import on_large_stack
 
-SIZE, SQUARE = 1000, 64
+SIZES, SQUARES = (10, 100, 1000), (4, 16, 64)  # the last that does not take too long
 OUTSIDE = 3  # of 15 sorted samples, as many at each end are left out by the interval: binomial, 96.5 %
 
 
@@ -34,16 +35,18 @@ class Times:
 
 @node
 class Timed:
-    """A function's times and its gradient's, at a size; `compiling` is what its module took, with all measured."""
+    """A function's times and its gradient's, at a size; `compiling` is what its module took, with all measured; and why
+    it was measured at no larger size."""
 
     name: str
     size: int
     value: Times
     gradient: Times
     compiling: float
+    why: str
 
 
-def times(target: str, names: Sequence[str], size: int | None) -> Iterator[Timed | Measured]:
+def times(target: str, names: Sequence[str], size: int | None, limit: float) -> Iterator[Timed | Measured]:
     """What is measured, and why not of the others."""
     spent = 0.0
 
@@ -57,16 +60,21 @@ def times(target: str, names: Sequence[str], size: int | None) -> Iterator[Timed
         return code
 
     def at(case: Case) -> Sequence[int]:
-        return (size or (SQUARE if case.width > 1 else SIZE),)
+        return (size,) if size else SQUARES if case.width > 1 else SIZES
 
     for subject in subjects(target, names):
-        for measured in measure(subject, TIME, compiled, at):
-            yield timed(measured, spent) if measured.rows else measured
+        for measured in measure(subject, TIME, compiled, at, limit):
+            yield timed(measured, spent)
 
 
-def timed(measured: Measured, spent: float) -> Timed:
-    values, gradients = (sorted(row[k] for row in measured.rows) for k in (1, 2))
-    return Timed(measured.name, int(measured.rows[0][0]), middle(values), middle(gradients), spent)
+def timed(measured: Measured, spent: float) -> Timed | Measured:
+    """At the largest size of which there are all samples."""
+    whole = len(measured.rows) // SAMPLES * SAMPLES
+    if not whole:
+        return measured
+    rows = measured.rows[whole - SAMPLES : whole]
+    values, gradients = (sorted(row[k] for row in rows) for k in (1, 2))
+    return Timed(measured.name, int(rows[0][0]), middle(values), middle(gradients), spent, measured.why)
 
 
 def middle(samples: Sequence[float]) -> Times:
@@ -77,8 +85,8 @@ def middle(samples: Sequence[float]) -> Times:
 # ---- telling
 
 
-def tell_times(target: str, names: Sequence[str], size: int | None, as_json: bool) -> int:
-    found = on_large_stack(lambda: list(times(target, names, size)))
+def tell_times(target: str, names: Sequence[str], size: int | None, limit: float, as_json: bool) -> int:
+    found = on_large_stack(lambda: list(times(target, names, size, limit)))
     for line in map(as_object, found) if as_json else table(found):
         print(line)
     return 0
@@ -91,7 +99,8 @@ def as_object(one: Timed | Measured) -> str:
         key: {"median": t.median, "low": t.low, "high": t.high}
         for key, t in (("value", one.value), ("gradient", one.gradient))
     }
-    return json.dumps({"name": one.name, "size": one.size, "compiling": round(one.compiling, 3), **seconds})
+    limited = {"limited": one.why} if one.why else {}
+    return json.dumps({"name": one.name, "size": one.size, "compiling": round(one.compiling, 3), **seconds, **limited})
 
 
 def table(found: Sequence[Timed | Measured]) -> list[str]:
@@ -105,6 +114,7 @@ def table(found: Sequence[Timed | Measured]) -> list[str]:
             f"{one.name:{width}} {one.size:6} {shown(one.value):>20} {shown(one.gradient):>20} {ratio:6.2f}"
             f" {one.compiling:8.2f} s"
         )
+    lines += [f"note: {one.name} {one.why}" for one in done if one.why]
     return lines + [f"not measured: {one.name} ({one.why})" for one in found if isinstance(one, Measured)]
 
 

@@ -158,26 +158,30 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 @cli.command()
 @click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
 @click.option(
-    "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: 1000; of matrices 64]"
+    "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: up to 1000; of matrices 64]"
 )
+@click.option("--limit", type=click.FloatRange(0.1), default=10.0, show_default=True, metavar="SECONDS",
+              help="For one function at one size; larger sizes are left out then.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
               help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
 @click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
 @click.argument("names", nargs=-1)
-def bench(cost: bool, size: int | None, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]) -> int:
+def bench(
+    cost: bool, size: int | None, limit: float, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]
+) -> int:
     """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.cost import tell_costs
 
-        return tell_costs(target, names, as_json, plot and drawing_to(plot))
+        return tell_costs(target, names, limit, as_json, plot and drawing_to(plot))
     if plot:
         raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench import tell_times
 
-    return tell_times(target, names, size, as_json)
+    return tell_times(target, names, size, limit, as_json)
 
 
 @cli.command()

@@ -19,7 +19,7 @@ from dpl.source import Source
 
 from dplc.machine.jit import Compiled
 from dplc.tools.driver import COST, subjects
-from dplc.tools.measure import Measured, measure
+from dplc.tools.measure import LIMIT, Measured, measure
 from dplc.tools.process import on_large_stack
 
 SIZES = (16, 32, 64, 128, 256)
@@ -71,7 +71,11 @@ class Report:
 
 
 def costs(
-    target: str, names: Sequence[str] = (), sizes: Sequence[int] = SIZES, squares: Sequence[int] = SQUARES
+    target: str,
+    names: Sequence[str] = (),
+    sizes: Sequence[int] = SIZES,
+    squares: Sequence[int] = SQUARES,
+    limit: float = LIMIT,
 ) -> list[Report]:
     """Of all functions of a file or of the library that can be measured, and why not of the others."""
 
@@ -79,7 +83,7 @@ def costs(
         return [
             report(measured)
             for subject in subjects(target, names)
-            for measured in measure(subject, COST, counting, lambda case: squares if case.width > 1 else sizes)
+            for measured in measure(subject, COST, counting, lambda case: squares if case.width > 1 else sizes, limit)
         ]
 
     return on_large_stack(work)
@@ -104,9 +108,13 @@ def counting(source: Source) -> Compiled:
 
 
 def tell_costs(
-    target: str, names: Sequence[str], as_json: bool, draw: Callable[[Sequence[Report]], None] | None = None
+    target: str,
+    names: Sequence[str],
+    limit: float,
+    as_json: bool,
+    draw: Callable[[Sequence[Report]], None] | None = None,
 ) -> int:
-    found = costs(target, names)
+    found = costs(target, names, limit=limit)
     for line in map(as_object, found) if as_json else table(found):
         print(line)
     if draw:
@@ -125,7 +133,8 @@ def as_object(report: Report) -> str:
     ]  # fmt: skip
     if not rows:
         return json.dumps({"name": report.name, "skipped": report.why})
-    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows})
+    limited = {"limited": report.why} if report.why else {}
+    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows, **limited})
 
 
 def table(found: Sequence[Report]) -> list[str]:
@@ -143,5 +152,6 @@ def table(found: Sequence[Report]) -> list[str]:
                 f"{r.name:{width}} {c.size:6} {c.operations:12} {c.gradient_operations:12} {c.bytes:12}"
                 f" {c.gradient_bytes:12}  {ratios}{grows}"
             )
+    lines += [f"note: {r.name} {r.why}" for r in found if r.costs and r.why]
     skipped = [f"not measured: {r.name} ({r.why})" for r in found if not r.costs]
     return lines + skipped

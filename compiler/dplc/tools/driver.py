@@ -26,7 +26,7 @@ from dplc.tools.cases import OWN, Case, Maker, cases
 
 SAMPLES = 15
 LONG = 1e-3
-FIRST = "DPL_BENCH_FIRST"  # the environment's variable with the number of the case to begin with
+FIRST = "DPL_BENCH_FIRST"  # the environment's variable with the number of the call to begin with
 
 COMMON = f"""
 extern "{READ}" _bench_tally : int -> int
@@ -47,7 +47,7 @@ let _bench_often never repeat =
 
 COST = """
 let _bench_{i} (n : int) =
-  print $"start {i}";
+  print $"start {{n}}";
 {arguments}
   let (o0, b0) = (_bench_tally 0, _bench_tally 1) in
   let y = f fixed given in
@@ -60,7 +60,7 @@ let _bench_{i} (n : int) =
 
 TIME = f"""
 let _bench_{{i}} (n : int) =
-  print $"start {{i}}";
+  print $"start {{{{n}}}}";
 {{arguments}}
   let limit = max_int / 2 + int (Sys.time ()) in
   let value (count : int) =
@@ -145,13 +145,13 @@ def definitions(source: Source) -> str:
 
 
 def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequence[Sequence[int]]) -> Source:
-    """The program that measures cases at some sizes each, beginning with that of the number it is given."""
+    """The program that measures cases at some sizes each, beginning with the call of the number it is given."""
     parts = [subject.source.text, COMMON, *subject.helpers]
     parts += [template.format(i=i, arguments=arguments(case)) for i, case in enumerate(chosen)]
     parts.append(f'let _bench_first = match Sys.env "{FIRST}" with Some first -> String.to_int first | None -> None')
-    for i, at in enumerate(sizes):
-        calls = "; ".join(f"_bench_{i} {n}" for n in at)
-        parts.append(f"do (match _bench_first with Some first when first > {i} -> () | _ -> begin {calls} end)")
+    calls = [f"_bench_{i} {n}" for i, at in enumerate(sizes) for n in at]
+    for i, call in enumerate(calls):
+        parts.append(f"do (match _bench_first with Some first when first > {i} -> () | _ -> {call})")
     return Source(subject.source.name, "\n".join(parts) + "\n", subject.source.path)
 
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.source import Source
 
-from dplc.machine.jit import Compiled, execute
+from dplc.machine.jit import Compiled
 from dplc.passes import NeedsInterpreter
 from dplc.tools.cases import Case
 from dplc.tools.driver import FIRST, Subject, program
 
+LIMIT = 10.0  # seconds
+START = 20.0  # more, for the program to begin
 Compile = Callable[[Source], Compiled]
 
 
 @node
 class Measured:
-    """A definition's numbers, as its driver printed them: a row for each size, or more; or why there are none."""
+    """A definition's numbers, as its driver printed them: a row for each size, or more; or why there are none, or no
+    more."""
 
     name: str
     rows: tuple[tuple[float, ...], ...]
@@ -30,19 +36,19 @@ class Measured:
 
 
 def measure(
-    subject: Subject, template: str, compile_: Compile, sizes_of: Callable[[Case], Sequence[int]]
+    subject: Subject, template: str, compile_: Compile, sizes_of: Callable[[Case], Sequence[int]], limit: float = LIMIT
 ) -> list[Measured]:
-    """Each case of a subject, in order."""
+    """Each case of a subject, in order; at one size, none takes more than `limit` seconds."""
     found = {name: Measured(name, (), case) for name, case in subject.cases if isinstance(case, str)}
     chosen = [case for _, case in subject.cases if isinstance(case, Case)]
 
     def compiled(some: Sequence[Case]) -> Compiled:
-        return compile_(program(subject, some, template, [sizes_of(case) for case in some]))
+        return compile_(program(subject, some, template, list(map(sizes_of, some))))
 
     if chosen:
         chosen, code = compilable(chosen, compiled, found)
         if code is not None:
-            for case, measured in zip(chosen, run(code, chosen), strict=True):
+            for case, measured in zip(chosen, run(code, chosen, list(map(sizes_of, chosen)), limit), strict=True):
                 found[case.name] = measured
     return [found[name] for name, _ in subject.cases]
 
@@ -68,56 +74,84 @@ def reason(failure: DplError | NeedsInterpreter) -> str:
     return failure.reason if isinstance(failure, NeedsInterpreter) else failure.diagnostics[0].title
 
 
-def run(code: Compiled, chosen: Sequence[Case]) -> list[Measured]:
-    """What the cases say; where one fails, the program goes on with the next."""
+def run(code: Compiled, chosen: Sequence[Case], sizes: Sequence[Sequence[int]], limit: float) -> list[Measured]:
+    """What the cases say at their sizes.  Where one fails, the program goes on with the next call; where one takes too
+    long, with the next case."""
     rows: list[list[tuple[float, ...]]] = [[] for _ in chosen]
     why = [""] * len(chosen)
+    calls = [case for case, at in enumerate(sizes) for _ in at]
     first = 0
-    while first < len(chosen):
-        failure, at = None, first
-        with captured() as lines:
-            try:
-                with environment(FIRST, str(first)):
-                    execute(code)
-            except DplError as stopped:
-                failure = stopped
-        for line in lines:
-            word, *rest = line.split()
-            if word == "start":
-                at = int(rest[0])
-            else:
-                rows[int(word)].append(tuple(map(float, rest)))
-        if failure is None:
-            break
-        rows[at], why[at] = [], f"fails: {failure.diagnostics[0].title}"
-        first = at + 1
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "program"
+        file.write_bytes(pickle.dumps(code))
+        while first < len(calls):
+            process = Process(file, first, limit)
+            for number, row in process.rows():
+                rows[number].append(row)
+            if not process.why:
+                break
+            if process.size is None:
+                why = [w or process.why for w in why]
+                break
+            failed = calls[process.call]
+            why[failed] = process.why
+            first = process.call + 1
+            while process.too_long and first < len(calls) and calls[first] == failed:
+                first += 1
     ended = "the program ends before it can be measured"
     return [Measured(case.name, tuple(r), w if r or w else ended) for case, r, w in zip(chosen, rows, why, strict=True)]
 
 
-@contextmanager
-def environment(name: str, value: str) -> Iterator[None]:
-    """A variable of the environment, while something runs."""
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
+class Process:
+    """A run of the program, from the call of a number on; it ends when one takes longer than the limit.  After that,
+    `why` says why it ended before its time, and `call` with which."""
 
+    def __init__(self, file: Path, first: int, limit: float) -> None:
+        self.file = file
+        self.environment = {**os.environ, FIRST: str(first), "PYTHONPATH": os.pathsep.join(sys.path)}
+        self.limit = limit
+        self.call = first
+        self.size: int | None = None  # until the first call begins
+        self.too_long = False
+        self.why = ""
 
-@contextmanager
-def captured() -> Iterator[list[str]]:
-    """The lines that are written to standard output inside, known after it."""
-    lines: list[str] = []
-    sys.stdout.flush()
-    before = os.dup(1)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 1)
+    def rows(self) -> Iterator[tuple[int, tuple[float, ...]]]:
+        """Numbers of cases, with what each said."""
+        command = [sys.executable, "-m", "dplc.tools.measuring", str(self.file)]
+        with (
+            self.file.with_name("errors").open("w+b") as errors,
+            subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=errors) as process,
+        ):
+            yield from self.told(process)
+            code = process.wait()
+            errors.seek(0)
+            said = errors.read().decode("utf-8", "replace").strip().split("\n")[-1]
+        if self.too_long:
+            where = "before it is called" if self.size is None else f"at size {self.size}"
+            self.why = f"takes more than {self.limit:g} s {where}"
+        elif code:
+            self.why = f"fails: {said}"
+
+    def told(self, process: subprocess.Popen[bytes]) -> Iterator[tuple[int, tuple[float, ...]]]:
+        def stop() -> None:
+            self.too_long = True
+            process.kill()
+
+        timer = threading.Timer(START + self.limit, stop)
+        timer.start()
         try:
-            yield lines
+            for line in process.stdout or ():
+                word, *rest = line.split()
+                if word == b"start":
+                    self.call += self.size is not None
+                    self.size = int(rest[0])
+                    timer.cancel()
+                    timer = threading.Timer(self.limit, stop)
+                    timer.start()
+                else:
+                    yield int(word), tuple(map(float, rest))
+        except BaseException:
+            process.kill()
+            raise
         finally:
-            with suppress(OSError):
-                os.dup2(before, 1)
-                os.close(before)
-            file.seek(0)
-            lines += file.read().decode("utf-8", "replace").splitlines()
+            timer.cancel()

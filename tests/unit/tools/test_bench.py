@@ -119,6 +119,32 @@ def test_times(dpl, program: Path) -> None:
     assert found["gradient"]["low"] > 1e-6
 
 
+ENDLESS = """
+let rec branching (n : int) (x : float) : float = if n < 2 then x else branching (n - 1) x + branching (n - 2) x
+let rec endless (x : float) : float = if x > -1.0 then endless (x + 1.0) else x
+let quick (a : float[n]) = sum a
+let small (a : float[n]) = if n < 50 then error "too small" else a[0]
+"""
+
+
+def test_what_takes_too_long_is_stopped_and_told(dpl, tmp_path: Path) -> None:
+    file = tmp_path / "endless.dp"
+    file.write_text(ENDLESS, encoding="utf-8")
+    run = dpl("bench", "--limit", 0.5, file)
+    assert run.returncode == 0, run.stderr
+    sizes = {words[0]: words[1] for words in map(str.split, run.stdout.splitlines()[1:4])}
+    assert sizes == {"branching": "10", "quick": "1000", "small": "1000"}
+    assert run.stdout.splitlines()[4:] == [
+        "note: branching takes more than 0.5 s at size 100",
+        "note: small fails: too small",
+        "not measured: endless (takes more than 0.5 s at size 10)",
+    ]
+    run = dpl("bench", "--cost", "--json", "--limit", 0.5, file, "endless", "quick")
+    skipped, found = map(json.loads, run.stdout.splitlines())
+    assert skipped == {"name": "endless", "skipped": "takes more than 0.5 s at size 16"}
+    assert [cost["size"] for cost in found["costs"]] == [16, 32, 64, 128, 256] and "limited" not in found
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
