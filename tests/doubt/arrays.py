@@ -65,6 +65,27 @@ def reduced_by_function(h: Hole) -> str:
     return f"reduce (fun {x[0]} {y[0]} -> max {x[0]} {y[0]}) (-9.0) {h(v)}"
 
 
+@rule(3, lambda h: h.ty in (FLOAT, INT))
+def chosen(h: Hole) -> str:
+    """Of what a condition keeps, in a comprehension, and of how much that is."""
+    item = h.writer.data_type(1)
+    x, i, n = h.named("x", item), h.named("i", INT), short(h)
+    xs = h(array(item, n))
+    if h.ty == INT:
+        return f"length [for {x[0]} in {xs} when {h.apart(BOOL, x)} -> {h.apart(item, x)}]"
+    match h.writer.below(4):
+        case 0:
+            return f"sum [for {i[0]} < {n} when {h.apart(BOOL, i)} -> {h.apart(FLOAT, i)}]"
+        case 1:
+            inner = f"sum [for {x[0]} in {xs} when {h.apart(BOOL, i, x)} -> {h.apart(FLOAT, i, x)}]"
+            return f"sum [for {i[0]} < {n} -> {inner}]"
+        case 2:
+            a = h.named("a", FLOAT)
+            kept = f"[for {x[0]} in {xs} when {h.apart(BOOL, x)} -> {h.apart(item, x)}]"
+            return f"fold (fun {a[0]} {h.parameter(x)} -> {h(FLOAT, a, x)}) {h()} {kept}"
+    return f"sum [for {x[0]} in {xs} when {h.apart(BOOL, x)} -> {h.apart(FLOAT, x)}]"
+
+
 @rule(1, lambda h: h.ty in (FLOAT, array(FLOAT, 2)))
 def of_a_regular_matrix(h: Hole) -> str:
     u = h.fresh("u")
@@ -88,6 +109,13 @@ def written_out(h: Hole) -> str:
 def comprehension(h: Hole) -> str:
     i = h.named("i", INT)
     return f"[for {i[0]} < {h.ty.size} -> {h.apart(h.ty.args[0], i)}]"
+
+
+@rule(1, is_array)
+def every_other(h: Hole) -> str:
+    (item,), n = h.ty.args, h.ty.size
+    i = h.named("i", INT)
+    return f"([for {i[0]} < {2 * n} when {i[0]} % 2 = {h.writer.below(2)} -> {h.apart(item, i)}] :> {h.ty})"
 
 
 @rule(5, is_array)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doubt.scopes import BOOL, FLOAT, INT, STRING, Ty, array, function, mentions, ref
+from doubt.scopes import BOOL, FLOAT, INT, STRING, Ty, array, function, list_of, mentions, option, ref, tuple_of
 from doubt.writer import Hole, rule
 
 ANY = lambda _: True  # noqa: E731
@@ -142,6 +142,15 @@ def text(h: Hole) -> str:
         case 1:
             return f"{h()} ++ {h()}"
     return f'$"<{{{h(INT)}}}|{{{h()}}}|{{{h(FLOAT)}:.3f}}>"'
+
+
+@rule(1, lambda h: h.ty == STRING)
+def formatted(h: Hole) -> str:
+    """Numbers by a format, inside of data too, and texts."""
+    form = h.one("5", "05", "<4", "^7", "*>6", "+", " d", "x", "#b", "_", ",", ".1f", "+.2e", "08.1f", "%")
+    ty = h.one(INT, array(INT, 2), option(INT), tuple_of(INT, STRING, INT), list_of(tuple_of(INT, BOOL)))
+    text = f"{{({h()}):{h.one('8', '>6', '^5.2', '-<9', '.1')}}}"
+    return f'$"{text}|{{({h(ty)}):{form}}}"'
 
 
 @rule(6, lambda h: h.ty.name == "->")

@@ -29,6 +29,14 @@ def of_two_parameters(h: Hole) -> str:
 
 
 @rule(2, ANY)
+def of_a_pair(h: Hole) -> str:
+    """The parts of a tuple, each with its type."""
+    a, b = h.named("p", h.some_type()), h.named("p", h.writer.data_type(1))
+    g, (first, second) = h.fresh("g"), (h.component(a), h.component(b))
+    return f"let {g} ({first}, {second}) = {h.apart(h.ty, a, b)} in {g} ({h(a[1])}, {h(b[1])})"
+
+
+@rule(2, ANY)
 def called(h: Hole) -> str:
     ty = h.some_type()
     return f"{h(function(ty, h.ty))} {h(ty)}"

@@ -236,8 +236,14 @@ class Hole:
 
     def parameter(self, var: tuple[str, Ty]) -> str:
         """A parameter, with its type unless the program is bare."""
+        text = self.component(var)
+        return f"({text})" if ":" in text else text
+
+    def component(self, var: tuple[str, Ty]) -> str:
+        """The same as a component of a tuple, where it needs no parentheses."""
         name, ty = var
-        return name if self.writer.features.bare and self.often(60) else f"({name} : {ty})"
+        bare = self.writer.features.bare and self.often(60)
+        return self.one(name, f"{name} : _") if bare else f"{name} : {ty}"
 
     def count(self) -> int:
         """Steps of a loop: few, or so many that what it keeps must grow; few where steps may run many times."""

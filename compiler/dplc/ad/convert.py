@@ -17,6 +17,8 @@ from dplc.flat.show import show_type
 
 
 class Conversions:
+    to_user = "from_tan"  # the name of the helpers that make what the user sees
+
     def __init__(self, program: f.Program, supply: f.Supply, tangents: Tangents) -> None:
         self.program = program
         self.supply = supply
@@ -28,7 +30,7 @@ class Conversions:
         """The function `kind` at type `ty`; `write(builder, *params)` writes its body."""
         name = f"{kind}.{show_type(ty)}"
         if name not in self.program.fns:
-            vars_ = tuple(f.Var(f"{hint}.p", t) for hint, t in zip("ab", params, strict=False))
+            vars_ = tuple(f.Var(f"{hint}.p", t) for hint, t in zip("abcd", params, strict=False))
             self.program.fns[name] = f.Fn(name, vars_, (result,), f.Block((), ()))  # it may call itself
             b = Builder(self.supply)
             result_atom = write(b, *vars_)
@@ -144,19 +146,28 @@ class Conversions:
     def _element(self, b: Builder, value: f.Atom) -> f.Atom:
         return self.tangents.pack(b, value.ty, self.to_tan(b, value))
 
-    def from_tan(self, b: Builder, leaves: Sequence[f.Atom | None], like: f.Atom) -> f.Atom:
-        """Leaves (None: zero) -> a tangent of the type and shape of `like`."""
-        return self._from_tan(b, list(leaves), like)
+    def from_tan(self, b: Builder, leaves: Sequence[f.Atom | None], like: f.Atom, *more: f.Atom) -> f.Atom:
+        """Leaves (None: zero) -> a tangent of the type and shape of `like`; `more` is passed on to where floats are."""
+        return self._from_tan(b, list(leaves), like, more)
 
-    def _from_tan(self, b: Builder, rest: list[f.Atom | None], like: f.Atom) -> f.Atom:
+    def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
+        return tangent or zero(like.ty)
+
+    def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
+        """An array of floats."""
+        return b.op("acc_zeros", tangent, *b.dims(like))
+
+    def _from_tan(self, b: Builder, rest: list[f.Atom | None], like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         ty = like.ty
         match ty:
+            case f.Num() if f.is_float(ty):
+                return self.number(b, rest.pop(0), like, more)
             case f.Num():
-                return (rest.pop(0) or zero(ty)) if f.is_float(ty) else f.Const(False if ty == f.BOOL else 0, ty)
+                return f.Const(False if ty == f.BOOL else 0, ty)
             case f.Str():
                 return f.Const("", ty)
             case f.Tup(items):
-                return b.make([self._from_tan(b, rest, b.get(like, i)) for i in range(len(items))])
+                return b.make([self._from_tan(b, rest, b.get(like, i), more) for i in range(len(items))])
             case f.Ref() | f.Res():
                 return like
             case _:
@@ -164,37 +175,41 @@ class Conversions:
         leaves = self.tangents.leaves(ty)
         given = [rest.pop(0) or zero(leaf) for leaf in leaves]
         if isinstance(ty, f.Arr) and f.is_float(ty.elem):
-            return b.op("acc_zeros", given[0], *b.dims(like))
-        name = self.helper("from_tan", ty, (ty, *leaves), ty, self._from_tan_fn)
-        return b.call(name, (like, *given), (ty,))[0]
+            return self.numbers(b, given[0], like, more)
+        params = (ty, *leaves, *[x.ty for x in more])
+        name = self.helper(self.to_user, ty, params, ty, self._from_tan_fn)
+        return b.call(name, (like, *given, *more), (ty,))[0]
 
-    def _from_tan_fn(self, b: Builder, like: f.Var, *given: f.Var) -> f.Atom:
+    def _from_tan_fn(self, b: Builder, like: f.Var, *params: f.Var) -> f.Atom:
         """The body of a helper: of arrays of anything but floats, and data."""
-        tan = given[0] if given else None
+        count = len(self.tangents.leaves(like.ty))
+        tan, more = (params[0] if count else None), params[count:]
         null = b.op("is_null", tan) if tan is not None else None
         match like.ty:
             case f.Arr(elem, _):
 
                 def element(inner: Builder, _: f.Var, at: tuple[f.Var, ...]) -> f.Atom:
                     leaves = self._parts(inner, tan, null, elem, lambda some, there: some.op("index", there, *at))
-                    return self._from_tan(inner, leaves, inner.op("index", like, *at))
+                    return self._from_tan(inner, leaves, inner.op("index", like, *at), more)
 
                 return self.each(b, like, element)
             case f.Data(name):
-                count = len(self.program.datas[name].payloads)
-                cases = tuple([self._from_tan_case(b, like, tag, tan, null) for tag in range(count)])
+                tags = range(len(self.program.datas[name].payloads))
+                cases = tuple([self._from_tan_case(b, like, tag, tan, null, more) for tag in tags])
                 return b.bind((like.ty,), f.Switch(like, cases, None))[0]
             case _:
                 raise AssertionError(like.ty)
 
-    def _from_tan_case(self, b: Builder, like: f.Var, tag: int, tan: f.Var | None, null: f.Var | None) -> f.Case:
+    def _from_tan_case(
+        self, b: Builder, like: f.Var, tag: int, tan: f.Var | None, null: f.Var | None, more: tuple[f.Atom, ...]
+    ) -> f.Case:
         assert isinstance(like.ty, f.Data)
         payload = self.tangents.payload(like.ty.name, tag)
         if payload is None:
             return f.Case(tag, None, f.Block((), (like,)))
         var, inner = b.fresh("p", payload), b.inner()
         leaves = self._parts(inner, tan, null, payload, lambda some, there: self.open(some, there, tag))
-        return f.Case(tag, var, inner.block(inner.con(like.ty.name, tag, self._from_tan(inner, leaves, var))))
+        return f.Case(tag, var, inner.block(inner.con(like.ty.name, tag, self._from_tan(inner, leaves, var, more))))
 
     def _parts(
         self, b: Builder, tan: f.Var | None, null: f.Var | None, ty: f.Type, get: Callable[[Builder, f.Var], f.Atom]

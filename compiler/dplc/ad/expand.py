@@ -27,7 +27,7 @@ from dplc.ad.forward import Forward
 from dplc.ad.guesses import Guess, Guesses
 from dplc.ad.presence import FULL, MAYBE, Presence, atom_of
 from dplc.ad.reverse import Reverse
-from dplc.ad.tangent import Series, Tangents, zero
+from dplc.ad.tangent import Series, Tangents
 from dplc.flat import term as f
 from dplc.flat.recursion import callees
 from dplc.flat.retype import Retype
@@ -98,7 +98,8 @@ class Derivatives:
         self.convert = Conversions(program, supply, self.tangents)
         self.first = Mode("jvp", self.tangents, self.convert, Forward)
         series = Series(program.datas, self.retype.type)
-        self.series = Mode("jet", series, Conversions(program, supply, series), jet.Jet)
+        self.coefficients = jet.Coefficients(program, supply, series)
+        self.series = Mode("jet", series, self.coefficients, jet.Jet)
         self._bodies: dict[str, f.Fn | None] = {}  # None: being worked on
         self._graphs: dict[str, Graph] = {}
         self._deps: dict[str, Deps] = {}
@@ -152,9 +153,8 @@ class Derivatives:
                 *captured, order, x = ad.args
                 some = b.op("max", order, int_(1))  # an array in which nothing is has no inner dimensions
                 given = (jet.variable(b, some, x), some)
-                (y, *others), (series,) = self.beside(b, ad, self.series, (*captured, x), given)
-                full = b.op("acc_zeros", series or zero(f.Arr(y.ty, 1)), some)
-                self.rename(b, vars_, (y, b.op("slice", full, int_(0), order, unchecked=True), *others))
+                (y, *others), series = self.beside(b, ad, self.series, (*captured, x), given)
+                self.rename(b, vars_, (y, self.coefficients.all(b, series, y, order, some), *others))
             case "vjp":
                 made = self.pulled(ad)
                 y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from dplc.ad import rules
 from dplc.ad.activity import Graph
 from dplc.ad.builder import Builder, int_
+from dplc.ad.convert import Conversions
 from dplc.ad.forward import Forward, linear
 from dplc.ad.presence import HOLEY, Part, Presence, together
 from dplc.ad.recurrence import Term, convolution, series
+from dplc.ad.tangent import zero
 from dplc.flat import term as f
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
@@ -36,6 +38,34 @@ def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
     one, nothing = f.Const(1.0, x.ty), f.Const(0.0, x.ty)
     body = inner.block(inner.op("select", inner.op("eq", index, int_(0)), one, nothing))
     return b.bind((f.Arr(x.ty, 1),), f.Build(index, order, body))[0]
+
+
+class Coefficients(Conversions):
+    """From series to what the user sees: values of a result's type, with coefficients in the place of its floats."""
+
+    to_user = "coefficient"
+
+    def all(self, b: Builder, series: Sequence[f.Atom | None], y: f.Var, order: f.Atom, there: f.Atom) -> f.Var:
+        """y, and what holds its coefficients of the orders 1 to `order`; a series has `there` of them, if any."""
+        if f.is_float(y.ty):
+            full = b.op("acc_zeros", series[0] or zero(of_rank(y.ty, 1)), there)
+            return b.op("concat", b.op("array", y), b.op("slice", full, int_(0), order, unchecked=True))
+        index, inner, later = b.fresh("k", f.I64), b.inner(), b.inner()
+        before = later.op("sub", index, int_(1))
+        made = later.block(self.from_tan(later, series, y, there, before))
+        (found,) = inner.choose(inner.op("eq", index, int_(0)), f.Block((), (y,)), made)
+        count = b.op("add", order, int_(1))
+        return b.bind((of_rank(y.ty, 1),), f.Build(index, count, inner.block(found)))[0]
+
+    def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
+        there, k = more
+        full = b.op("acc_zeros", tangent or zero(of_rank(like.ty, 1)), there)
+        return b.op("index", full, k, unchecked=True)
+
+    def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
+        there, k = more
+        full = b.op("acc_zeros", tangent, *b.dims(like), there)
+        return self.each(b, like, lambda inner, _, at: inner.op("index", full, *at, k, unchecked=True))
 
 
 class Jet(Forward):

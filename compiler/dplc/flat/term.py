@@ -131,7 +131,7 @@ class Ad:
     (what a closure captured) are constants, the other values (what a store became) are given as they are.
 
     jvp: args = (captured ..., x, dx), binds (y, dy, others ...); dx and dy have the types of x and y.
-    jet: args = (captured ..., n, x), floats x and y, binds (y, the n Taylor coefficients after y, others ...).
+    jet: args = (captured ..., n, x), x a float, binds (y, an array of the Taylor coefficients from y on, others ...).
     vjp: args = (captured ..., x), binds (y, residual : Res(site), others ...).
     pullback: args = (residual, dy), binds (dx); `fn` is that of the vjp of the same site."""
 

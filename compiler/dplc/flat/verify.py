@@ -210,8 +210,8 @@ class _Fn:
                 return (result, result, *others)
             case "jet":
                 self.all_same(types, (*params[:-1], f.I64, params[-1]), "argument")
-                self.expect(f.is_float(params[-1]) and f.is_float(result), "a jet is of floats")
-                return (result, f.Arr(result, 1), *others)
+                self.expect(f.is_float(params[-1]), "a jet is by a float")
+                return (result, of_rank(result, 1), *others)
             case "vjp":
                 self.all_same(types, params, "argument")
                 return (result, f.Res(ad.site), *others)

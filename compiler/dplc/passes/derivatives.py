@@ -15,6 +15,7 @@ from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.build import Bundle, Value, pieces
+from dplc.flat.types import of_rank
 from dplc.narrow import the
 from dplc.passes import trees
 from dplc.passes.ground import ground_set
@@ -37,12 +38,10 @@ def taylor(body: Body, e: c.Prim) -> Value:
     order = body.atom(e.args[0])
     fn, ty = body.term(e.args[1]), the(t.Fn, body.type_of(e.args[1]))
     x = body.atom(e.args[2])
-    result = body.up.layout.flat(ty.result)
-    rhs = f.Ad(
-        "jet", body.differentiated(ty), (*body.captured(fn, ty), order, x), body.up.layout.site(ty), e.span
-    )  # fmt: skip
-    y, series = body.b.bind(rhs, (result, f.Arr(result, 1)), "y")
-    return body.b.op("concat", (body.b.op("array", (y,)), series))
+    result, args = body.up.layout.flat(ty.result), (*body.captured(fn, ty), order, x)
+    rhs = f.Ad("jet", body.differentiated(ty), args, body.up.layout.site(ty), e.span)
+    _, coefficients = body.b.bind(rhs, (result, of_rank(result, 1)), "y")
+    return coefficients
 
 
 def vjp(body: Body, e: c.Prim) -> Value:

@@ -122,9 +122,17 @@ def total(parts: list) -> Value:
 
 
 def split_jet(level: int, y: Value, order: int) -> Array:
-    """All coefficients of the result."""
-    found = coefficients(y, level)
-    return Array((order + 1,), [0.0 if c is None else c for c in (*found, *[None] * (order + 1 - len(found)))])
+    """All coefficients of the result: the value, then what holds the coefficients in place of its floats."""
+    found = leaves(y)
+    series = [coefficients(leaf, level) if is_float(leaf) else [leaf] for leaf in found]
+    rows = [
+        rebuild(y, iter([known[k] if k < len(known) and known[k] is not None else zero_of(leaf)
+                         for leaf, known in zip(found, series, strict=True)]))
+        for k in range(order + 1)
+    ]  # fmt: skip
+    if isinstance(y, Array):
+        return Array((order + 1, *y.shape), [item for row in rows for item in row.data])
+    return Array((order + 1,), rows)
 
 
 # ---- reverse ------------------------------------------------------------------------------------------------------

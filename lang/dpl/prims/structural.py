@@ -102,7 +102,7 @@ BITCASTS = (
 DERIVATIVES = (
     row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff",
         "forward mode: value and directional derivative", pure=False),
-    hidden("taylor", "int -> ('s -> 's) -> 's -> 's[?] where 's : real, 's : scalar",
+    hidden("taylor", "int -> ('s -> 'b) -> 's -> 'b[?] where 's : real, 's : scalar, 'b : diff",
            "the Taylor coefficients of a function at a point, of the orders 0 to n", pure=False),
     row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff",
         "reverse mode: value and pullback", pure=False),

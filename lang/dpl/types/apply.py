@@ -402,7 +402,6 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
                 span,
                 helps=("say them in an annotation:  (reshape e : float[2, 3])",),
             )
-        cx.unify(element, inner, span, Why("the elements of this `reshape`"))
         same_count(cx, source.ty, result, span)
         found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
         if sum(d is None for d in found) > 1:

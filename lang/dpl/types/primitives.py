@@ -14,7 +14,7 @@ from dpl.types.meta import PURE, Type
 from dpl.types.scheme import Scheme
 
 SIZED = ("zeros", "ones", "range", "fill")  # the first argument is the size of the result
-DERIVATIVES = ("jvp", "vjp")  # their results must have a float inside
+DERIVATIVES = ("jvp", "taylor", "vjp")  # their results must have a float inside
 
 
 class Reader:

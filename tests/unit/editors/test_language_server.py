@@ -145,6 +145,9 @@ def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     assert labels(client, "let f = List.rev|") == {"rev": "'a list -> 'a list"}
     assert "map" in labels(client, "let f x = List.|") and "in" not in labels(client, "let f x = List.|")
     assert {"float", "string"} <= set(labels(client, "let f (x : |")) and "sum" not in labels(client, "let f (x : |")
+    assert {"start", "step", "adam"} <= set(labels(client, "let m = { Optim.|"))
+    assert "start" not in labels(client, "let m = Optim.|")
+    assert "when" in labels(client, "let f xs = [for x in xs |")
     keywords = labels(client, "let f x = if x |")
     assert "then" in keywords and "else" not in keywords and "type" not in keywords
     assert {"let", "type", "do", "expect"} <= set(labels(client, "|"))

@@ -39,6 +39,8 @@ def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
     """The nearest first."""
     parser = cursor.draft.parser
     if cursor.qualifier:
+        if after_brace(cursor):
+            yield from fields_of_module(cursor)
         yield from of_module(cursor, parser.accepts("TYVAR"))
     elif cursor.after_point:
         yield from fields(cursor)
@@ -51,9 +53,14 @@ def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
             yield from values(cursor)
         if parser.accepts("UPPER"):
             yield from constructors(cursor)
-        if cursor.draft.tokens and cursor.draft.tokens[-1].kind == "LBRACE":
+        if after_brace(cursor):
             yield from all_fields(cursor)
         yield from keywords(cursor)
+
+
+def after_brace(cursor: Cursor) -> bool:
+    """Whether the first field of a record may be due."""
+    return bool(cursor.draft.tokens) and cursor.draft.tokens[-1].kind == "LBRACE"
 
 
 def item(name: str, kind: Kind, order: str, detail: str = "", doc: str = "") -> lsp.CompletionItem:
@@ -114,6 +121,14 @@ def of_module(cursor: Cursor, types: bool) -> Iterator[lsp.CompletionItem]:
     for one in found:
         if types == (one.kind == Kind.Class):
             yield one
+
+
+def fields_of_module(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
+    """In `{ Optim.`: a field that names the type."""
+    modules = {**cursor.document.around.modules, **library().modules}
+    if exports := modules.get(cursor.qualifier):
+        for name, data in exports.fields.items():
+            yield item(name, Kind.Field, OWN, *texts(describe_entry(cursor.printer, name, data, "fields")))
 
 
 def fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
