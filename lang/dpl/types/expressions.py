@@ -23,7 +23,7 @@ from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
 from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
-from dpl.types.shaped import sized
+from dpl.types.shaped import agreeing, sized
 
 
 @rule(tree.Lit)
@@ -105,9 +105,11 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         left, right = cx.infer(e.left), cx.infer(e.right)
         t, _ = cx.instance(found.scheme, e.span, operands=(e.left.span, e.right.span))
         result = cx.solver.fresh()
+        cx.solver.assumed.clear()
         cx.solver.unify(t, ty.Fn(left.ty, PURE, ty.Fn(right.ty, PURE, result)))
         cx.drain()
-        return term.Prim(e.span, result, found.row.name, (left, right))
+        made = term.Prim(e.span, result, found.row.name, (left, right))
+        return agreeing(cx, made) if cx.solver.assumed else made
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
         why = Why(f"the right side of `{e.op}`", e.left.span, "its left side")
