@@ -27,6 +27,7 @@ from dpl.source import NOWHERE, Source, Span
 
 _LABELS, _HELPS = 4, 2  # more only distract
 _LONGEST_PATH = 12
+_NEAR = 4  # widths of the terminal, on both sides of what is marked, in which an excerpt of a line is looked for
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1m", "\033[0m"
 
 
@@ -146,12 +147,12 @@ def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: in
         previous = None
         for number in sorted({m.line for m in own}):
             if previous is not None and number == previous + 2:
-                between = _Line(source.line(number - 1), [], width - margin - 3)
+                between = _Line(source, number - 1, [], width - margin - 3)
                 yield f"{paint.frame(f'{number - 1:>{margin}} |')} {between.shown}"
             elif previous is not None and number > previous + 2:
                 yield "..."
             here = [m for m in own if m.line == number]
-            line = _Line(source.line(number), here, width - margin - 3)
+            line = _Line(source, number, here, width - margin - 3)
             yield f"{paint.frame(f'{number:>{margin}} |')} {line.shown}"
             for row in line.rows(here, paint):
                 yield f"{bar} {row}"
@@ -159,33 +160,37 @@ def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: in
 
 
 class _Line:
-    """A line of the text as shown: `columns[i]` is where its character i stands.  Of a line that is too long, only
-    the part around its marks is shown."""
+    """A line of the text as shown: `columns[i]` is where its character `skipped + i` stands.  Of a line that is too
+    long, only the part around its marks is shown, and little more is looked at: one line may be the whole program."""
 
-    def __init__(self, text: str, marks: list[_Mark], room: int) -> None:
-        shown, columns = pictures(text.rstrip("\r"))
-        self.columns = columns
-        self.shown = "".join(shown)
-        if columns[-1] > room:
-            self._shorten(shown, marks, room)
-
-    def _shorten(self, shown: list[str], marks: list[_Mark], room: int) -> None:
-        columns = self.columns
+    def __init__(self, source: Source, number: int, marks: list[_Mark], room: int) -> None:
+        near = _NEAR * room
         start = min((m.first for m in marks), default=0)
+        self.skipped = max(0, start - near)
+        text = source.line(number, self.skipped, start + near)
+        shown, self.columns = pictures(text.rstrip("\r"))
+        self.shown = "".join(shown)
+        self.ends = not source.line(number, start + near, start + near + 1)  # is its end shown?
+        if self.columns[-1] > room:
+            self._shorten(shown, start, max((m.last for m in marks), default=0), room)
+
+    def _shorten(self, shown: list[str], start: int, last: int, room: int) -> None:
+        columns = self.columns
         cut = 0
-        if self.column(max((m.last for m in marks), default=0)) > room - 3:
-            cut = max(0, min(start, len(shown)) - max(room // 4, 8))
+        if self.column(last) > room - 3:
+            cut = max(0, min(start - self.skipped, len(shown)) - max(room // 4, 8))
         end = cut
         while end < len(shown) and columns[end + 1] - columns[cut] <= room - 6:
             end += 1
-        before, after = "..." if cut else "", "..." if end < len(shown) else ""
+        self.ends &= end == len(shown)
+        before, after = "..." if cut else "", "" if self.ends else "..."
         self.shown = before + "".join(shown[cut:end]) + after
         limit = columns[end] - columns[cut] + len(before) + len(after)
         self.columns = [min(max(c - columns[cut], 0) + len(before), limit) for c in columns]
 
     def column(self, character: int) -> int:
-        past = character - (len(self.columns) - 1)
-        return self.columns[character] if past <= 0 else self.columns[-1] + past
+        past = character - self.skipped - (len(self.columns) - 1)
+        return self.columns[character - self.skipped] if past <= 0 else self.columns[-1] + past * self.ends
 
     def rows(self, marks: list[_Mark], paint: _Paint) -> Iterator[str]:
         """The underlines, and the texts: the last one beside its underline, the others hanging below."""

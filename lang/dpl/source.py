@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from pathlib import Path
 
@@ -32,17 +33,25 @@ class Source:
                 self._text = ""
         return self._text
 
+    @property
+    def starts(self) -> list[int]:
+        """The offsets at which lines start."""
+        if self._lines is None:
+            self._lines = [0, *(newline.end() for newline in re.finditer("\n", self.text))]
+        return self._lines
+
     def position(self, offset: int) -> tuple[int, int]:
         """The 1-based line and column (in code points) of an offset."""
-        if self._lines is None:
-            self._lines = [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
-        line = bisect_right(self._lines, offset)
-        return line, offset - self._lines[line - 1] + 1
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
 
-    def line(self, number: int) -> str:
-        """The text of a 1-based line, without its newline."""
-        lines = self.text.split("\n")
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+    def line(self, number: int, first: int = 0, last: int | None = None) -> str:
+        """The text of a 1-based line, or its characters from `first` to `last`, without its newline."""
+        if not 0 < number <= len(self.starts):
+            return ""
+        start = self.starts[number - 1]
+        end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
+        return self.text[start + first : end if last is None else min(start + last, end)]
 
     def __reduce__(self) -> tuple:
         return Source, (self.name, None if self.path else self._text, self.path)

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from doubt import arrays, basics, control, data, derivatives, functions, loops, rowless, scalars  # noqa: F401  (rules)
+from doubt import (  # noqa: F401  (their rules)
+    arrays,
+    basics,
+    control,
+    data,
+    derivatives,
+    functions,
+    helpers,
+    loops,
+    rowless,
+    scalars,
+)  # fmt: skip
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
 from doubt.writer import Features, Hole, Writer, literal
 

@@ -18,13 +18,27 @@ class Inlined(Span):
     caller: Span
 
 
-def inlined(span: Span, label: str, caller: Span) -> Span:
-    """The span of what stood in function `label`, when its body takes the place of a call."""
-    if isinstance(span, Inlined):
-        return Inlined(span.source, span.start, span.end, span.label, inlined(span.caller, label, caller))
-    if span == NOWHERE or caller == NOWHERE or not label:
-        return span if caller == NOWHERE or span != NOWHERE else caller
-    return Inlined(span.source, span.start, span.end, label, caller)
+class Inlining:
+    """A body takes the place of a call of the function `label` at `caller`.  Spans that were one object are one
+    again, so that operations share the calls that led to them, however many these are."""
+
+    def __init__(self, label: str, caller: Span) -> None:
+        self.label = label
+        self.caller = caller
+        self.known: dict[int, tuple[Span, Span]] = {}  # by identity; the key is kept alive
+
+    def span(self, span: Span) -> Span:
+        found = self.known.get(id(span))
+        if found is None:
+            found = self.known[id(span)] = span, self.moved(span)
+        return found[1]
+
+    def moved(self, span: Span) -> Span:
+        if isinstance(span, Inlined):
+            return Inlined(span.source, span.start, span.end, span.label, self.span(span.caller))
+        if span == NOWHERE or self.caller == NOWHERE or not self.label:
+            return span if self.caller == NOWHERE or span != NOWHERE else self.caller
+        return Inlined(span.source, span.start, span.end, self.label, self.caller)
 
 
 def path(span: Span) -> list[tuple[str, Span]]:

@@ -14,7 +14,7 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms
-from dplc.machine import arrays
+from dplc.machine import arrays, pauses
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import zeros
 from dplc.machine.failures import Failure
@@ -95,6 +95,9 @@ def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
 def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
     """Runs the nest, `leaf` for each element, given its number and the state."""
 
+    body = levels[-1].build.body
+    short = pauses.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
+
     def run(depth: int, number: str, state: Values) -> Values:
         level, count = levels[depth], counts[depth]
 
@@ -106,7 +109,7 @@ def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Val
             e.run(level.after)
             return state
 
-        return e.w.count_to(count, step, types, state)
+        return pauses.steps(e, count, step, types, state, short=depth + 1 < len(levels) or short)
 
     return run(0, "0", inits)
 

@@ -79,6 +79,16 @@ class Source:
                 case _:
                     raise Bug(f"runtime library: line {node.lineno} is no definition")
 
+    def change(self, other: Source) -> None:
+        """What the other files say of a function replaces what these say."""
+        for name in other.functions.keys() & self.functions.keys():
+            self.symbols.pop(called(self.functions[name]), None)
+        self.functions |= other.functions
+        self.globals |= other.globals
+        self.constants |= other.constants
+        self.symbols |= other.symbols
+        self.small |= other.small
+
     def attributes(self, fn: ast.FunctionDef) -> str:
         """Of a definition."""
         if is_decorated(fn, "inline"):

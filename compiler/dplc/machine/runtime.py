@@ -29,21 +29,25 @@ SMALL = ("executable", "files", "format", "guard", "memory", "output", "report",
 
 @cache
 def _source(system: str = target.HOST_SYSTEM):
-    """The files, but those about other systems than this one."""
-    aspects = SYSTEMS[system]
+    """What the files say.  Those about this system have the last word: `libc.rt` defines what Windows calls otherwise,
+    and what WebAssembly has in other widths."""
     from dplc.machine.lowlevel import Source
 
-    source = Source()
+    common, own = Source(), Source()
     for path in sorted(Path(__file__).with_name("rt").glob("*.rt")):
-        if path.name.endswith(".os.rt") and path.name.removesuffix(".os.rt") not in aspects:
-            continue
         text = path.read_text(encoding="utf-8")
+        if path.name.endswith(".os.rt"):
+            if path.name.removesuffix(".os.rt") in SYSTEMS[system]:
+                own.read(text, path.stem in SMALL)
+            continue
         if not path.name.endswith(".each.rt"):
-            source.read(text, path.stem in SMALL)
+            common.read(text, path.stem in SMALL)
             continue
         for ty, size in EACH[path.name.removesuffix(".each.rt")]:
-            source.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)), small=False)
-    return source
+            text_for = text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size))
+            common.read(text_for, small=False)
+    common.change(own)
+    return common
 
 
 def library(text: str, machine: Vectors | None = None, where: target.Target | None = None) -> str:

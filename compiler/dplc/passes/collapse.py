@@ -17,7 +17,7 @@ from dpl.source import Span
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.places import inlined
+from dplc.flat.places import Inlining
 from dplc.flat.recursion import groups
 from dplc.flat.walk import every, supply_for, with_blocks
 
@@ -72,12 +72,11 @@ class Inliner(Copier):
 
     def __init__(self, supply: f.Supply, callee: f.Fn, args: tuple[f.Atom, ...], caller: Span) -> None:
         super().__init__(supply, dict(zip((p.name for p in callee.params), args, strict=True)))
-        self.label = callee.label
-        self.caller = caller
+        self.place = Inlining(callee.label, caller)
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         return tuple([
-            f.Bind(bind.vars, replace(bind.rhs, span=inlined(bind.rhs.span, self.label, self.caller)))
+            f.Bind(bind.vars, replace(bind.rhs, span=self.place.span(bind.rhs.span)))
             if isinstance(bind.rhs, f.Op | f.Call | f.Ad | f.Build | f.Map) else bind
             for bind in super().binds(binds)
         ])  # fmt: skip

@@ -56,8 +56,7 @@ class _Fuser:
         scope = _Scope(self)
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
-                outside = isinstance(bind.rhs, f.Op) and bind.rhs.op in OUTSIDE
-                scope.seal(None if outside else set(rhs_mentions(bind.rhs)))
+                scope.before(bind.rhs)
                 scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
         scope.seal(None)
         return f.Block(tuple(scope.binds), block.results)
@@ -70,6 +69,12 @@ class _Scope:
         self.fuser = fuser
         self.binds: list[f.Bind] = []
         self.open: dict[str, Group] = {}
+
+    def before(self, rhs: f.Rhs) -> None:
+        """Writes what a right-hand side wants."""
+        if self.open:
+            outside = isinstance(rhs, f.Op) and rhs.op in OUTSIDE
+            self.seal(None if outside else set(rhs_mentions(rhs)))
 
     def seal(self, wanted: set[str] | None) -> None:
         """Writes the groups that define any of these variables (None: all)."""
@@ -90,7 +95,7 @@ class _Scope:
             return self.join_sum(position, bind, op)
         if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
             return False
-        group = self.group(rank_of(bind.vars[0].ty), op.args)
+        group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
         group.members.append((position, bind.vars[0], op))
         self.open[bind.vars[0].name] = group
         return True
@@ -100,7 +105,7 @@ class _Scope:
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)
-        group = self.group(rank, op.args)
+        group = self.group(rank, op.args, more=int(op.op == "dot"))
         if op.op == "dot":
             summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
             group.members.append((position, summand, f.Op("mul", op.args, (), op.span)))
@@ -122,13 +127,13 @@ class _Scope:
             return None
         return group
 
-    def group(self, rank: int, args: tuple[f.Atom, ...]) -> Group:
-        """The group that an operation on these belongs to: theirs, made one."""
+    def group(self, rank: int, args: tuple[f.Atom, ...], more: int) -> Group:
+        """The group that an operation on these belongs to: theirs, made one, if there is room for `more` members."""
         elsewhere = {a.name for a in args if isinstance(a, f.Var) and a.name in self.open and not self.element(a, rank)}
         if elsewhere:
             self.seal(elsewhere)
         groups = list({id(g): g for g in (self.element(a, rank) for a in args) if g}.values())
-        if sum(len(g.members) for g in groups) >= LARGEST:
+        if sum(len(g.members) for g in groups) + more > LARGEST:
             self.seal({a.name for a in args if isinstance(a, f.Var)})
             groups = []
         if len(groups) == 1:

@@ -29,6 +29,18 @@ class Interner:
 
     def __init__(self) -> None:
         self.known: dict[tuple, Ground] = {}
+        self.carried: dict[Set, list[tuple[Member, int, t.Ty]]] = {}
+
+    def carrying(self, functions: Set) -> list[tuple[Member, int, t.Ty]]:
+        """What a set's members have captured that has sets in it: at which place, of what type."""
+        if functions not in self.carried:
+            self.carried[functions] = [
+                (member, i, ty)
+                for member, captures in functions.members.items()
+                for i, ty in enumerate(captures)
+                if next(sets_in(ty), None) is not None
+            ]
+        return self.carried[functions]
 
     def solve(self, start: Set, bound: dict[Set, Ground]) -> None:
         """Extend `bound` to `start` and all that it reaches."""
@@ -111,9 +123,8 @@ class Scope:
                 raise Bug("one set stands for two")
             return
         self.bound[functions] = ground
-        for member, captures in functions.members.items():
-            for x, y in zip(captures, ground.members[member], strict=True):
-                self.bind(x, y)
+        for member, i, ty in self.interner.carrying(functions):
+            self.bind(ty, ground.members[member][i])
 
     def ground(self, ty: t.Ty) -> t.Ty:
         found = self.memo.get(id(ty))

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
+from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
@@ -119,7 +121,7 @@ class Lowering:
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
         body.env |= body.peers(instance, body.env)
-        self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label, span=source.span)
+        self.finish(instance.name, vars_, body, body.whole(source.body), label=qualified(source), span=source.span)
 
     def finish(
         self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "", span: Span = NOWHERE
@@ -175,6 +177,13 @@ class Lowering:
             )
 
         return self.function(("apply", ty), (self.layout.flat(ty), self.layout.flat(ty.arg)), make)
+
+
+def qualified(source: Lambda) -> str:
+    """What messages call a function: one of the library with its module."""
+    where = source.span.source.name
+    in_library = source.label and where.startswith("stdlib/")
+    return f"{module_name(Path(where))}.{source.label}" if in_library else source.label
 
 
 def last_name(label: str) -> str:

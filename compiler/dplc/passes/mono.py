@@ -21,13 +21,14 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, needed
 from dpl.core.walk import changed
-from dpl.diagnostics import Bug, DplError
+from dpl.diagnostics import Bug
 from dpl.node import replace
-from dpl.source import Span
+from dpl.source import NOWHERE, Span
 
 from dplc.narrow import a_type, the
 from dplc.passes import NeedsInterpreter, operators, sizes
 from dplc.passes.operators import Known, Operator, parts_of, takes_functions
+from dplc.passes.regular import Regularity
 
 ANY = t.Size()
 MOST_INSTANCES = 20_000
@@ -111,6 +112,8 @@ class Copier:
         self.parts: dict[int, int] = {}  # of interned types, by identity: how many
         self.needs: dict[str, Needs] = {}  # of generalised definitions
         self.numbers = 0
+        self.regularity = Regularity(self.out.datas)
+        self.place = NOWHERE  # of the term that was met last
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def fresh(self) -> int:
@@ -154,12 +157,8 @@ class Copier:
             return name
         count = len(self.instances)
         if count > MOST_INSTANCES:
-            raise DplError.at(
-                "E0218",
-                f"`{definition.name}` is needed at too many types",
-                definition.body.span,
-                helps=("a function that calls itself at ever larger types has no finite translation",),
-            )
+            reason = f"`{plain(definition.name)}` is needed at too many types"
+            raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
         scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
         told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
@@ -255,9 +254,13 @@ class Copier:
             case t.Var(name):
                 return a_type(scope.types.get(name, t.UNIT))
             case t.Con(name, args):
+                if name in self.out.datas and (fault := self.regularity.fault(name)):
+                    raise NeedsInterpreter(f"a value of the type `{plain(name)}` {fault}", self.place)
                 new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
             case t.Tup(items):
                 new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Lift(name, items):
+                return t.lifted(name, [self.ty(i, scope) for i in items])
             case t.Arr(elem, _):
                 new = t.Arr(self.ty(elem, scope), ANY)
             case t.Fn(arg, effect, result):
@@ -270,7 +273,7 @@ class Copier:
         """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
         size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
         if size > MOST_PARTS:
-            raise NeedsInterpreter("a type of very many parts")
+            raise NeedsInterpreter("a type of very many parts", self.place)
         one = self.interned.setdefault(new, new)
         self.parts[id(one)] = size
         return one
@@ -278,6 +281,7 @@ class Copier:
     # ---- terms ------------------------------------------------------------------------------------------------------
 
     def term(self, e: c.Term, scope: Scope) -> c.Term:
+        self.place = e.span
         match e:
             case c.Var():
                 return self.variable(e, scope)
@@ -361,7 +365,7 @@ class Copier:
         while len(made) < len(local.instances):
             key = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:
-                raise DplError.at("E0218", f"`{bound(let)[0]}` is needed at too many types", let.span)
+                raise NeedsInterpreter(f"`{bound(let)[0]}` is needed at too many types", let.span)
             types, _, known = key
             types = scope.types | dict(zip(names, types, strict=True))
             inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes))
@@ -371,6 +375,11 @@ class Copier:
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
         return body
+
+
+def plain(name: str) -> str:
+    """A global name as the user's own file says it."""
+    return name.removeprefix("main.")
 
 
 def exported(name: str) -> str:

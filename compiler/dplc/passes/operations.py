@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dpl.core import formats
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -211,11 +212,18 @@ def print_(body: Body, e: c.Prim) -> Value:
 
 
 def format_(body: Body, e: c.Prim) -> Value:
-    spec, value, ty = body.atom(e.args[0]), body.term(e.args[1]), body.type_of(e.args[1])
+    """Numbers by the format; what has none in it is padded as text."""
+    spec, value, ty = the(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
+    assert isinstance(spec, str)
+    form = formats.read(spec)
+    kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
+    if kinds or not form.suits_text:  # of an empty list of nothing, say
+        show(body, ty, value, Style(form=spec, kinds=kinds))
+        return body.b.op("buf_take", ())
     if not isinstance(type_of(value), f.Num | f.Str):
         show(body, ty, value, Style())
         value = body.b.op("buf_take", ())
-    body.b.effect("buf_format", (spec, value), e.span)
+    body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
     return body.b.op("buf_take", ())
 
 

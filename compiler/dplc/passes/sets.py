@@ -182,7 +182,7 @@ class Datas:
         self.groups: dict[str, tuple[str, ...]] = {}  # name -> its strongly connected component
         self.arities: dict[str, int] = {"ref": 0}
         self.decorated: dict[str, tuple[t.Ty | None, ...]] = {}
-        self.having: dict[t.Ty | t.Size, bool] = {}
+        self.having: dict[int, tuple[t.Ty | t.Size, bool]] = {}  # by identity: types are deep; the key is kept alive
         self.payloads: dict[tuple[t.Ty, int], t.Ty | None] = {}
 
     def group(self, name: str) -> tuple[str, ...]:
@@ -280,21 +280,23 @@ class Datas:
 
     def has_sets(self, ty: t.Ty | t.Size) -> bool:
         """Does a monotype mention an arrow?"""
-        found = self.having.get(ty)
+        found = self.having.get(id(ty))
         if found is None:
-            match ty:
-                case t.Fn():
-                    found = True
-                case t.Con(name, args):
-                    found = self.arity(name) > 0 or any(self.has_sets(a) for a in args)
-                case t.Tup(items):
-                    found = any(self.has_sets(i) for i in items)
-                case t.Arr(elem):
-                    found = self.has_sets(elem)
-                case _:
-                    found = False
-            self.having[ty] = found
-        return found
+            found = self.having[id(ty)] = ty, self.mentions_sets(ty)
+        return found[1]
+
+    def mentions_sets(self, ty: t.Ty | t.Size) -> bool:
+        match ty:
+            case t.Fn():
+                return True
+            case t.Con(name, args):
+                return self.arity(name) > 0 or any(self.has_sets(a) for a in args)
+            case t.Tup(items):
+                return any(self.has_sets(i) for i in items)
+            case t.Arr(elem):
+                return self.has_sets(elem)
+            case _:
+                return False
 
     def fresh(self, ty: t.Ty, shared: bool = False) -> t.Ty:
         """A monotype with new sets in it."""

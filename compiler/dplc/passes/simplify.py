@@ -16,7 +16,7 @@ expressions, and takes out of loops what does not change in them.  Then what nob
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpl.node import replace
 
@@ -32,28 +32,35 @@ from dplc.passes.pieces import in_pieces
 from dplc.passes.purity import movable, shareable
 
 SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
+DEEPEST = 32  # functions inlined in each other that are called once: the innermost is copied as often
 
 
 def simplify(program: f.Program) -> f.Program:
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)
-    uses = Counter(
-        bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Call)
-    )
+    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn))
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
+    depths: dict[str, int] = {}
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
         body = _Simplifier(supply, inline, program).block(fn.body)
         fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
         done[name] = fn = replace(fn, body=drop_unused(fn.body))
-        if name not in fixed and number[name] not in recursive and (uses[name] == 1 or small(fn.body)):
+        depths[name] = 1 + max((depths[callee] for callee in callees(program.fns[name]) if callee in inline), default=0)
+        wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
+        if name not in fixed and number[name] not in recursive and wanted:
             inline[name] = fn
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
+
+
+def callees(fn: f.Fn) -> Iterator[str]:
+    """The functions that one calls, as often as it does."""
+    return (bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
 
 
 def small(body: f.Block) -> bool:

@@ -223,10 +223,13 @@ def add(env: dict, name: str, signature: Signature) -> dict:
 
 
 def equal(a, b) -> bool:
-    """Equal up to sizes; effects are equal if both or neither are ctl."""
+    """Equal up to sizes; effects are equal if both or neither are ctl.  Which operand a lift is, inference may know by
+    relations that core does not carry."""
     if a is b:
         return True
     match a, b:
+        case (ty.Lift(), _) | (_, ty.Lift()):
+            return True
         case (ty.Size(), _) | (_, ty.Size()):
             return isinstance(a, ty.Size) and isinstance(b, ty.Size)
         case ty.Var(m), ty.Var(n):

@@ -30,6 +30,8 @@ def erase(ty: t.Ty) -> t.Ty:
             return t.Arr(erase(elem), ANY_SIZE)
         case t.Fn(arg, _, result):
             return t.Fn(erase(arg), t.PURE, erase(result))
+        case t.Lift(name, items):
+            return t.lifted(name, [erase(i) for i in items])
         case t.Var():
             return ty
         case t.Hole():
@@ -38,7 +40,7 @@ def erase(ty: t.Ty) -> t.Ty:
 
 def is_type(arg: object) -> TypeGuard[t.Ty]:
     """Whether an argument of a type is one, and no size or effect."""
-    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn)) or (isinstance(arg, t.Var) and arg.sort == "type")
+    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn, t.Lift)) or (isinstance(arg, t.Var) and arg.sort == "type")
 
 
 def types_of(inst: tuple) -> tuple[t.Ty, ...]:
@@ -54,7 +56,7 @@ def is_closed(ty: t.Ty) -> bool:
             return False
         case t.Con(_, args):
             return all(is_closed(a) for a in args if is_type(a))
-        case t.Tup(items):
+        case t.Tup(items) | t.Lift(_, items):
             return all(map(is_closed, items))
         case t.Arr(elem):
             return is_closed(elem)

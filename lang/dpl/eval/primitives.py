@@ -198,7 +198,7 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
         case "print":
             return lambda x: run.world.print_string(run.shower.show(x, types[0], abridged=True) + "\n")
         case "format":
-            return lambda spec, x: strings.format_(spec, x, types[1], run.shower.show)
+            return lambda spec, x: run.shower.format(spec, x, types[1])
         case "tree_map":
             rounded = run.datas.rounding(types[1])
             return lambda f, x: rounded(tree_map(run.call, f, x))

@@ -50,7 +50,7 @@ STRINGS = (
     hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
     row("show", "'a -> string", "as print prints it, unabridged"),
     hidden("format", "string -> 'a -> string",
-           "as show, after a format such as .4f or 8.3e or 5d; bare strings may be padded: 10", pure=False),
+           "as show, its numbers by a format such as .4f or 8.3e or 5d (see core/formats.py)", pure=False),
 )  # fmt: skip
 
 EFFECTS = (

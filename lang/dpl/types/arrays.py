@@ -1,6 +1,7 @@
 """Arrays and loops -> core.
 
 [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
+[for i < n when p -> e]     ->   kept(Build(i, n, if p then Some e else None))
 a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 { a with [i] = e }          ->   update(a, e, i)
 """
@@ -34,6 +35,8 @@ def array_literal(cx: Context, e: tree.ArrayLit, expected) -> term.Term:
 
 # ---- comprehensions
 
+OPTION = "Prelude.option"
+
 
 @rule(tree.Comprehension)
 def comprehension(cx: Context, e: tree.Comprehension, expected) -> term.Term:
@@ -45,7 +48,69 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
     hint = wanted.elem if type(wanted) is ty.Arr else None
     if k == len(e.clauses):
         with cx.allowing(PURE, "bulk", e.span):
-            return cx.infer(e.body, expected)
+            return element(cx, e, expected)
+    built = every(cx, e, k, hint)
+    return built if e.cond is None or k + 1 < len(e.clauses) else kept(cx, built, e.span)
+
+
+def element(cx: Context, e: tree.Comprehension, expected: Type | None) -> term.Term:
+    """One element; with `when`, an option."""
+    cond = None if e.cond is None else cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
+    body = cx.infer(e.body, expected)
+    if cond is None:
+        return body
+    t = ty.Con(OPTION, (body.ty,))
+    some, none = option(cx, body.span, t, body), option(cx, e.span, t, None)
+    return term.If(e.span, t, cond, some, none)
+
+
+def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.Term:
+    tag = 0 if content is None else 1
+    return term.Con(span, t, cx.datas[OPTION].cases[tag][0], tag, content)
+
+
+def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
+    """What is there in an array of options: first the places of it are counted and noted, in order."""
+    maybe, size = element_type(cx, options)
+    assert isinstance(maybe, ty.Con)
+    (t,) = maybe.args
+    assert not isinstance(t, ty.Size)
+    names = ("options", "state", "i", "count", "places", "k", "element")
+    xs, state, i, count, places, k, content = (cx.unique(name) for name in names)
+    ints = ty.Arr(ty.I64, size)
+    noted = ty.Tup((ty.I64, ints))
+
+    def var(name: str, of: Type) -> term.Term:
+        return term.Var(span, of, name)
+
+    def prim(of: Type, op: str, *args: term.Term) -> term.Term:
+        return term.Prim(span, of, op, args)
+
+    def open_(scrutinee: term.Term, body: term.Term) -> term.Term:
+        """`match scrutinee with (count, places) -> body`"""
+        pattern = term.PTuple(noted, (term.PVar(ty.I64, count), term.PVar(ints, places)))
+        return term.Match(span, body.ty, scrutinee, (term.Arm(span, pattern, None, body),))
+
+    def cases(at: term.Term, some: term.Term, none: term.Term) -> term.Term:
+        """`match options[at] with Some element -> some | None -> none`"""
+        there = term.PCon(maybe, cx.datas[OPTION].cases[1][0], 1, term.PVar(t, content))
+        arms = (term.Arm(span, there, None, some), term.Arm(span, term.PWild(maybe), None, none))
+        return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
+
+    one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
+    written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
+    step = cases(var(i, ty.I64), term.Tuple(span, noted, (one_more, written)), var(state, noted))
+    n = dim(var(xs, options.ty), 0, span)
+    start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
+    note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
+    never = prim(t, "error", term.Lit(span, ty.STRING, ""))
+    item = cases(prim(ty.I64, "index", var(places, ints), var(k, ty.I64)), var(content, t), never)
+    found = term.Build(span, ty.Arr(t, cx.solver.unknown_size()), k, var(count, ty.I64), item)
+    return term.Let(span, found.ty, xs, (), options, open_(note, found))
+
+
+def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term.Term:
+    """The array of what a clause and those after it give."""
     match e.clauses[k]:
         case tree.ForRange(span, name, count):
             n = cx.check(count, ty.I64, Why("the number of elements"))
@@ -175,7 +240,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
         new = cx.check(value, elem, Why("the new element"))
         operands = [new, *places]
         if len(e.updates) > 1:
-            operands = [kept(cx, operand, bound) for operand in (*places, new)]
+            operands = [named(cx, operand, bound) for operand in (*places, new)]
             operands = [operands[-1], *operands[:-1]]
         result = term.Prim(e.span, old.ty, "update", (result, *operands))
     for name, value in reversed(bound):
@@ -183,7 +248,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
     return result
 
 
-def kept(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
+def named(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
     """A name for a value that is computed before."""
     if isinstance(value, term.Var | term.Lit):
         return value

@@ -128,12 +128,12 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
 
 def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Term:
     """`t`, checked to have the sizes of `expected`, where both can be computed."""
-    evidence = dict(cx.evidence)
+    evidence, claimed = dict(cx.evidence), tuple(cx.solver.claimed)
     name = cx.unique("checked")
 
     def build(zonk: Any) -> term.Term:
         value = term.Var(t.span, t.ty, name)
-        found = _pairs(cx, value, actual, expected, evidence, isinstance(expected, Meta))
+        found = _pairs(cx, value, actual, expected, evidence, claimed, isinstance(expected, Meta))
         pairs = tuple((zonk(a), zonk(b), text) for a, b, text in found)
         if not pairs:
             return zonk(t)
@@ -168,6 +168,13 @@ def _fitted(
         case _:
             pass
     return None
+
+
+def of_result(cx: Context, size: ty.Size, claimed: tuple[tuple[ty.Size, ty.Size], ...]) -> ty.Size | None:
+    """The size that the result of an operation on an operand of this size is said to have."""
+    norm = cx.solver.sizes.norm
+    both = [(norm(a), norm(b)) for a, b in claimed]
+    return next((b if a == norm(size) else a for a, b in both if norm(size) in (a, b)), None)
 
 
 def out_of_reach(cx: Context, have, want) -> bool:
@@ -208,7 +215,15 @@ def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     )
 
 
-def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term], definite: bool):
+def _pairs(
+    cx: Context,
+    value: term.Term,
+    actual: Type,
+    expected: Type,
+    evidence: dict[str, term.Term],
+    claimed: tuple[tuple[ty.Size, ty.Size], ...],
+    definite: bool,
+):
     """The dimensions of `value` against what is expected of them, where inference could not tell; if `definite`, of
     those whose size is known when compiling."""
     actual, expected = prune(actual), prune(expected)
@@ -217,8 +232,10 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
         case ty.Arr(), ty.Arr():
             for k, (have, want) in enumerate(zip(dimensions(actual)[0], dimensions(expected)[0])):
                 verdict = cx.solver.sizes.unify(have, want)  # more may be known by now
-                if verdict is Verdict.EQUAL:
+                claim = of_result(cx, have, claimed) if verdict is Verdict.EQUAL else None
+                if verdict is Verdict.EQUAL and claim is None:
                     continue
+                want = claim or want
                 rigid = any(n[0] not in "!?" for n in sizes.names(sizes.sub(norm(have), norm(want))))
                 if verdict is Verdict.DIFFERENT and not rigid:  # that `n` is 10 may be claimed
                     raise differ(cx, value.span, have, want)
@@ -230,11 +247,12 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
                     where = "this array's size" if k == 0 else f"the size of this array's dimension {k}"
                     other = shown.type(expected)
                     text = f"{where} is not that of {'the other' if '?' in other else other}"
+                    text = f"{where} is not {shown.size(want)}, the result's" if claim else text
                     yield dim(value, k, value.span), wanted, text
         case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):
             raise hidden(cx, value.span, actual, expected)
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             for i, (x, y) in enumerate(zip(xs, ys)):
-                yield from _pairs(cx, component(value, xs, i), x, y, evidence, definite)
+                yield from _pairs(cx, component(value, xs, i), x, y, evidence, claimed, definite)
         case _:
             pass

@@ -4,7 +4,7 @@ import pytest
 from dpl.diagnostics import DplError
 from dpl.source import Source, Span
 from dplc.flat import term as f
-from dplc.flat.places import inlined, path
+from dplc.flat.places import Inlining, path
 from dplc.machine.failures import Sites, shown
 from unit.machine.native import Main, native
 
@@ -30,7 +30,7 @@ def body(m: Main, result: f.Var, n: f.Var) -> f.Block:
 def test_the_path_of_calls(capfd):
     n = f.Var("n", f.I64)
     inner = Main()
-    there = inlined(line(7), "half", line(5))
+    there = Inlining("half", line(5)).span(line(7))
     quotient = inner.one(f.Op("div", (inner.int(1), n), (), there), f.I64)
     bottom = f.Fn("bottom", (n,), (f.I64,), body(inner, quotient, n), "Prelude.bottom#2", line(4))
     m = Main()
@@ -48,7 +48,7 @@ def test_the_path_of_calls(capfd):
 def test_sites_travel_as_json():
     sites = Sites()
     sites.labels = {"f.1": "main.f"}
-    place = inlined(inlined(line(1), "f", line(2)), "g", line(3))
+    place = Inlining("g", line(3)).span(Inlining("f", line(2)).span(line(1)))
     assert [sites.number(s, w) for s, w in ((place, ""), (line(2), "n"), (place, ""))] == [0, 1, 0]
     back = Sites.from_json(sites.to_json())
     assert back.labels == sites.labels

@@ -1,7 +1,7 @@
 """Pictures of diagnostics, compared as a whole."""
 
 import pytest
-from dpl.columns import width_of
+from dpl.columns import pictures, width_of
 from dpl.diagnostics import Call, Diagnostic, Label, marked
 from dpl.render import render, short
 from dpl.source import Source, Span
@@ -208,3 +208,25 @@ def test_no_more_than_four_labels():
     labels = tuple(Label(Span(MLP, k, k + 1), f"label {k}") for k in range(10))
     text = render(Diagnostic("E0201", "no", at("foo"), labels=labels, helps=("a", "b", "c")))
     assert text.count("label") == 4 and text.count("help") == 2
+
+
+def test_of_a_line_without_end_only_what_is_near_is_looked_at(monkeypatch):
+    """A program may be one line; each of its warnings shows a piece of it."""
+    looked = []
+    monkeypatch.setattr("dpl.render.pictures", lambda text: looked.append(len(text)) or pictures(text))
+    source = Source("long.dp", " ".join(f"let name{i} = {i} in" for i in range(2000)) + "\nnext")
+    for i in (0, 1, 1000, 1999):
+        lines = render(Diagnostic("W0203", "unused", at(f"name{i} ", source), "here")).split("\n")
+        under = lines[3][lines[4].index("^") : lines[4].rindex("^") + 1]
+        assert under == f"name{i} " and max(map(len, lines)) <= 100
+        assert lines[3].startswith("1 | ...") == (i > 1) and lines[3].endswith("...") == (i < 1999)
+    apart = Diagnostic("W0203", "unused", at("name5 ", source), "here", (Label(at("name1500 ", source), "there"),))
+    assert max(map(len, render(apart).split("\n"))) <= 110
+    assert render(apart).split("\n")[3].count("name") > 3
+    assert max(looked) <= 1000
+
+
+def test_a_mark_past_the_end_of_a_long_line():
+    source = Source("long.dp", "x" * 3000 + "\nnext")
+    lines = render(Diagnostic("E0101", "unfinished", Span(source, 3000, 3000), "here")).split("\n")
+    assert lines[3].startswith("1 | ...xxx") and len(lines[3]) == lines[4].index("^")
