@@ -217,6 +217,16 @@ def test_debugging(dpl, tmp_path) -> None:
     assert "n = 2\n" in told and len(re.findall(r"#[012] .*walk \(n=.*\) at .*traced\.dp:\d", told)) == 3, told
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
+@pytest.mark.parametrize("name", ["rowless_sizes", "rowless_arrays", "rowless_matrices"])
+def test_memory(dpl, tmp_path, name: str) -> None:
+    """Arrays without rows, and derivatives through them, write nowhere but where they may, and leave nothing."""
+    program = built(dpl, ROOT / "tests" / "agree" / "programs" / f"{name}.dp", tmp_path)
+    run = done(["valgrind", "-q", "--leak-check=full", "--error-exitcode=9", program], tmp_path)
+    assert "==" not in run.stderr, run.stderr
+
+
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
 def test_profiling(dpl, tmp_path) -> None:
     """callgrind counts for lines of the program, in what was inlined too."""

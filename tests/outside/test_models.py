@@ -268,6 +268,28 @@ def test_linear_algebra(tmp_path, cache, monkeypatch) -> None:
     assert package.load(written(tmp_path, text)).solved(a, b) == pytest.approx(np.linalg.solve(a, b))
 
 
+ROWLESS = """
+let none (x : float[n, m]) : float[?, m] = filter (fun _ -> false) x
+export let keep (x : float[n, m]) : float[?, m] = none x
+export let total (x : float[n, m]) : float[m] = sum x
+export let slope (x : float[n, m]) : float[n, m] = grad (fun x -> sum (sum (x * x)) + sum (sum (none x ++ x))) x
+export let twice (x : float[n, m]) : float[n, 2, m] = map (fun r -> [r, r]) x
+export let product (x : float[n, k]) (y : float[k, m]) : float[n, m] = x @ y
+"""
+
+
+def test_arrays_without_rows(tmp_path, cache, monkeypatch) -> None:
+    """They go in and come out with their inner sizes."""
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    model = package.load(written(tmp_path, ROWLESS, "rowless.dp"))
+    wide, tall = np.zeros((0, 5)), np.zeros((4, 0))
+    assert model.keep(wide).shape == (0, 5) and model.keep(np.ones((3, 2))).shape == (0, 2)
+    assert model.total(wide).tolist() == [0.0] * 5 and model.total(tall).tolist() == []
+    assert model.slope(wide).shape == (0, 5) and model.slope(tall).shape == (4, 0)
+    assert model.slope(np.ones((1, 2))).tolist() == [[3.0, 3.0]]
+    assert model.twice(wide).shape == (0, 2, 5) and model.product(tall, wide).tolist() == [[0.0] * 5] * 4
+
+
 def test_memory_comes_back(model) -> None:
     import resource
 

@@ -147,3 +147,10 @@ class Builder:
         """New variables in the form of a value."""
         vars_ = tuple([self.var(hint, leaf.ty) for leaf in leaves(value)])
         return like(value, iter(vars_)), vars_
+
+
+def product(b: Builder, factors: list[f.Atom]) -> f.Atom:
+    total: f.Atom = integer(1)
+    for factor in factors:
+        total = factor if total == integer(1) else b.op("mul", (total, factor))
+    return total

@@ -13,6 +13,7 @@ from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emit_arrays import operand, scalars
 from dplc.machine.emitter import Emitter
+from dplc.machine.failures import Failure
 from dplc.machine.layout import SCALARS, leaves
 from dplc.machine.scalars import scalar_type
 from dplc.machine.writer import Values
@@ -100,12 +101,17 @@ def _ready(e: FunctionEmitter, op: f.Op, dims: list[str]) -> Array:
 
 
 def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
-    """`part`, perhaps null, added to its place in the accumulator."""
-    a = operand(e, op.args[0])
+    """`part`, perhaps null, added to its place in the accumulator: of rows of the same shape, or of none."""
+    a, w = operand(e, op.args[0]), e.w
 
     def add() -> Values:
-        full = _ready(e, op, dims)
-        arrays.add_into(e, a.number, address(full), part.data, e.w.product(part.dims))
+        full, count = _ready(e, op, dims), w.product(part.dims)
+        inner = part.dims if op.op == "acc_index" else part.dims[1:]
+        for n, other in zip(dims[len(dims) - len(inner) :], inner, strict=True):
+            if n != other:
+                same, none = w.let(f"icmp eq i64 {n}, {other}"), w.let(f"icmp eq i64 {count}, 0")
+                e.require(w.let(f"or i1 {same}, {none}"), Failure.SHAPE, e.site(op.span), n, other)
+        arrays.add_into(e, a.number, address(full), part.data, count)
         return full.values
 
     nothing = e.w.let(f"icmp eq ptr {part.data}, null")

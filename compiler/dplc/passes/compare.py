@@ -15,7 +15,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, integer, pieces
+from dplc.flat.build import Value, integer, pieces, product
 from dplc.flat.types import rank_of
 from dplc.passes.dissect import (
     Argument,
@@ -101,7 +101,12 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
     b = body.b
 
     def same_size(k: int) -> f.Atom:
-        return b.op("eq", (b.op("dim", (x,), k=k), b.op("dim", (y,), k=k)))
+        """Inner sizes of what has no rows may be no more than guesses."""
+        same = b.op("eq", (b.op("dim", (x,), k=k), b.op("dim", (y,), k=k)))
+        if not k:
+            return same
+        rows = product(b, [b.op("dim", (x,), k=j) for j in range(k)])
+        return b.op("or", (same, b.op("eq", (rows, integer(0)))))
 
     def same_elements() -> f.Atom:
         (left, count), (right, _) = flattened(b, x), flattened(b, y)

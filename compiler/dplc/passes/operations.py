@@ -18,7 +18,7 @@ from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, type_of
+from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, product, type_of
 from dplc.flat.types import FIXED, elem_of, rank_of
 from dplc.narrow import the
 from dplc.passes import derivatives
@@ -136,13 +136,6 @@ def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
 
 def dims(b: Builder, x: f.Atom) -> list[f.Atom]:
     return [b.op("dim", (x,), k=k) for k in range(rank_of(x.ty))]
-
-
-def product(b: Builder, factors: list[f.Atom]) -> f.Atom:
-    total: f.Atom = integer(1)
-    for factor in factors:
-        total = factor if total == integer(1) else b.op("mul", (total, factor))
-    return total
 
 
 def reshape(body: Body, e: c.Prim) -> Value:

@@ -24,7 +24,7 @@ from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
 from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
-from dpl.types.shaped import sized
+from dpl.types.shaped import agreeing, sized
 from dpl.types.unbound import called_on, of_other_library
 
 
@@ -111,8 +111,10 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         *operands, last = relation.types
         result = cx.solver.fresh(*found.scheme.classes.get(last.name, ()))
         types = dict(zip((*operands, last), (left.ty, right.ty, result)))
+        cx.solver.assumed.clear()
         cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
-        return term.Prim(e.span, result, found.row.name, (left, right))
+        made = term.Prim(e.span, result, found.row.name, (left, right))
+        return agreeing(cx, made) if cx.solver.assumed else made
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
         why = Why(f"the right side of `{e.op}`", e.left.span, "its left side")

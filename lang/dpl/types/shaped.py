@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
 from dpl.source import Span
-from dpl.types.checks import compute, int_lit
+from dpl.types.checks import compute, dim, int_lit
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions
 
@@ -45,3 +45,34 @@ def sized(cx: Context, array: term.Term) -> term.Term:
         return term.Prim(array.span, t, "sized", (zonk(array), *inner_sizes(zonk, t.elem, evidence, array.span)))
 
     return Deferred(array.span, array.ty, build, (array,))
+
+
+def agreeing(cx: Context, operation: term.Prim) -> term.Term:
+    """An operation on two arrays whose sizes are to agree, which inference could not tell: where one has no rows, its
+    inner sizes may be no more than a guess, and are then those of the other."""
+    a, b = [term.Var(t.span, t.ty, cx.unique("operand")) for t in operation.args]
+    ranks = [len(dimensions(t.ty)[0]) for t in (a, b)]
+    if operation.op == "matmul":
+        fitted = _like(a, ranks[0], [None] * (ranks[0] - 1) + [dim(b, 0, b.span)] if ranks[1] else []), b
+    else:
+        sizes = [[dim(t, k, t.span) for k in range(rank)] for t, rank in zip((a, b), ranks)]
+        others = [
+            [None] * max(0, p - q) + sizes[1 - i][max(0, q - p) :] for i, (p, q) in enumerate((ranks, ranks[::-1]))
+        ]
+        fitted = tuple([_like(t, rank, other) for t, rank, other in zip((a, b), ranks, others)])
+    made: term.Term = term.Prim(operation.span, operation.ty, operation.op, fitted)
+    for variable, t in reversed(list(zip((a, b), operation.args))):
+        made = term.Let(operation.span, operation.ty, variable.name, (), t, made)
+    return made
+
+
+def _like(array: term.Var, rank: int, others: list) -> term.Term:
+    """An array with inner sizes that are known of another, if it has no rows."""
+    if rank < 2 or not any(other is not None for other in others[1:]):
+        return array
+    own = [dim(array, k, array.span) for k in range(rank)]
+    sizes = [
+        n if other is None else term.Prim(array.span, ty.I64, "max", (n, other))
+        for n, other in list(zip(own, others))[1:]
+    ]
+    return term.Prim(array.span, array.ty, "sized", (array, *sizes))

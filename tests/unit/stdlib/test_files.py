@@ -61,6 +61,30 @@ def test_npy_cut_off(evaluate, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "sizes", ["9223372036854775807,", "4294967296, 4294967296", "1152921504606846977, 8", "-4, -1"]
+)
+def test_npy_that_says_more_than_it_has(evaluate, tmp_path: Path, sizes: str) -> None:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}".ljust(117) + "\n"
+    (tmp_path / "a.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(32)
+    )
+    run = evaluate(f'do print (Data.read_npy{"" if sizes.endswith(",") else "2"} "{{}}/a.npy")', engine="native")
+    assert run.returncode == 1 and "R0706" in run.stderr and "a.npy: " in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_npy_without_rows(evaluate, tmp_path: Path, engine: str) -> None:
+    np.save(tmp_path / "m.npy", np.ones((0, 3)))
+    np.save(tmp_path / "t.npy", np.ones((2, 0, 5)))
+    sizes = "let sizes (a : float[n, m]) = (n, m)\nlet sizes3 (a : float[n, m, k]) = (n, m, k)\n"
+    writing = 'do Data.write_npy2 "{}/w.npy" (transpose m)'
+    reading = 'let m = Data.read_npy2 "{}/m.npy"\ndo print (sizes m, sum m, sizes3 (Data.read_npy3 "{}/t.npy"))\n'
+    run = evaluate(sizes + reading + writing, engine=engine)
+    assert run.stdout == "((0, 3), [0.0, 0.0, 0.0], (2, 0, 5))\n", run.stderr
+    assert np.load(tmp_path / "w.npy").shape == (3, 0)
+
+
+@pytest.mark.parametrize(
     "text",
     ["a,b\n1,2\n3,4\n", "1,2\n3,4", "1, 2 \r\n3, 4\r\n", "\n1,2\n\n3,4\n\n"],
     ids=["header", "no end", "windows", "empty lines"],
