@@ -18,7 +18,7 @@ BODIES = {
     "of any type": "let rec last x xs = match xs with | [] -> x | y :: ys -> last (if length a = 0 then x else y) ys in"
     ' let s = last "" ["a"; "b"] in last 0.0 [1.0; 2.0]',
     "in a function": "let rec go i = if i = 0 then a[0] else (let h j = go j + a[j] in h (i - 1)) in go 3",
-    "in another": "let rec f i = (let rec g j = if j = 0 then a[i] else if j = 9 then f j else g (j - 1) in g 2) in f 3",
+    "in another": "let rec f i = (let rec g j = if j = 0 then a[i] else if j = 9 then f j else g 0 in g 2) in f 3",
     "given away": "let rec f i = if i = 0 then a[0] else sum (map (fun j -> f j) [i - 1]) in f 2",
     "differentiated": "let rec f x i = if i = 0 then x * a[0] else f (x * x) (i - 1) in grad (fun x -> f x 2) 1.5",
     "captured": "let rec f i = if i = 0 then shift k -> k a[0] else f (i - 1) in reset (f 3)",
