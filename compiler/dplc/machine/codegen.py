@@ -70,7 +70,7 @@ def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachin
 
 def parse(text: str) -> llvm.ModuleRef:
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())  # the global one would keep its types and constants
         module.verify()
     except RuntimeError as failure:
         raise Bug(f"LLVM does not accept our text: {failure}") from failure

@@ -40,6 +40,10 @@ class Compiler:
         self.surroundings = surroundings
         self.mentioned = Mentioned()
 
+    def forget(self) -> None:
+        """What terms mention is found again where it is wanted."""
+        self.mentioned = Mentioned()
+
     def compile(self, term: c.Term, scope: Scope) -> Code:
         match term:
             case c.Var():
