@@ -145,6 +145,7 @@ class Session:
         for name in gone:
             self.mentions.pop(name, None)
         self.program.items[:] = [defs[name] for name in defs if name in found]
+        self.types.release(gone)
         self.engine.forget(gone)
 
     def check(self, source: Source) -> tuple[tree.File, list[Item]]:
