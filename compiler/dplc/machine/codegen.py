@@ -11,6 +11,7 @@ import re
 
 import llvmlite.binding as llvm
 from dpl.diagnostics import Bug
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from dplc.flat import term as f
 from dplc.machine import shared, target
@@ -64,13 +65,15 @@ def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachin
     options.slp_vectorization = effort == 2
     options.loop_vectorization = effort == 2
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    NewPassManager._dispose(manager)  # llvmlite's own end of it, which another of the same name hides
     return machine, module
 
 
 def parse(text: str) -> llvm.ModuleRef:
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())  # the global one keeps types and constants for ever
         module.verify()
     except RuntimeError as failure:
         raise Bug(f"LLVM does not accept our text: {failure}") from failure

@@ -66,7 +66,6 @@ class Increments:
         self.runtime = library.export_symbol(LAPACK).export_symbol(LIMIT).link(self.jit, RUNTIME)
         offer_lapack(self.runtime)
         self.cells: dict[str, ctypes.Array] = {}
-        self.lasting: list[Loaded] = []
         self.count = 0
 
     def compile(self, program: f.Program) -> Increment:
@@ -87,17 +86,15 @@ class Increments:
         entries.write(path, {"sites": made.compiled.sites, "cells": made.cells}, made.compiled.code)
         return made
 
-    def run(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
-        """Runs an increment, perhaps again; `lasting` if what it keeps may be constants of its own; it finds other
-        cells `instead` of some.  Raises DplError, Exit, KeyboardInterrupt."""
+    def run(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
+        """Runs an increment, perhaps again; it finds other cells `instead` of some.  What it kept may be constants of
+        its own, which are there as long as its code, that is the result.  Raises DplError, Exit, KeyboardInterrupt."""
         loaded = self.load(increment, instead)
-        if lasting:
-            self.lasting.append(loaded)
         running = start(loaded, ())
         stopped = self.wait(running)
         match running.record.code:
             case Failure.NONE:
-                pass
+                return loaded
             case Failure.EXIT:
                 raise Exit(running.record.a)
             case Failure.DEPTH if stopped:

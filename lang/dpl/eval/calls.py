@@ -51,7 +51,7 @@ def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
 
 
 def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | None:
-    if not isinstance(head, c.Var) or head.name in scope.slots:
+    if not isinstance(head, c.Var) or scope.has(head.name):
         return None
     value, _ = compiler.constant(head, scope)
     return value if isinstance(value, Closure) else None

@@ -12,14 +12,13 @@ control.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, needed, rank
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import arrays, calls, control, loops, matching, sizes
-from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once
+from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once, maker
 from dpl.eval.failure import located
 from dpl.eval.instance import staged, type_args, type_params, types_of
 from dpl.eval.machine import FunctionCode, Machine
@@ -44,6 +43,10 @@ class Compiler:
         self.lookup = lookup
         self.needs = needs
         self.surroundings = surroundings
+        self.mentioned = Mentioned()
+
+    def forget(self) -> None:
+        """What terms mention is found again where it is wanted."""
         self.mentioned = Mentioned()
 
     def compile(self, term: c.Term, scope: Scope) -> Code:
@@ -141,26 +144,26 @@ class Compiler:
     # ---- names and constants --------------------------------------------------------------------------------------
 
     def variable(self, term: c.Var, scope: Scope) -> Direct:
-        slot = scope.slots.get(term.name)
-        if slot is None:
+        if not scope.has(term.name):
             constant, later = self.constant(term, scope)
             return later or (lambda env: constant)
+        local = scope.local(term.name)
         needs = scope.polys.get(term.name)
         if needs is None:
-            return itemgetter(slot)
+            return local
         params = needs[0]
         types = type_args(params, term.inst)
         told = sizes.handed(self, term, needs, scope)
         if callable(told):
             names = type_params(params)
-            return lambda env: env[slot].at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
+            return lambda env: local(env).at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
         key = object()
 
         def instance(env: tuple) -> Value:
             memo = env[0].memo
             if key not in memo:
                 memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)), told)
-            return env[slot].at(memo[key])
+            return local(env).at(memo[key])
 
         return instance
 
@@ -195,24 +198,29 @@ class Compiler:
     # ---- functions ------------------------------------------------------------------------------------------------
 
     def function(self, term: c.Lam, scope: Scope) -> Direct:
-        """Nested lambdas are one function of several arguments.  Closures hold what the body mentions."""
+        """Closures hold what the body mentions."""
+        captured = self.captured([term], scope)
+        code, take = self.code(term, scope.inside(captured)), scope.taking(captured)
+        return lambda env: Closure(code, take(env))
+
+    def captured(self, functions: Sequence[c.Lam], scope: Scope) -> list[str]:
+        """The local names of a scope that functions mention, in the order of their binding."""
+        names = {name for f in functions for name in self.mentioned.by(f) if scope.has(name)}
+        return sorted(names, key=lambda name: (scope.slots.get(name, -1), name))
+
+    def code(self, term: c.Lam, inside: Scope) -> FunctionCode:
+        """Nested lambdas are one function of several arguments."""
         params, body = [term.param], term.body
         while isinstance(body, c.Lam):
             params.append(body.param)
             body = body.body
-        captured = sorted((n for n in self.mentioned.by(term) if n in scope.slots), key=scope.slots.__getitem__)
-        polys = {name: scope.polys[name] for name in captured if name in scope.polys}
-        inner = Scope({}, polys, 1).bind(*captured, *params)
+        inner = inside.bind(*params)
 
         def compile_body() -> tuple[Run, Direct | None]:
             code = self.compile(body, inner)
             return code.run, code.direct
 
-        code = FunctionCode(len(params), term.name, compile_body)
-        if not captured:
-            return lambda env: Closure(code, env[:1])
-        take = itemgetter(0, *(scope.slots[name] for name in captured))
-        return lambda env: Closure(code, take(env))
+        return FunctionCode(len(params), term.name, compile_body)
 
     # ---- bindings -------------------------------------------------------------------------------------------------
 
@@ -259,28 +267,22 @@ class Compiler:
         return params, needed(params, bodies, lambda name: scope.polys.get(name) or self.needs(name))
 
     def recursive(self, term: c.LetRec, scope: Scope) -> tuple[Callable[[tuple], tuple], Scope]:
-        names = [name for name, _ in term.bindings]
+        """The functions share what they capture, but hold neither themselves nor each other: a body makes them again
+        where it mentions them (`Scope.group`).  So closures are in no circles, and go with their last user."""
+        functions = {name: rhs for name, rhs in term.bindings if isinstance(rhs, c.Lam)}
         generalised = bool(type_params(term.params))
-        bodies = [rhs for _, rhs in term.bindings]
-        scope = scope.bind(*names, needs=self.local_needs(term.params, bodies, scope) if generalised else None)
-        functions = [self.function(rhs, scope) for _, rhs in term.bindings if isinstance(rhs, c.Lam)]
+        needs = self.local_needs(term.params, list(functions.values()), scope) if generalised else None
+        captured = self.captured(list(functions.values()), scope)
+        take, group = scope.taking(captured), {}
+        for name, rhs in functions.items():
+            group[name] = self.code(rhs, scope.inside(captured, group))
+        makers = [maker(code, generalised) for code in group.values()]
 
-        def together(env: tuple) -> tuple:
-            """Closures first, what they hold (each other) afterwards."""
-            closures = [Closure(None, ()) for _ in functions]
-            env = env + tuple(closures)
-            for closure, function in zip(closures, functions, strict=True):
-                made = function(env)
-                closure.code, closure.env = made.code, made.env
-            return env
+        def step(env: tuple) -> tuple:
+            held = take(env)
+            return env + tuple([make(held) for make in makers])
 
-        def apart(env: tuple) -> tuple:
-            """Each made when wanted; by then `env` holds them all."""
-            polys = [Poly(lambda types, f=f: f((types, *env[1:]))) for f in functions]
-            env = env + tuple(polys)
-            return env
-
-        return apart if generalised else together, scope
+        return step, scope.bind(*group, needs=needs)
 
     # ---- choices --------------------------------------------------------------------------------------------------
 

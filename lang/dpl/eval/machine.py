@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derive import Levels
@@ -74,7 +75,7 @@ class Machine:
     def __init__(self) -> None:
         self.meta: tuple | None = None  # (chain, rest)
         self.levels = Levels()
-        self.sites: dict[Callable, Site] = {}  # resume -> the call that it waits for
+        self.sites: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # resume -> the call that it waits for
         self.end: Frame = (self._end, None, None)
         self._memory = MOST_MEMORY * available()
         self.most_frames = most_frames()

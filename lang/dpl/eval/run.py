@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TextIO
 
 from dpl.core import term as c
@@ -60,6 +60,14 @@ class Interpreter:
             self._own.add(item.body.span.source)
             if isinstance(item, c.Def):
                 self._defs[item.name] = item
+
+    def forget(self, names: Collection[str]) -> None:
+        """What is not asked for again."""
+        for name in names:
+            self._defs.pop(name, None)
+            self._codes.pop(name, None)
+            self._values.pop((name, ()), None)
+        self._compiler.forget()
 
     def item(self, item: c.Def | c.Do | c.Expect) -> None:
         """Run one; an `expect` is for `holds`."""

@@ -6,7 +6,7 @@ session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
@@ -74,6 +74,15 @@ class Session:
             cx.own = cx.owned[-1]
             for kind in ("values", "types", "constructors", "fields"):
                 getattr(cx.own, kind).update(getattr(last, kind))
+
+    def release(self, names: Collection[str]) -> None:
+        """Definitions that nothing mentions any more, by their names in core."""
+        cx = self.cx
+        for name in names:
+            cx.definitions.pop(name, None)
+            cx.captures.pop(name, None)
+        for meanings in cx.history.values():
+            meanings[:] = [(since, e) for since, e in meanings if not (isinstance(e, Value) and e.name in names)]
 
     def type_of(self, expr: tree.Expr) -> Scheme:
         """The type of an expression; nothing is left behind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from dpl.core import term
 from dpl.core import ty as t
@@ -29,6 +29,10 @@ class Interpreted:
         """Does items, and tells of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
         self.interpreter.add(items)
         on_large_stack(lambda: self.work(items, told), interrupt)
+
+    def forget(self, names: Collection[str]) -> None:
+        """Definitions that nothing mentions any more."""
+        self.interpreter.forget(names)
 
     def work(self, items: Sequence[Item], told: Sequence[Told]) -> None:
         for item in items:

@@ -11,12 +11,16 @@ have references of their own or print when they are made, the session is for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import ctypes
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
+from dpl.eval.instance import erase
 from dpl.eval.outside import ProgramExit
 from dpl.node import replace
 from dpl.source import NOWHERE
@@ -28,6 +32,7 @@ from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:
     from dplc.machine.increments import Increment
+    from dplc.machine.jit import Loaded
 
 ANY = "picture"  # the cell of a picture that is to be drawn
 NOTHING: Mapping[str, str] = {}
@@ -41,13 +46,23 @@ class Restless(Exception):
     """Says what cannot be kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """The cell of a value that is wanted no more, and the code of which that may hold constants."""
+
+    ty: t.Ty
+    cell: ctypes.Array
+    loaded: frozenset[Loaded]
+
+
 class Native:
     def __init__(self, program: c.Program) -> None:
         from dplc.machine.increments import Increments
 
         self.program = program
         self.defs: dict[str, c.Def] = {}
-        self.kept: set[str] = set()
+        self.kept: dict[str, frozenset[Loaded]] = {}  # values, and the code of which they may hold constants
+        self.spare: list[Spare] = []
         self.increments = Increments()
         self.drawing: Increment | None = None  # what draws pictures, once there was one
 
@@ -58,6 +73,7 @@ class Native:
         self.defs |= new
         whole = [*self.needed(items), *items]
         kept = [item for item in new.values() if self.is_kept(item)]
+        known: frozenset[Loaded] = frozenset().union(*(self.kept.get(item.name, ()) for item in whole))
         whole += [c.Do(prim(item, t.UNIT, "keep", name_of(item), use(item))) for item in kept]
         pictures = [(text, item) for text, item in told if item and item.ty == PICTURE]
         quote = self.program.library["String.quoted"]
@@ -66,8 +82,10 @@ class Native:
             for text, _ in told:  # nothing to do: functions are compiled where they are used
                 print(text, flush=True)
             return
-        self.perform(self.increments.compile(to_memory(self.part(whole))), lasting=bool(kept))
-        self.kept |= {item.name for item in kept}
+        increment = self.increments.compile(to_memory(self.part(whole)))
+        with self.cells_for(kept):
+            loaded = self.perform(increment)
+        self.kept |= {item.name: frozenset() if is_plain(item.ty) else known | {loaded} for item in kept}
         for text, item in pictures:
             print(text)
             self.draw(item)
@@ -75,11 +93,40 @@ class Native:
     def part(self, items: Sequence[Item]) -> c.Program:
         return c.Program(list(items), self.program.library, self.program.datas)
 
-    def perform(self, increment: Increment, lasting: bool = False, instead: Mapping[str, str] = NOTHING) -> None:
+    @contextmanager
+    def cells_for(self, items: Sequence[c.Def]) -> Iterator[None]:
+        """Values take over the cells of others of their types that are wanted no more, which go then.  Without an end,
+        these come back."""
+        cells, taken = self.increments.cells, []
+        for item in items:
+            ty = erase(item.ty)
+            found = next((spare for spare in self.spare if spare.ty == ty), None)
+            if found:
+                self.spare.remove(found)
+                taken.append(found)
+                cells[cell_of(item.name)] = found.cell
+        try:
+            yield
+        except BaseException:
+            self.spare += taken
+            for item in items:
+                cells.pop(cell_of(item.name), None)
+            raise
+
+    def forget(self, names: Collection[str]) -> None:
+        """Definitions that nothing mentions any more."""
+        for name in names:
+            item = self.defs.pop(name, None)
+            cell = self.increments.cells.pop(cell_of(name), None)
+            loaded = self.kept.pop(name, frozenset())
+            if item and cell is not None:
+                self.spare.append(Spare(erase(item.ty), cell, loaded))
+
+    def perform(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
         from dplc.machine.increments import Exit
 
         try:
-            self.increments.run(increment, lasting, instead)
+            return self.increments.run(increment, instead)
         except Exit as stop:
             raise ProgramExit(stop.code) from None
 
@@ -93,7 +140,7 @@ class Native:
 
         if self.drawing is None:
             self.drawing = self.increments.compile_once("drawing", program)
-        self.perform(self.drawing, instead={f"state {ANY}": f"state {picture.name}"})
+        self.perform(self.drawing, instead={cell_of(ANY): cell_of(picture.name)})
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
         """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""
@@ -162,6 +209,21 @@ def to_memory(program: c.Program):
         return on_large_stack(lambda: compile_from("check", program, "memory", Context()))[1]
     except NeedsInterpreter as need:
         raise Restless(need.reason) from None
+
+
+def is_plain(ty: t.Ty) -> bool:
+    """Whether values of a type lie in their cells entirely."""
+    match ty:
+        case t.Tup(items):
+            return all(map(is_plain, items))
+        case t.Con(name):
+            return name in (*t.INTS, *t.FLOATS, "bool")
+        case _:
+            return False
+
+
+def cell_of(name: str) -> str:
+    return f"state {name}"
 
 
 def is_function(item: Item) -> bool:

@@ -27,7 +27,7 @@ from dpl.types.session import Session as Types
 from dplc.tools.process import internal, on_large_stack
 from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
-from dplc.tools.repl.native import Native, Restless
+from dplc.tools.repl.native import Native, Restless, mentioned
 from dplc.tools.report import report, warn
 
 ENGINES = {"native": Native, "interp": Interpreted}
@@ -48,6 +48,7 @@ class Session:
         self.program = term.Program([], self.types.run.library.definitions, self.types.datas)
         self.engine = self.new_engine()
         self.inputs = 0
+        self.mentions: dict[str, frozenset[str]] = {}  # of definitions
 
     def new_engine(self) -> Interpreted | Native:
         return ENGINES[self.engine_name](self.program)
@@ -125,6 +126,27 @@ class Session:
             del self.program.items[before:]
             raise
         self.types.settle()
+        self.forget()
+
+    def forget(self) -> None:
+        """Definitions to which no name leads any more, as others have taken their names, and what was done once."""
+        defs = {item.name: item for item in self.program.items if isinstance(item, term.Def)}
+        todo = [entry.name for entry in self.types.exports().values.values() if isinstance(entry, Value)]
+        todo += [name for name in defs if not name.startswith("main.")]
+        found: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name in defs and name not in found:
+                found.add(name)
+                if name not in self.mentions:
+                    self.mentions[name] = frozenset(mentioned(defs[name].body))
+                todo += self.mentions[name]
+        gone = defs.keys() - found
+        for name in gone:
+            self.mentions.pop(name, None)
+        self.program.items[:] = [defs[name] for name in defs if name in found]
+        self.types.release(gone)
+        self.engine.forget(gone)
 
     def check(self, source: Source) -> tuple[tree.File, list[Item]]:
         file, is_expression = declarations(source)
