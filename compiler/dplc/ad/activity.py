@@ -63,6 +63,7 @@ class Grapher:
         self.tangents = tangents
         self.deps = deps
         self.graph = Graph()
+        self.known: dict[str, list[Node]] = {}  # leaves, by the variable
 
     def draw(self, fn: f.Fn) -> Graph:
         for param in fn.params:
@@ -72,7 +73,10 @@ class Grapher:
         return self.graph
 
     def leaves(self, var: f.Var) -> list[Node]:
-        return [(var.name, i) for i in range(len(self.tangents.leaves(var.ty)))]
+        known = self.known.get(var.name)
+        if known is None:
+            known = self.known[var.name] = [(var.name, i) for i in range(len(self.tangents.leaves(var.ty)))]
+        return known
 
     def nodes(self, atom: f.Atom) -> Sequence[Node | None]:
         """The leaves of an atom; a constant's are none."""
@@ -157,5 +161,5 @@ class Grapher:
 def component(tangents: Tangents, tup: f.Atom, leaves: Sequence, index: int) -> Sequence:
     """The leaves of one component among those of a tuple."""
     assert isinstance(tup.ty, f.Tup)
-    start = sum(len(tangents.leaves(t)) for t in tup.ty.items[:index])
-    return leaves[start : start + len(tangents.leaves(tup.ty.items[index]))]
+    starts = tangents.starts(tup.ty)
+    return leaves[starts[index] : starts[index + 1]]

@@ -13,6 +13,7 @@ What holds no float has no leaves and Tan ().  Tan is idempotent, so derivatives
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from dplc.ad.builder import UNIT, Builder
 from dplc.flat import term as f
@@ -30,6 +31,7 @@ class Tangents:
         self.datas = datas
         self.resolve = resolve
         self._leaves: dict[f.Type, tuple[f.Type, ...]] = {}
+        self._starts: dict[int, tuple[f.Tup, tuple[int, ...]]] = {}  # by identity, as tuples are wide
         self._floats: dict[str, bool] = {}
 
     def leaves(self, ty: f.Type) -> tuple[f.Type, ...]:
@@ -38,6 +40,14 @@ class Tangents:
         if known is None:
             known = self._leaves[ty] = self._find(ty)
         return known
+
+    def starts(self, ty: f.Tup) -> tuple[int, ...]:
+        """Where the leaves of each item begin among those of a tuple, and where those of the last end."""
+        known = self._starts.get(id(ty))
+        if known is None:
+            counts = (len(self.leaves(item)) for item in ty.items)
+            known = self._starts[id(ty)] = ty, tuple(accumulate(counts, initial=0))
+        return known[1]
 
     def _find(self, ty: f.Type) -> tuple[f.Type, ...]:
         match ty:

@@ -22,6 +22,7 @@ _CLOSERS = {
     "INTERP_OPEN": "INTERP_CLOSE",
 }
 _WRITTEN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "END": "end", "INTERP_CLOSE": "}"}
+DEEPEST = 1000  # brackets in each other: checking takes the square of the depth of what grows a type
 _DECLARES = frozenset(("LET", "TYPE", "DO", "EXPORT", "EXPECT", "IMPORT", "OPEN", "EXTERN"))
 
 
@@ -63,6 +64,21 @@ def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
                 reported = True
                 problems.append(_wrong_closer(source, opened, token))
     return problems
+
+
+def too_deep(source: Source, tokens: list[Token]) -> list[Diagnostic]:
+    """The first bracket, of those that match, that is in too many others."""
+    depth = 0
+    for token in tokens:
+        if token.kind in _CLOSERS:
+            depth += 1
+            if depth > DEEPEST:
+                title = f"brackets are nested more than {DEEPEST} deep"
+                helps = ("name what is inside, `let inner = ... in`, or make it by a function",)
+                return [Diagnostic("E0110", title, _span(source, token), helps=helps)]
+        elif token.kind in _WRITTEN:
+            depth -= 1
+    return []
 
 
 def _is_balanced(tokens: list[Token]) -> bool:

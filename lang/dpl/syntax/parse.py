@@ -15,7 +15,7 @@ from dpl.diagnostics import Diagnostic, DplError
 from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree
-from dpl.syntax.brackets import Declarations, begins_declaration, unbalanced
+from dpl.syntax.brackets import Declarations, begins_declaration, too_deep, unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
 from dpl.syntax.foreign import foreign_operators
@@ -49,6 +49,8 @@ def _read(source: Source, start: str) -> tuple[Lexer, Any]:
     if lexer.problems or found:
         brackets = unbalanced(source, lexer.tokens) if not lexer.problems else []
         raise DplError(*_independent(Declarations(source, lexer.tokens), lexer.problems, brackets, found))
+    if deep := too_deep(source, lexer.tokens):
+        raise DplError(*deep)
     builder = parser.builder
     if problems := [*builder.problems, *builder.extremes.values(), *foreign_operators(source, lexer.tokens)]:
         raise DplError(*sorted(problems, key=_place)[:_MOST_ERRORS])

@@ -44,6 +44,7 @@ OPERATORS = (
 )
 BUDGET = 10_000  # terms looked at for one derivative
 ROUNDS = 8  # of a fixed point
+ITSELF = -1  # in place of a function's number, inside of it
 
 
 @node
@@ -165,6 +166,8 @@ class Analysis:
     found: dict = field(default_factory=dict)
     mentioned: dict[int, frozenset[str]] = field(default_factory=dict)
     seen: int = 0
+    signatures: dict[int, tuple[Closure, int]] = field(default_factory=dict)  # by identity; the key is kept alive
+    numbers: dict[tuple, int] = field(default_factory=dict)  # of signatures
 
     def result(self, f: term.Lam) -> Dependence:
         for _ in range(ROUNDS):
@@ -180,7 +183,7 @@ class Analysis:
             return f | flat(arg)
         if not isinstance(arg, Dependence) or isinstance(f.body, term.Lam):
             return self.eval(f.body, {**f.env, f.param: arg})
-        key = signature(f), arg
+        key = self.signature(f, ())[0], arg
         if key in self.found:
             return self.found[key]
         self.found[key] = self.assumed.get(key, NONE)
@@ -189,6 +192,28 @@ class Analysis:
             raise Unknown
         self.found[key] = answer
         return answer
+
+    def signature(self, f: Closure, around: tuple[Closure, ...]) -> tuple[int, int]:
+        """A number for what tells a function from others: its text, and what it has captured.  Then the first of those
+        `around` it that it mentions: what mentions none has the same number everywhere, and is looked at once.  Of
+        functions that are defined together, which have captured the same, each is only a name in another."""
+        if (known := self.signatures.get(id(f))) is not None:
+            return known[1], len(around)
+        for i, other in enumerate(around):
+            if f.body is other.body:
+                return ITSELF, i
+            if f.env is other.env:
+                return self.numbers.setdefault((id(f.body),), len(self.numbers)), i
+        first, captured = len(around), []
+        for name, value in sorted(f.env.items()):
+            if isinstance(value, Closure):
+                value, mentioned = self.signature(value, (*around, f))
+                first = min(first, mentioned)
+            captured.append((name, value))
+        number = self.numbers.setdefault((id(f.body), *captured), len(self.numbers))
+        if first == len(around):
+            self.signatures[id(f)] = f, number
+        return number, first
 
     def eval(self, t: Term, env: Mapping) -> Abstract:
         self.seen += 1
@@ -326,22 +351,17 @@ def variables(p: term.Pattern, value: Dependence) -> Iterator[tuple[str, Depende
             pass
 
 
-def flat(value: Abstract, seen: tuple = ()) -> Dependence:
+def flat(value: Abstract) -> Dependence:
     """What a value depends on; of a function, what it has captured."""
-    if isinstance(value, Dependence):
-        return value
-    if any(value.body is body for body in seen):
-        return NONE
-    return union([flat(v, (*seen, value.body)) for v in value.env.values()])
-
-
-def signature(f: Closure, seen: tuple = ()) -> tuple:
-    """What tells a function from others: its text, and what it has captured."""
-    if any(f.body is body for body in seen):
-        return ("itself",)
-    inner = (*seen, f.body)
-    captured = [(n, v if isinstance(v, Dependence) else signature(v, inner)) for n, v in f.env.items()]
-    return (id(f.body), *sorted(captured, key=lambda c: c[0]))
+    whole, todo, seen = NONE, [value], set[int]()
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Dependence):
+            whole |= value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            todo += value.env.values()
+    return whole
 
 
 def union(parts) -> Dependence:

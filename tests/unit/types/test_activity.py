@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import check
 from dpl.diagnostics import Diagnostic
+from dpl.types.activity import Analysis
 
 
 def warned(text: str) -> list[Diagnostic]:
@@ -59,3 +60,23 @@ def test_zero(program: str, words: str) -> None:
 )
 def test_not_zero(program: str) -> None:
     assert not warned(program)
+
+
+NESTED = "".join(f"let rec g{i} x k = if k = 0 then x else g{i} (g{i - 1} x 1) (k - 1) in\n" for i in range(1, 30))
+TOGETHER = "".join(f" and g{i} x k = if k = 0 then x else g{(i + 1) % 12} (x * 0.9) (k - 1)" for i in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        f"let g0 x k = floor x + k in {NESTED} g29 x 2",
+        f"let rec g0 x k = if k = 0 then floor x else g1 (sin x) (k - 1){TOGETHER} in g0 x 5",
+    ],
+    ids=["in each other", "together"],
+)
+def test_functions_that_capture_many_are_looked_at_once(monkeypatch, functions: str) -> None:
+    asked = []
+    signature = Analysis.signature
+    monkeypatch.setattr(Analysis, "signature", lambda *args: asked.append(args) or signature(*args))
+    warned(f"let f x = {functions.replace('+ k', '+ float (k + 0)')}\nlet d = grad f 1.5")
+    assert 0 < len(asked) < 20_000  # twice as many for each, or all orders of them, would be millions

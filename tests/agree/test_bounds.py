@@ -1,0 +1,145 @@
+"""The compiler's own bounds: programs at them, one below and one above, and programs for which they are tiny.
+
+A bound says where the compiler stops doing something, so code on both sides of it must mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from doubt.agreement import same
+from doubt.oracle import DONE, INTERP, NATIVE, Oracle
+from dplc.ad import guesses
+from dplc.machine import codegen, emit_loops, emit_map
+from dplc.passes import cells, frames, fuse, matching, mono, operators, simplify, tupled, tupling
+
+SAMPLES = """
+let x0 = [0.3, 0.7, 1.1]
+do print (f x0)
+do print (snd (jvp f x0 [1.0, 0.5, -0.3]))
+do print (dot (grad f x0) [1.0, 0.5, -0.3])
+do print ((f (x0 + [1e-6, 5e-7, -3e-7]) - f (x0 - [1e-6, 5e-7, -3e-7])) / 2e-6)
+do print (snd (jvp (fun x -> dot (grad f x) x) x0 [1.0, 0.5, -0.3]))
+"""
+ELEMENTWISE = {
+    "sum": lambda n: f"sum ({nested(n, 'x')})",
+    "dot": lambda n: f"dot ({nested(n, 'x')}) x",
+    "dot of two chains": lambda n: f"dot ({nested(n // 2, 'x')}) ({nested(n - n // 2 - 1, '(x + x)')})",
+    "two chains": lambda n: f"sum ({nested(n // 2, 'x')} * {nested(n - n // 2 - 1, '(x + x)')})",
+    "the chain and its sum": lambda n: f"(let y = {nested(n, 'x')} in sum y + y[0] + sum (sin y))",
+    "rows": lambda n: f"sum (let m = {nested(n, '[x, x + x]')} in sum (m * x))",
+    "sums of sums": lambda n: f"sum (sum ({nested(n, '[x, x + x]')}))",
+    "lifted": lambda n: f"(let y = {nested(n, 'x')} in sum (y * sum y))",
+}
+MIXED = """
+type shape = Dot | Line of float | Box of float * float | Group of shape list
+let rec area s = match s with
+  | Dot -> 0.0
+  | Line x when x > 100.0 -> x
+  | Line x -> x * 0.5 + sin x
+  | Box (a, b) when a > b -> a * b
+  | Box (a, b) -> a * b * b + cos a
+  | Group ss -> List.fold (fun sum s -> sum + area s) 0.0 ss
+let twice d g x = d (d g) x
+let compose g h x = g (h x)
+let chain (x : float[n]) = sum (exp (sin (x * 2.0 + x)) * x - cos (x @ [for i < n -> x * float i]))
+let step k y = compose (fun z -> z * k) (fun z -> z + sin z) y
+let wander (x : float) =
+  let r = ref x in
+  let rec go n y = if n = 0 then y else (r := !r * 0.9 + y; let z = go (n - 1) (y * 0.5 + !r) in z + !r) in
+  go 4 x
+let branched p = reset (let a = (shift k -> p * k true + (1.0 - p) * k false) in if a then p * 2.0 else sin p)
+let looped (x : float) =
+  let (a, b) = loop (a, b) = (x, 1.0) for i < 20 do (sin a * b + 0.1, cos b + a * 0.5) in
+  loop s = a while s < 3.0 do s + abs b + 0.5
+let directions g x y =
+  let (_, a) = jvp g (x, y) (1.0, 0.0) in
+  let (_, b) = jvp g (x, y) (0.0, 1.0) in
+  let (_, pull) = vjp (fun (x, y) -> (g (x, y), x * y)) (x, y) in
+  let ((c, d), (e, h)) = (pull (1.0, 0.0), pull (0.0, 1.0)) in
+  a * b + c * d + e * h
+let spin (a, b) = loop (a, b) = (a, b) for _ < 6 do (sin a * b, cos b + a)
+let f (x : float[3]) =
+  let s = Group [Dot; Line x[0]; Box (x[1], x[2]); Group [Box (x[2], x[0]); Line (x[1] * 300.0)]] in
+  let big = filter (fun y -> y > 0.5) x in
+  let heavy = directions (fun p -> fst (spin p)) x[0] x[1] in
+  area s + chain x + step x[0] x[1] + wander x[2] + branched x[0] + looped x[1] + sum (big * big) + heavy
+    + twice diff (fun y -> y ** 4) x[0] + step 2.0 x[2] + fold (fun a b -> a * 0.5 + b * b) 0.0 x
+"""
+TINY = [
+    (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (frames, "COPIES", 0), (frames, "LARGE", 0),
+    (frames, "LARGE", 30), (tupling, "MOST", 1), (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
+    (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
+    (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (matching, "TINY", 0), (matching, "TINY", 1000),
+    (operators, "DEEPEST", 0), (cells, "VARIANTS", 0), (guesses, "PATIENCE", 0), (guesses, "PATIENCE", 1),
+    (emit_map, "STRICT", 1), (emit_map, "LANES", 1), (emit_loops, "FIRST_ROOM", 1), (codegen, "LARGE", 0),
+]  # fmt: skip
+
+
+def nested(n: int, x: str) -> str:
+    """`n` operations on arrays, one inside of the other."""
+    return "sin (" * n + x + ")" * n
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    found = Oracle()
+    yield found
+    renew(found)
+
+
+def renew(oracle: Oracle) -> None:
+    """The next child knows the bounds as they are then."""
+    if oracle.child:
+        oracle.stop()
+
+
+def agree(oracle: Oracle, text: str) -> list[float]:
+    """What a program prints, by both engines the same."""
+    interp, native = (oracle.ask(engine, text) for engine in (INTERP, NATIVE))
+    assert interp.end == native.end == DONE, (interp, native)
+    assert same(interp.output, native.output, 1e-9), (interp.output, native.output)
+    return [float(line) for line in native.output.split()]
+
+
+def check(oracle: Oracle, text: str) -> None:
+    """Forward, reverse and differences meet."""
+    _, forward, reverse, difference, _ = agree(oracle, text + SAMPLES)
+    assert forward == pytest.approx(reverse, rel=1e-9, abs=1e-12)
+    assert forward == pytest.approx(difference, rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("shape", ELEMENTWISE)
+def test_fused_operations(oracle: Oracle, shape: str, more: int) -> None:
+    check(oracle, f"let f (x : float[3]) = {ELEMENTWISE[shape](fuse.LARGEST + more)}\n")
+
+
+@pytest.mark.parametrize(("module", "name", "value"), TINY, ids=[f"{m.__name__}.{n}={v}" for m, n, v in TINY])
+def test_tiny_bounds(oracle: Oracle, monkeypatch: pytest.MonkeyPatch, module, name: str, value: int) -> None:
+    """What large programs meet, a small one does then."""
+    assert getattr(module, name) != value
+    monkeypatch.setattr(module, name, value)
+    renew(oracle)
+    try:
+        check(oracle, MIXED)
+    finally:
+        renew(oracle)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("bound", [emit_loops.FIRST_ROOM, emit_map.STRICT, 2 * emit_map.LANES])
+def test_sizes_of_arrays(oracle: Oracle, bound: int, more: int) -> None:
+    """At which growing arrays grow, and sums are taken otherwise."""
+    n = bound + more
+    check(
+        oracle,
+        f"""
+let f (x : float[3]) =
+  let a = [for i < {n} -> x[i % 3] * float (i + 1) / {n}.0] in
+  let m = [for i < {n} -> a * cos a[i]] in
+  let kept = filter (fun y -> y > -1.0) a in
+  sum a + sum (m @ a) + sum kept + maximum a + dot a a + sum (cumsum a) + sum (transpose m)[0]
+""",
+    )
