@@ -65,6 +65,13 @@ class Loaded:
         self.entry = entry(self.tracker[ENTRY])
         self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
 
+    def flush_soon(self) -> None:
+        """Writes what the program has printed so far, for whoever must end the process; in a second at most, as whoever
+        reads may have stopped reading."""
+        flushing = threading.Thread(target=self.flush, daemon=True)
+        flushing.start()
+        flushing.join(1)
+
 
 def load(code: bytes, sites: Sites) -> Loaded:
     """A whole program, with a runtime library of its own."""
@@ -107,8 +114,8 @@ FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
 class Running(threading.Thread):
-    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process; `done` is for
-    those who are interrupted while they wait (a thread whose `join` is interrupted seems to have ended)."""
+    """A program on its way.  `done` is for those who are interrupted while they wait (a thread whose `join` is
+    interrupted seems to have ended)."""
 
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
@@ -124,22 +131,16 @@ class Running(threading.Thread):
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
         self.done.set()
 
-    def flush(self) -> None:
-        """For a second at most: whoever reads may have stopped reading."""
-        flushing = threading.Thread(target=self.loaded.flush, daemon=True)
-        flushing.start()
-        flushing.join(1)
-
 
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     """Runs a program; its exit code, or DplError if it failed."""
     sites = Sites.from_json(compiled.sites)
     loaded = load(compiled.code, sites)
-    running = start(loaded, args)
     try:
+        running = start(loaded, args)
         running.join()
     except BaseException:  # Ctrl-C, or a signal that ends the process
-        running.flush()
+        loaded.flush_soon()
         raise
     match running.record.code:
         case Failure.NONE:
