@@ -17,6 +17,7 @@ from importlib.machinery import (
     SourcelessFileLoader,
 )
 from pathlib import Path
+from typing import Any
 
 from dpl import kept
 
@@ -32,8 +33,8 @@ class Loader(SourceFileLoader):
             raise FileNotFoundError(path)
         return data
 
-    def set_data(self, path: str, data: bytes, *, _mode: int = 0) -> None:
-        kept.write(Path(path), data)
+    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
+        kept.write(Path(path), bytes(data))
 
 
 def keep() -> None:

@@ -199,7 +199,7 @@ def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
 
 ASKED = [
     ("1 + 1\n", "it : int = 2\n"),
-    ("let f x =\n  x + 1.0\n", "f : float -> float\n"),
+    ("let f (x : float) =\n  x + 1.0\n", "f : float -> float\n"),
     ("let y = 1 +\n2\n", "y : int = 3\n"),
     (":type f\n", "float -> float\n"),
     ("let z = 1\n\n  + 2\nz", "z : int = 3\n"),
