@@ -11,6 +11,9 @@ import time
 
 import pytest
 from conftest import ROOT
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax.parse import parse
 
 BOTH = pytest.mark.parametrize("engine", ["interp", "native"])
 
@@ -156,3 +159,104 @@ def test_concurrent_runs(tmp_path) -> None:
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
     assert [run.communicate(timeout=120)[0] for run in runs] == ["hello\n"] * 4
     assert all(run.returncode == 0 for run in runs)
+
+
+# ---- standard streams, names and sizes that a shell can make odd
+
+
+def in_shell(tmp_path, line: str, cache) -> subprocess.CompletedProcess[str]:
+    """Runs a line of the shell in which `dpl` is the command."""
+    command = f'dpl() {{ "{sys.executable}" -m dplc.cli "$@"; }}\n{line}'
+    environment = {
+        **os.environ, "PYTHONPATH": f"{ROOT / 'lang'}:{ROOT / 'compiler'}", "DPL_CACHE": str(cache),
+        "PYTHONIOENCODING": "ascii", "LC_ALL": "C",
+    }  # fmt: skip
+    (tmp_path / "a.dp").write_text('do print "hé"\n', encoding="utf-8")
+    (tmp_path / "b.dp").write_text('let x : int = "hé"\n', encoding="utf-8")
+    return subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, timeout=120, encoding="utf-8"
+    )
+
+
+NO_OUTPUT = "cannot write standard output: Bad file descriptor"
+SHELL = [
+    ("dpl run a.dp", 0, "hé\n", ""),
+    ("dpl run --engine interp a.dp", 0, "hé\n", ""),
+    ("dpl check b.dp", 1, "", "hé"),
+    ("dpl run a.dp >&-", 1, "", NO_OUTPUT),
+    ("dpl run --engine interp a.dp >&-", 1, "", NO_OUTPUT),
+    ("dpl explain --list >&-", 1, "", NO_OUTPUT),
+    ("dpl check b.dp 2>&-", 1, "", ""),
+    ("dpl check b.dp 2>/dev/full", 1, "", ""),
+    ("dpl run a.dp <&-", 0, "hé\n", ""),
+    ("dpl run - <&-", 1, "", "<stdin> cannot be read"),
+    ("dpl fmt - <&-", 1, "", "<stdin> cannot be read"),
+    ("dpl repl <&-", 1, "", "<stdin> cannot be read"),
+    ("printf 'do print \\xff' | dpl run -", 1, "", "not UTF-8"),
+    ("dpl explain --list | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 0, "", ""),
+    ("dpl run <(cat a.dp)", 0, "hé\n", ""),
+    ("dpl run /dev/stdin < a.dp", 0, "hé\n", ""),
+    ("dpl run /dev/null", 0, "", ""),
+    ("dpl run /dev/zero", 1, "", "/dev/zero is a device, not a file"),
+    ("echo 'import \"/dev/zero\" as Z' > c.dp; dpl run c.dp", 1, "", "/dev/zero is a device, not a file"),
+    ("mkfifo f.dp; echo 'import F' > c.dp; dpl run c.dp", 1, "", "f.dp is a pipe, not a file"),
+    ("ulimit -v 400000; dpl run --no-cache a.dp", 0, "hé\n", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "out", "words"), SHELL, ids=lambda x: x if isinstance(x, str) else "")
+def test_odd_streams(tmp_path, cache, line: str, code: int, out: str, words: str) -> None:
+    run = in_shell(tmp_path, line, cache)
+    check(run, code, words)
+    assert run.stdout == out
+
+
+HUGE = 5000
+LITERALS = [
+    f"do print 0x{'f' * HUGE}", f"do print {'9' * HUGE}", f"do print (-{'9' * HUGE})", f"do print 0o{'7' * HUGE}u8",
+    f"let f (x : float[0x{'f' * HUGE}]) = x", f"do print (match 3 with 0x{'f' * HUGE} -> 1 | _ -> 2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LITERALS, ids=range(len(LITERALS)))
+def test_literals_that_no_type_holds(text: str) -> None:
+    with pytest.raises(DplError) as caught:
+        parse(Source("a.dp", text))
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "E0104" and len(problem.title) < 100
+
+
+def test_sizes_that_no_array_has(dpl, tmp_path) -> None:
+    sizes = " * ".join(["9999999999999999999"] * 400)
+    check(run_text(dpl, tmp_path, f"let f (x : float[{sizes}]) = x\nlet y = f [1.0]\n"), 1, "error[E0301]", "2^")
+
+
+@BOTH
+def test_zero_bytes_in_names(dpl, tmp_path, engine) -> None:
+    text = 'do print (Sys.env "PA\\u{0}TH")\ndo print (Data.read_text "a\\u{0}b")\n'
+    run = run_text(dpl, tmp_path, text, "--engine", engine)
+    check(run, 1, "R0506", "zero byte")
+    assert run.stdout == "None\n"
+
+
+@pytest.mark.parametrize(
+    "text", ['import "a\\u{0}b.dp" as B', 'extern "si\\u{0}n" f : float -> float', 'extern "" f : int -> int']
+)
+def test_names_that_the_system_does_not_know(dpl, tmp_path, text: str) -> None:
+    check(run_text(dpl, tmp_path, text + "\n"), 1, "error[E0")
+
+
+EARLY = """
+import sys
+from dplc import cli
+def interrupted():
+    raise KeyboardInterrupt
+cli.keep_bytecode = interrupted
+cli.main()
+"""
+
+
+def test_interrupted_before_anything_is_imported() -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lang'}:{ROOT / 'compiler'}"}
+    run = subprocess.run([sys.executable, "-c", EARLY], env=environment, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "interrupted\n")

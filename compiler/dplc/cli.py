@@ -41,13 +41,11 @@ def unraisable(failure: sys.UnraisableHookArgs) -> None:
 
 
 def keep_bytecode() -> None:
-    """Where Python is told to leave no bytecode beside its sources, as in containers, ours is kept in our own cache:
-    reading all sources anew takes longer than compiling a small program."""
+    """Where Python is told to keep none, in our own cache."""
     if sys.dont_write_bytecode:
-        from dpl.resources import cache_dir
+        from dplc.bytecode import keep
 
-        sys.pycache_prefix = str(cache_dir() / "bytecode")
-        sys.dont_write_bytecode = False
+        keep()
 
 
 def dispatch(args: list[str]) -> int:

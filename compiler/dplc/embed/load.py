@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-from dpl import resources
+from dpl import kept
 from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.render import render
@@ -176,7 +176,7 @@ def compiled(file: Path, more: str) -> Built:
 
     source = read(file)
     name = entries.name(b"library", os.fsencode(file.resolve()), more.encode())
-    place = resources.cache_dir() / "objects" / name
+    place = kept.place("objects", name)
     if (entry := entries.read(place)) is not None:
         header = json.loads(entry[0])
         if cache.unchanged(header["files"]):

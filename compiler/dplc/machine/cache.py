@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from dpl import resources
+from dpl import kept
 from dpl.source import Source
 
 from dplc.machine import entries
@@ -60,12 +60,12 @@ def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
         return
     warnings = b64encode(compiled.warnings).decode()
     entries.write(place, {"files": digests(sources), "sites": compiled.sites, "warnings": warnings}, compiled.code)
-    resources.prune(place.parent, MOST)
+    kept.prune(place.parent, MOST)
 
 
 def _place(path: Path, text: bytes) -> Path:
     """Where a program's object code is kept; the path is part of its messages."""
-    return resources.cache_dir() / "objects" / entries.name(os.fsencode(path), os.fsencode(path.resolve()), text)
+    return kept.place("objects", entries.name(os.fsencode(path), os.fsencode(path.resolve()), text))
 
 
 def digest(path: Path) -> str:

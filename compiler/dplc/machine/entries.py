@@ -1,8 +1,6 @@
-"""Files of the cache that are whole or not there.
+"""Entries of the cache that are code, with something said of it.
 
-    magic | SHA-256 of the rest | length of the header | header (JSON) | code
-
-An entry that is damaged is as good as none.  Entries are written in one piece, whoever else may be writing.
+length of the header | header (JSON) | code
 """
 
 from __future__ import annotations
@@ -14,30 +12,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dpl import resources
+from dpl import kept, resources
 
 from dplc.machine import target
-
-MAGIC = b"DPL object 1\n"
 
 
 def read(path: Path) -> tuple[bytes, bytes] | None:
     """The header, still JSON, and the code."""
-    try:
-        data = path.read_bytes()
-    except OSError:
+    data = kept.read(path)
+    if data is None:
         return None
-    start = len(MAGIC) + 32
-    if data[: len(MAGIC)] != MAGIC or sha256(data[start:]).digest() != data[len(MAGIC) : start]:
-        return None
-    end = start + 8 + int.from_bytes(data[start : start + 8], "little")
-    return data[start + 8 : end], data[end:]
+    end = 8 + int.from_bytes(data[:8], "little")
+    return data[8:end], data[end:]
 
 
 def write(path: Path, header: Any, code: bytes) -> None:
     text = json.dumps(header).encode()
-    rest = len(text).to_bytes(8, "little") + text + code
-    resources.write_cache(path, MAGIC + sha256(rest).digest() + rest)
+    kept.write(path, len(text).to_bytes(8, "little") + text + code)
 
 
 def name(*parts: bytes, made_by: Sequence[Path] = ()) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
 import llvmlite.binding as llvm
-from dpl import resources
+from dpl import kept
 from dpl.node import node
 
 from dplc.flat import term as f
@@ -77,7 +77,7 @@ class Increments:
 
     def compile_once(self, name: str, program: Callable[[], f.Program]) -> Increment:
         """What is always the same: from the cache, or made now and put there."""
-        path = resources.cache_dir() / "objects" / entries.name(b"increment", name.encode())
+        path = kept.place("objects", entries.name(b"increment", name.encode()))
         if entry := entries.read(path):
             header = json.loads(entry[0])
             sites = header["sites"]

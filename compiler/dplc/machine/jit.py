@@ -65,6 +65,13 @@ class Loaded:
         self.entry = entry(self.tracker[ENTRY])
         self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
 
+    def flush_soon(self) -> None:
+        """Writes what the program has printed so far, for whoever must end the process; in a second at most, as whoever
+        reads may have stopped reading."""
+        flushing = threading.Thread(target=self.flush, daemon=True)
+        flushing.start()
+        flushing.join(1)
+
 
 def load(code: bytes, sites: Sites) -> Loaded:
     """A whole program, with a runtime library of its own."""
@@ -107,40 +114,33 @@ FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
 class Running(threading.Thread):
-    """A program on its way.  `flush` writes what it has printed so far, for whoever must end the process; `done` is for
-    those who are interrupted while they wait (a thread whose `join` is interrupted seems to have ended)."""
+    """A program on its way.  `done` is for those who are interrupted while they wait (a thread whose `join` is
+    interrupted seems to have ended)."""
 
-    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int, by_line: bool) -> None:
+    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
         self.loaded = loaded
         self.args = [os.fsencode(arg) for arg in args]  # what the command was given
         self.stack = stack
-        self.by_line = by_line
         self.record = FailureRecord()
         self.done = threading.Event()
 
     def run(self) -> None:
         argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
-        terminal = int(self.by_line or os.isatty(1))
+        terminal = int(os.isatty(1))
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
         self.done.set()
 
-    def flush(self) -> None:
-        """For a second at most: whoever reads may have stopped reading."""
-        flushing = threading.Thread(target=self.loaded.flush, daemon=True)
-        flushing.start()
-        flushing.join(1)
 
-
-def execute(compiled: Compiled, args: Sequence[str] = (), by_line: bool = False) -> int:
-    """Runs a program; its exit code, or DplError if it failed.  `by_line`: each line is out when it is printed."""
+def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
+    """Runs a program; its exit code, or DplError if it failed."""
     sites = Sites.from_json(compiled.sites)
     loaded = load(compiled.code, sites)
-    running = start(loaded, args, by_line)
     try:
+        running = start(loaded, args)
         running.join()
     except BaseException:  # Ctrl-C, or a signal that ends the process
-        running.flush()
+        loaded.flush_soon()
         raise
     match running.record.code:
         case Failure.NONE:
@@ -161,13 +161,13 @@ def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Si
     return error(what, list(calls), sites)
 
 
-def start(loaded: Loaded, args: Sequence[str], by_line: bool = False) -> Running:
+def start(loaded: Loaded, args: Sequence[str]) -> Running:
     """On a thread with the largest stack that can be had."""
     sys.stdout.flush()  # what we printed comes before what the program prints
     mib = stack_mib()
     before = threading.stack_size()
     while True:
-        running = Running(loaded, args, mib << 20, by_line)
+        running = Running(loaded, args, mib << 20)
         try:
             threading.stack_size(mib << 20)
             running.start()

@@ -13,7 +13,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from dpl import resources
+from dpl import kept
 from dpl.node import node
 
 from dplc.machine import entries
@@ -51,12 +51,14 @@ def code() -> bytes:
 
 @cache
 def _kept() -> tuple[bytes, bytes]:
-    path = resources.cache_dir() / "objects" / entries.name(b"runtime library", made_by=[Path(__file__).parent])
-    if (kept := entries.read(path)) is not None:
-        return kept
-    made = build()
-    entries.write(path, made.texts, made.code)
-    return json.dumps(made.texts).encode(), made.code
+    path = kept.place("objects", entries.name(b"runtime library", made_by=[Path(__file__).parent]))
+
+    def make() -> tuple[bytes, bytes]:
+        made = build()
+        entries.write(path, made.texts, made.code)
+        return json.dumps(made.texts).encode(), made.code
+
+    return kept.once(lambda: entries.read(path), make)
 
 
 def build() -> Shared:

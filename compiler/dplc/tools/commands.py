@@ -318,18 +318,16 @@ def cache_dir() -> int:
 @cache.command("size")
 def cache_size() -> int:
     """Print how large it is, in bytes."""
-    from dpl.resources import cache_dir
+    from dpl import kept
 
-    click.echo(sum(f.stat().st_size for f in cache_dir().rglob("*") if f.is_file()))
+    click.echo(kept.size())
     return 0
 
 
 @cache.command("clean")
 def cache_clean() -> int:
     """Empty it."""
-    import shutil
+    from dpl import kept
 
-    from dpl.resources import cache_dir
-
-    shutil.rmtree(cache_dir(), ignore_errors=True)
+    kept.clean()
     return 0

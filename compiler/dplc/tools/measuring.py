@@ -19,7 +19,7 @@ from dplc.tools.process import share_heap
 def main(file: Path) -> int:
     share_heap()
     try:
-        return execute(pickle.loads(file.read_bytes()), by_line=True)
+        return execute(pickle.loads(file.read_bytes()))
     except DplError as failure:
         print(failure.diagnostics[0].title, file=sys.stderr)
         return 1

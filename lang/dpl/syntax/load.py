@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from dpl import resources
+from dpl import kept, resources
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Source, Span
 from dpl.syntax import tree
@@ -222,16 +222,13 @@ def _imports(module: Module) -> list[tree.DeclImport]:
     source = module.source
     if module.name == MAIN:
         return _parsed_imports(module)
-    place = resources.cache_dir() / "imports" / blake2b(source.text.encode(), digest_size=16).hexdigest()
-    try:
-        known = json.loads(place.read_bytes())
-        return [tree.DeclImport(Span(source, start, end), *rest) for start, end, *rest in known]
-    except (OSError, ValueError, TypeError):  # not there, or damaged
-        pass
+    place = kept.place("imports", blake2b(source.text.encode(), digest_size=16).hexdigest())
+    if (known := kept.read(place)) is not None:
+        return [tree.DeclImport(Span(source, start, end), *rest) for start, end, *rest in json.loads(known)]
     found = _parsed_imports(module)
     shown = [(d.span.start, d.span.end, d.target, d.is_path, d.alias) for d in found]
-    resources.write_cache(place, json.dumps(shown).encode())
-    resources.prune(place.parent, MOST)
+    kept.write(place, json.dumps(shown).encode())
+    kept.prune(place.parent, MOST)
     return found
 
 

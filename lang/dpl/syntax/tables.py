@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from dpl import resources
+from dpl import kept, resources
 from dpl.node import node
 
 _FORMAT = 1  # of the cached tables
@@ -53,13 +53,18 @@ def tables() -> Tables:
     """The tables of the language, from the cache if they are there."""
     text = (resources.grammar() / "dpl.lark").read_text(encoding="utf-8")
     key = hashlib.sha256(f"{_FORMAT} {sys.version_info[:2]} {text}".encode()).hexdigest()[:16]
-    path = resources.cache_dir() / f"grammar-{key}.pickle"
-    try:
-        found = _thaw(pickle.loads(path.read_bytes()))
-    except Exception:  # missing, unreadable or damaged in any way: they are made anew
-        found = construct(text)
-        resources.write_cache(path, pickle.dumps(_freeze(found)))
-    return found
+    path = kept.place(f"grammar-{key}.pickle")
+
+    def find() -> Tables | None:
+        data = kept.unpickled(path)
+        return None if data is None else _thaw(data)
+
+    def make() -> Tables:
+        made = construct(text)
+        kept.write(path, pickle.dumps(_freeze(made)))
+        return made
+
+    return kept.once(find, make)
 
 
 def _freeze(made: Tables) -> tuple:

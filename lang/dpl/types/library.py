@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import dpl
-from dpl import resources
+from dpl import kept, resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
 from dpl.syntax.load import Module, load_standard, standard_modules
@@ -70,17 +70,14 @@ class Library:
 @cache
 def library() -> Library:
     """The library from the cache, or checked now and put there."""
-    path = resources.cache_dir() / f"stdlib-{version()}.bin"
-    try:
-        found = pickle.loads(path.read_bytes())
-        if isinstance(found, Library):
-            return found
-    except Exception:  # no cache, or one that something damaged: only time is lost
-        pass
-    made = check_library()
-    packed = pickle.dumps(made, 5)
-    resources.write_cache(path, packed)
-    return pickle.loads(packed)
+    path = kept.place(f"stdlib-{version()}.bin")
+
+    def make() -> Library:
+        packed = pickle.dumps(check_library(), 5)
+        kept.write(path, packed)
+        return pickle.loads(packed)
+
+    return kept.once(lambda: kept.unpickled(path), make)
 
 
 @cache

@@ -10,7 +10,7 @@ import pickle
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from dpl import resources
+from dpl import kept
 from dpl.core import term
 from dpl.diagnostics import Diagnostic
 from dpl.syntax.load import MAIN, Module
@@ -41,17 +41,11 @@ def key(module: Module, imported: list[str]) -> str:
 
 
 def recall(module: Module, name: str) -> Remembered | None:
-    if module.name == MAIN:
-        return None
-    try:
-        found = pickle.loads((resources.cache_dir() / "modules" / name).read_bytes())
-    except Exception:  # not there, damaged, or of another version
-        return None
-    return found if isinstance(found, Remembered) else None
+    return None if module.name == MAIN else kept.unpickled(kept.place("modules", name))
 
 
 def remember(module: Module, name: str, made: Remembered) -> None:
     if module.name != MAIN:
-        place = resources.cache_dir() / "modules" / name
-        resources.write_cache(place, pickle.dumps(made, 5))
-        resources.prune(place.parent, MOST)
+        place = kept.place("modules", name)
+        kept.write(place, pickle.dumps(made, 5))
+        kept.prune(place.parent, MOST)

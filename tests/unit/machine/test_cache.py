@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from dpl import resources
+from dpl import kept
 from dpl.source import Source
 from dplc.machine import cache
 from dplc.machine.jit import Compiled
@@ -42,7 +42,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     for i in range(4):
         (tmp_path / str(i)).write_bytes(b"x" * 10)
         os.utime(tmp_path / str(i), (i, i))
-    resources.prune(tmp_path, most=20)
+    kept.prune(tmp_path, most=20)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["2", "3"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -194,3 +195,40 @@ def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
     run = dpl("repl", "--engine", engine, stdin=text)
     assert "e : float * float[2] = (5.0, [2.0, 4.0])\n" in run.stdout and run.stdout.endswith("it : float = 12.0\n")
     assert run.returncode == 0 and ("goes on in the interpreter" in run.stderr) == (engine == "native")
+
+
+ASKED = [
+    ("1 + 1\n", "it : int = 2\n"),
+    ("let f (x : float) =\n  x + 1.0\n", "f : float -> float\n"),
+    ("let y = 1 +\n2\n", "y : int = 3\n"),
+    (":type f\n", "float -> float\n"),
+    ("let z = 1\n\n  + 2\nz", "z : int = 3\n"),
+]
+
+
+def test_answers_come_at_once(dpl_process) -> None:
+    """Each before the next input is written."""
+    session = dpl_process("repl")
+    for text, answer in ASKED:
+        session.stdin.write(text)
+        session.stdin.flush()
+        assert session.stdout.readline() == answer
+    assert session.communicate("\n", timeout=60)[0] == "it : int = 3\n"
+
+
+@pytest.fixture
+def dpl_process(cache: Path):
+    """`dpl_process(*args)` starts the command behind pipes."""
+    running = []
+
+    def start(*args: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lang'}:{ROOT / 'compiler'}", "DPL_CACHE": str(cache)}
+        command = [sys.executable, "-m", "dplc.cli", *args]
+        pipe = subprocess.PIPE
+        running.append(subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()

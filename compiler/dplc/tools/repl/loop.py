@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 from dpl.eval.outside import ProgramExit
 
 from dplc.tools.repl.inputs import complete
+from dplc.tools.repl.lines import Lines
 from dplc.tools.repl.session import Session
 from dplc.tools.repl.verbs import Leave, obey
 
@@ -20,8 +20,9 @@ def converse(engine: str, load: Path | None) -> int:
     right = session.load(load) if load else True
     alone = not sys.stdin.isatty()
     try:
-        for text in inputs(sys.stdin) if alone else typed(session):
+        for text in inputs(Lines(sys.stdin.fileno())) if alone else typed(session):
             right = answer(session, text) and right
+            sys.stdout.flush()
     except Leave:
         pass
     except ProgramExit as stop:
@@ -41,17 +42,21 @@ def typed(session: Session) -> Iterator[str]:
     return lines(session)
 
 
-def inputs(stream: TextIO) -> Iterator[str]:
-    """Inputs of a text without a terminal: a line, and those below that are indented or that it needs."""
+def inputs(lines: Lines) -> Iterator[str]:
+    """Inputs of a text without a terminal: a line, and those below that are indented or that it needs.  One that may
+    end is not kept until the next one comes."""
     gathered = ""
-    for line in stream:
-        begins = line.strip() and not line[0].isspace()
-        if gathered.strip() and begins and (line.startswith(":") or ready(gathered)):
+    while True:
+        if gathered.strip() and not lines.goes_on() and ready(gathered):
             yield gathered
             gathered = ""
+        line = lines.next()
+        if gathered.strip() and (not line or line.startswith(":")):
+            yield gathered
+            gathered = ""
+        if not line:
+            return
         gathered += line
-    if gathered.strip():
-        yield gathered
 
 
 def ready(text: str) -> bool:

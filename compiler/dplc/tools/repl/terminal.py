@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from dpl import kept
 from dpl.highlight import DplLexer
-from dpl.resources import cache_dir
 from dpl.types.env import Primitive, Value
 from dpl.types.pretty import show_scheme
 from prompt_toolkit import PromptSession
@@ -68,13 +68,14 @@ def colorless() -> bool:
 
 def history() -> History:
     """Of all sessions, where it can be kept."""
-    file = cache_dir() / "history"
+    file = kept.place("history")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.open("ab").close()
+        if kept.usable(file.parent):
+            file.open("ab").close()
+            return FileHistory(str(file))
     except OSError:
-        return InMemoryHistory()
-    return FileHistory(str(file))
+        pass
+    return InMemoryHistory()
 
 
 def keys() -> KeyBindings:

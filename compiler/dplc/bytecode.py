@@ -1,0 +1,47 @@
+"""Python's bytecode of what the command imports, in our own cache.
+
+Where Python is told to leave none beside its sources, as in containers, it would read all sources anew, which takes
+longer than compiling a small program.  It is an entry like others: whole, or made again.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
+from pathlib import Path
+from typing import Any
+
+from dpl import kept
+
+
+class Loader(SourceFileLoader):
+    """Python's own, but for where bytecode comes from and goes to."""
+
+    def get_data(self, path: str) -> bytes:
+        if not path.endswith(tuple(BYTECODE_SUFFIXES)):
+            return super().get_data(path)
+        data = kept.read(Path(path))
+        if data is None:
+            raise FileNotFoundError(path)
+        return data
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
+        kept.write(Path(path), bytes(data))
+
+
+def keep() -> None:
+    loaders = (
+        (ExtensionFileLoader, EXTENSION_SUFFIXES), (Loader, SOURCE_SUFFIXES), (SourcelessFileLoader, BYTECODE_SUFFIXES),
+    )  # fmt: skip
+    sys.path_hooks.insert(0, FileFinder.path_hook(*loaders))
+    sys.path_importer_cache.clear()
+    sys.pycache_prefix = str(kept.place("bytecode"))
+    sys.dont_write_bytecode = False

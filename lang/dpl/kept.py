@@ -1,0 +1,202 @@
+"""The cache: what was computed before, on disk.
+
+    kept.read(kept.place("objects", name))     what was written there, or None
+    kept.once(find, make)                      what one process finds or makes, while others wait for it
+
+An entry is    magic | SHA-256 of the rest | the rest    and is written in one piece: one that is cut off or damaged is
+as good as none, and is made again.
+
+Some entries are code, or pickles, which can run code when they are read.  The sum does not say who made them; what does
+is the system.  A file is read only if the one that was opened belongs to this user (or to the superuser, who could
+change DPL itself) and nobody else may write to it; and only in a folder of which this is true, too, so that nobody else
+can put another of the user's own files in its place.  What we make is for this user alone.  A folder that others may
+write to is not used at all, and that is said once.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dpl.resources import cache_dir
+
+Result = TypeVar("Result")
+
+MAGIC = b"DPL kept 1\n"
+PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock")
+PATIENCE = 120  # seconds to wait for another process that makes the same
+OURS = 0o700
+
+
+def place(*names: str) -> Path:
+    """Where an entry is; the folder need not exist, nor be writable."""
+    return cache_dir().joinpath(*names)
+
+
+def read(path: Path) -> bytes | None:
+    if not usable(cache_dir()):
+        return None
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read() if stat.S_ISREG(status.st_mode) and is_ours(status) else b""
+    except OSError:
+        return None
+    start = len(MAGIC) + 32
+    if data[: len(MAGIC)] != MAGIC or sha256(data[start:]).digest() != data[len(MAGIC) : start]:
+        return None
+    return data[start:]
+
+
+def unpickled(path: Path) -> Any:
+    """The value that an entry is a pickle of."""
+    data = read(path)
+    try:
+        return None if data is None else pickle.loads(data)
+    except Exception:  # another version of Python wrote it
+        return None
+
+
+def write(path: Path, data: bytes) -> None:
+    """In one piece: nobody ever reads half of it.  Without a place to write, nothing happens."""
+    if not usable(cache_dir()):
+        return
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        path.parent.mkdir(mode=OURS, parents=True, exist_ok=True)
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OURS & 0o666), "wb") as file:
+            file.write(MAGIC + sha256(data).digest() + data)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@cache
+def usable(folder: Path) -> bool:
+    """Whether a folder is, or has been made, one that only this user can write to.  Says so if it is not."""
+    try:
+        folder.mkdir(mode=OURS, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError:  # none can be made
+        return False
+    if not is_ours(status):
+        reason = "other users may write to it" if status.st_mode & 0o022 else "it belongs to another user"
+        print(f"warning: the cache {folder} is not used: {reason}", file=sys.stderr)
+        return False
+    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+        with suppress(OSError):
+            folder.chmod(OURS)
+    return True
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Whether nobody but this user, or the superuser, could have made it what it is."""
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+
+
+def once(find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
+    """What `find` finds in the cache, or `make` makes and puts there; of several processes that do not find it, one
+    makes it."""
+    found = find()
+    if found is None:
+        with alone():
+            found = find()  # somebody else may have made it meanwhile
+            return make() if found is None else found
+    return found
+
+
+class Within(threading.local):
+    """Whether this thread is alone already."""
+
+    alone = False
+
+
+within = Within()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Nobody else is in here at the same time, as far as that can be had: who waits too long, goes on.  The lock is the
+    system's, and goes with the process that holds it."""
+    file = None
+    outermost, within.alone = not within.alone, True
+    try:
+        if outermost and usable(cache_dir()):
+            with suppress(OSError):
+                file = os.open(place("lock"), os.O_RDWR | os.O_CREAT, OURS & 0o666)
+                wait_for(file)
+        yield
+    finally:
+        within.alone = not outermost
+        if file is not None:
+            os.close(file)
+
+
+def wait_for(file: int) -> None:
+    import fcntl
+
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+
+
+def prune(folder: Path, most: int) -> None:
+    """Removes the entries used longest ago, until the others take no more than `most` bytes."""
+    entries = []
+    for file in files(folder):
+        with suppress(OSError):  # somebody else removed it
+            status = file.stat()
+            entries.append((status.st_mtime, status.st_size, file))
+    total = sum(size for _, size, _ in entries)
+    for _, size, file in sorted(entries, key=lambda entry: entry[0]):
+        if total <= most:
+            break
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        total -= size
+
+
+def files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def size() -> int:
+    """Bytes of all entries."""
+    found = 0
+    for folder, _, names in os.walk(cache_dir()):
+        for name in names:
+            with suppress(OSError):
+                found += os.lstat(os.path.join(folder, name)).st_size
+    return found
+
+
+def clean() -> None:
+    """Removes all entries; what else is in the folder stays."""
+    import shutil
+
+    for pattern in PARTS:
+        for path in cache_dir().glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()
+    with suppress(OSError):
+        cache_dir().rmdir()
