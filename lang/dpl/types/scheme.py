@@ -22,9 +22,9 @@ NOTHING: Mapping = {}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, `lifts` what
-    they make together.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are the
-    values of which arguments."""
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, `lifts`
+    what they make together.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are
+    the values of which arguments."""
 
     params: tuple[ty.Var, ...]
     ty: Type
