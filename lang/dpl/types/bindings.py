@@ -251,7 +251,7 @@ def as_general(cx: Context, annot: tree.Type) -> None:
     for name, t in cx.frames[-1].types.items():
         t = prune(t)
         cls = next((c for c in SCALARS if isinstance(t, Meta) and t.rigid and c in t.classes), None)
-        if cls is not None:
+        if isinstance(t, Meta) and cls is not None:
             title = f"the annotation says '{name}, any type, but it must be {PHRASES[cls]} here"
             labels = (Label(t.place, f"{PHRASES[cls]} is needed because of this"),) if t.place is not NOWHERE else ()
             helps = ("write the actual type in the annotation, or leave it out",)
