@@ -16,9 +16,9 @@ from typing import Any
 from dpl.core import ty
 from dpl.core.term import LIST, Data
 from dpl.node import node, replace
-from dpl.types.constraints import Matmul
+from dpl.types.constraints import Lift, Matmul
 from dpl.types.env import Exports, Value
-from dpl.types.meta import Meta, dimensions, prune
+from dpl.types.meta import Meta, array, dimensions, prune
 from dpl.types.scheme import Scheme
 from dpl.types.scheme import replace as substituted
 from dpl.types.unify import Clash, Solver, children
@@ -108,7 +108,8 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
     where it is the factor of a matrix, and what follows from that."""
     others: dict[str, Any] = {"size": SIZE, "effect": ty.PURE}
     env = {p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params}
-    related = [c.mapped(lambda t: substituted(t, env, {})) for c in scheme.constraints]
+    env |= {lift.name: solver.fresh(*scheme.classes.get(lift.name, frozenset())) for lift in scheme.lifts}
+    related = [c.mapped(lambda t: substituted(t, env, {})) for c in scheme.relations]
     try:
         for product in [c for c in related if isinstance(c, Matmul)]:
             left, right, _ = map(prune, product.types)
@@ -118,6 +119,8 @@ def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
                 solver.unify(factor, ty.Arr(ty.F64, sizes[-1 if known is left else 0]))
         while decided := [c for c in list(related) if c.solve(solver, related.append)]:
             related = [c for c in related if c not in decided]
+        for operation in [c for c in related if isinstance(c, Lift)]:  # operands of one type
+            operation.default(solver, related.append)
     except Clash as clash:
         raise Unmade("its sizes do not fit at the size n") from clash
     chosen = {name: default(scheme, name, t) for name, t in env.items()}
@@ -128,7 +131,10 @@ def default(scheme: Scheme, name: str, t: Any) -> Any:
     classes = scheme.classes.get(name, frozenset())
     if isinstance(prune(t), Meta):
         return ty.Arr(ty.F64, SIZE) if classes and classes <= {"diff", "active"} else ty.F64
-    return t
+    if isinstance(t, ty.Var | ty.Size | ty.Pure):
+        return t
+    sizes, inner = dimensions(t)
+    return array(sizes, ty.F64) if isinstance(inner, Meta) else t
 
 
 def counters(scheme: Scheme) -> Iterator[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, Edit
+from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
-from dpl.source import Span
+from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.checks import learn
@@ -20,6 +20,7 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why, phrase, printer
+from dpl.types.kinds import PHRASES, SCALARS
 from dpl.types.lifting import simplify
 from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
@@ -238,8 +239,23 @@ def right_side(
         for annot in annots:
             wanted = resolve(cx, annot, Flexible.NOTHING if is_function else Flexible.SIZES)
             value = cx.coerce(value, wanted, Why("this value", annot.span, "as annotated"))
+        said = b.annot or next(iter(pattern_annotations(b.pattern)), None)
+        if said is not None and not params:
+            as_general(cx, said)
         cx.frames.pop()
     return value
+
+
+def as_general(cx: Context, annot: tree.Type) -> None:
+    """The annotation of a whole value says any type only where any will do."""
+    for name, t in cx.frames[-1].types.items():
+        t = prune(t)
+        cls = next((c for c in SCALARS if isinstance(t, Meta) and t.rigid and c in t.classes), None)
+        if isinstance(t, Meta) and cls is not None:
+            title = f"the annotation says '{name}, any type, but it must be {PHRASES[cls]} here"
+            labels = (Label(t.place, f"{PHRASES[cls]} is needed because of this"),) if t.place is not NOWHERE else ()
+            helps = ("write the actual type in the annotation, or leave it out",)
+            raise cx.fail("E0210", title, annot.span, labels=labels, helps=helps)
 
 
 def _value(cx: Context, b: tree.Binding, expected: Type | None) -> term.Term:

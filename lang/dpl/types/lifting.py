@@ -14,7 +14,7 @@ from dpl.types.meta import Meta, Type, prune
 
 def simplify(cx: Context, mark: int) -> None:
     """Learn what the relations since `mark` say together."""
-    while any(type(c) is Lift and not c.done for c in cx.pending[mark:]) and _step(cx, mark):
+    while any(type(c) in (Fits, Lift) and not c.done for c in cx.pending[mark:]) and _step(cx, mark):
         pass
 
 

@@ -22,9 +22,9 @@ NOTHING: Mapping = {}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, and `lifts`
-    are made of them at each use.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them
-    are the values of which arguments."""
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, `lifts`
+    what they make together.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are
+    the values of which arguments."""
 
     params: tuple[ty.Var, ...]
     ty: Type
@@ -33,6 +33,11 @@ class Scheme:
     unknowns: tuple[str, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
     lifts: tuple[ty.Lift, ...] = ()
+
+    @property
+    def relations(self) -> tuple[Constraint, ...]:
+        """Between what the variables, and the lifts by their names, become at a use."""
+        return (*(Lift((*lift.items, lift), NOWHERE) for lift in self.lifts), *self.constraints)
 
 
 def mono(t: Type) -> Scheme:
@@ -65,9 +70,7 @@ def instantiate(
         env[lift.name] = s.fresh(*scheme.classes.get(lift.name, ()))
     memo: dict = {}
     t = replace(scheme.ty, env, memo)
-    for lift in scheme.lifts:
-        emit(Lift((*(replace(item, env, memo) for item in lift.items), env[lift.name]), span))
-    for constraint in scheme.constraints:
+    for constraint in scheme.relations:
         emit(constraint.mapped(lambda part: replace(part, env, memo), span, operands))
     return t, tuple(env[p.name] for p in scheme.params)
 

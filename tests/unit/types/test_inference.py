@@ -64,6 +64,7 @@ def test_accepted(expression: str, expected: str) -> None:
         ("let rec x = x + 1", "E0212", "functions"),
         ("let f (x, x) = x", "E0208", "twice"),
         ("let f (x : 'a) : 'a = x + 1.0 ++ \"s\"", "E0210", "string"),
+        ("let f : 'a -> 'a = fun x -> x + 1", "E0210", "a number"),
         ("let f (x : 'a) (y : 'b) : 'a = y", "E0210", "'a"),
         ("export let f x = x + 1.0", "E0215", "annotated"),
         ("export let f (x : 'a) : 'a = x", "E0215", "one type"),

@@ -37,6 +37,10 @@ V, M = "[1.0, 2.0, 3.0]", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"
             "let it f t y h = let k = f t y in y + h / 2.0 * (k + f (t + h) (y + h * k))",
             "('a -> 'b -> 'c) -> 'a -> 'b -> 'd -> 'b with 'd fits 'a, 'd fits 'b, 'c fits 'b, 'a 'b : real",
         ),
+        (
+            "let rec it n f (p, v) = if n = 0 then (p, v) else it (n - 1) f (p - 0.1 * v, v + p)",
+            "'a -> 'b -> 'c * 'c -> 'c * 'c with 'a : num, 'a : scalar, 'c : real",
+        ),
         ("let it x v dt = loop (x, v) = (x, v) for i < 3 do (x + dt * v, v - dt * x)",
          "'a -> 'a -> 'b -> 'a * 'a with 'b fits 'a, 'a : num"),
     ],

@@ -279,9 +279,9 @@ def same(new: Any, old: Any) -> bool:
 def essence(scheme: Scheme) -> tuple:
     """What matters of a scheme; the unknown sizes that each use makes anew are called by their numbers."""
     env = {unknown: sizes.name(f"#{number}") for number, unknown in enumerate(scheme.unknowns)}
-    constraints = [(type(c), tuple(replace(t, env, {}) for t in c.types), c.extra) for c in scheme.constraints]
+    relations = [(type(c), tuple(replace(t, env, {}) for t in c.types), c.extra) for c in scheme.relations]
     counts = [(scheme.unknowns.index(unknown), index) for unknown, index in scheme.counts]
-    return scheme.params, replace(scheme.ty, env, {}), scheme.classes, constraints, counts
+    return scheme.params, replace(scheme.ty, env, {}), scheme.classes, relations, counts
 
 
 def spans(d: Diagnostic) -> Iterable[Span]:
