@@ -106,12 +106,13 @@ def counting(source: Source) -> Compiled:
 def tell_costs(
     target: str, names: Sequence[str], as_json: bool, draw: Callable[[Sequence[Report]], None] | None = None
 ) -> int:
+    """Exit code 1 if something grows."""
     found = costs(target, names)
     for line in map(as_object, found) if as_json else table(found):
         print(line)
     if draw:
         draw(found)
-    return 0
+    return int(any(report.costs and report.grows for report in found))
 
 
 def as_object(report: Report) -> str:
