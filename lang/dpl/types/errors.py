@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dpl.core import ty
@@ -18,6 +19,7 @@ from dpl.types.unify import Clash
 FLOATS = tuple(ty.Con(name) for name in ty.FLOATS)
 NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
 NUMERIC = ("num", "real", "integer", "scalar")
+SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
 ANNOTATED = ("as annotated", "as claimed")
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
 
@@ -75,7 +77,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 note=place if facts else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
-                helps=size_helps(clash.left, clash.right, wanted),
+                helps=annotated(p, actual, expected, shown, labels) or size_helps(clash.left, clash.right, wanted),
             )
         case "occurs" if "'" in shown + wanted:
             return cx.fail(
@@ -228,6 +230,16 @@ def conversions(actual, expected) -> tuple[str, ...]:
     return ()
 
 
+def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """What is wanted is what an annotation says, which could say something else."""
+    ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
+    if ranks == (1, 2):
+        outer, inner = (p.size(size) for size in dimensions(expected)[0])
+        return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
+    said = any(label.text in ANNOTATED for label in labels)
+    return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
+
+
 def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
     if left.terms and left.terms == right.terms:
         return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
@@ -323,7 +335,7 @@ def captured(cx, what: str) -> tuple[Call, ...]:
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     """The message of a constraint that cannot hold, with the types of its operands where they stand."""
     p = printer(cx)
-    span, types = constraint.span, constraint.types
+    span, types = operator(constraint), constraint.types
     shown = [phrase(t) or p.type(t) for t in types[:2]]
     labels = tuple(Label(place, p.type(t)) for place, t in zip(constraint.operands, types))
     a, b = shown if len(shown) == 2 else (shown[0], "")
@@ -336,7 +348,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
         case _, "class":
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             is_function = type(prune(clash.left)) is ty.Fn
-            helps = ("this is a function: is an argument missing?",) if is_function else mixed(types[0], types[-1])
+            helps = (missing_argument(span),) if is_function else mixed(types[0], types[-1])
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
         case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
@@ -345,7 +357,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                helps=size_helps(clash.left, clash.right, b),
+                helps=stretched(clash) or size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
             return cx.fail(
@@ -361,7 +373,9 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 "E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",)
             )
         case "append", ("type" | "append"):
-            return cx.fail("E0201", f"`++` appends two strings, lists or arrays, not {a} and {b}", span, labels=labels)
+            helps = appended(constraint, types)
+            title = f"`++` appends two strings, lists or arrays, not {a} and {b}"
+            return cx.fail("E0201", title, span, labels=labels, helps=helps)
         case _, ("size" | "occurs" | "rigid" | "effect" | "answer"):
             return mismatch(cx, clash, types[0], types[1], span, None)
         case _:
@@ -369,6 +383,47 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
     helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
     return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
+
+
+def operator(constraint: Constraint) -> Span:
+    """Where an operator stands between its operands; else the whole."""
+    if len(constraint.operands) < 2:
+        return constraint.span
+    left, right = constraint.operands[:2]
+    found = SYMBOL.search(left.source.text, left.end, right.start) if left.source == right.source else None
+    return Span(left.source, found.start(), found.end()) if found else constraint.span
+
+
+def missing_argument(span: Span) -> str:
+    """`f -1.0` is a subtraction."""
+    text = span.source.text
+    if span.text == "-" and text[span.start - 1 : span.start].isspace() and not text[span.end : span.end + 1].isspace():
+        return "a negative argument is put in parentheses:  f (-x)"
+    return "this is a function: is an argument missing?"
+
+
+def appended(constraint: Constraint, types) -> tuple[str, ...]:
+    """What is appended to a string must be one; a single element is put in brackets."""
+    for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
+        if prune(one) == ty.STRING:
+            return (f"make a string of it:  show {brackets(place.text)}",)
+        if is_sequence(prune(one)) and not is_sequence(prune(other)):
+            item = f"[{place.text}]" if type(prune(one)) is ty.Arr else f"[{place.text};]"
+            return (f"one element is put in brackets:  {item}",)
+        if is_sequence(prune(one)):
+            break
+    return ()
+
+
+def brackets(text: str) -> str:
+    return text if re.fullmatch(r"[\w.]+|\(.*\)|\[.*\]", text, re.DOTALL) else f"({text})"
+
+
+def stretched(clash: Clash) -> tuple[str, ...]:
+    """NumPy would repeat what has size 1."""
+    if any(not size.terms and size.const == 1 for size in (clash.left, clash.right)):
+        return ("sizes of 1 do not stretch: a number is repeated, or a row:  matrix + row",)
+    return ()
 
 
 def mixed(one, other) -> tuple[str, ...]:
