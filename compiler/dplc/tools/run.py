@@ -68,7 +68,7 @@ def text_of(file: str | None, expression: str | None) -> Source:
     from dpl.syntax.load import read
 
     if expression is not None:
-        return Source("<expression>", f"do print ({expression}\n)")
+        return Source("<expression>", f"do print (\n{expression}\n)")
     if file == STDIN:
         return Source("<stdin>", sys.stdin.read())
     assert file is not None

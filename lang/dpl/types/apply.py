@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from dpl.core import term, ty
-from dpl.diagnostics import Edit, Label
+from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
@@ -205,13 +205,15 @@ def arguments(
 def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
     """How the arguments may be meant, if this one does not fit."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
-    if isinstance(value, tree.Tuple) and len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn:
+    tuples, functions = tree.Tuple | term.Tuple, tree.Fun | term.Lam
+    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if alone and isinstance(value, tuples):
         return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
-    if type(wanted) is ty.Tup and not isinstance(value, tree.Tuple) and len(wanted.items) == len(args) - i > 1:
+    if type(wanted) is ty.Tup and not isinstance(value, tuples) and len(wanted.items) == len(args) - i > 1:
         return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
     after = args[i + 1].value if i + 1 < len(args) else None
-    if type(wanted) is ty.Fn and isinstance(after, tree.Fun) and not isinstance(value, tree.Fun):
-        return f"the function comes first:  {name} ({'fun ... -> ...'}) {written(value)}"
+    if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
+        return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     return ""
 
 
@@ -348,6 +350,10 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
     cx.note(span, t)
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
+    if row.name == "print" and terms and type(prune(terms[0].ty)) is ty.Fn:
+        title = "this prints  <fun> , as it is a function"
+        helps = ("is an argument missing?", 'if that is meant, say so:  print_string "<fun>"')
+        cx.warnings.add(Diagnostic("W0207", title, terms[0].span, helps=helps))
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)
     result = arrows[-1].result

@@ -134,6 +134,7 @@ class Context:
         self.literals: list[Meta] = []  # the types of numbers without a suffix
         self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
+        self.greedy: set[int] = set()  # matches that end a case of another, without parentheses
         self.counter = 0
 
     # ---- names

@@ -126,6 +126,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 span,
                 note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
                 labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
+                helps=annotated(p, actual, expected, shown, labels),
             )
     return cx.fail(
         "E0201",
@@ -389,7 +390,7 @@ def operator(constraint: Constraint) -> Span:
     """Where an operator stands between its operands; else the whole."""
     if len(constraint.operands) < 2:
         return constraint.span
-    left, right = constraint.operands[:2]
+    left, right = sorted(constraint.operands[:2], key=lambda operand: operand.start)
     found = SYMBOL.search(left.source.text, left.end, right.start) if left.source == right.source else None
     return Span(left.source, found.start(), found.end()) if found else constraint.span
 
