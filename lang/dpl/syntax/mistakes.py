@@ -477,6 +477,9 @@ def _capital(place: Place) -> Diagnostic | None:
 
 
 def _annotation(place: Place) -> Diagnostic | None:
+    if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
+        edit = Edit(place.span(place.token), " =")
+        return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
         return place.error(
             "E0101",

@@ -205,11 +205,13 @@ def arguments(
 def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
     """How the arguments may be meant, if this one does not fit."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
-    tuples, functions = tree.Tuple | term.Tuple, tree.Fun | term.Lam
+    functions = tree.Fun | term.Lam
+    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
+        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
     alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
-    if alone and isinstance(value, tuples):
+    if isinstance(value, tree.Tuple | term.Tuple) and alone:
         return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
-    if type(wanted) is ty.Tup and not isinstance(value, tuples) and len(wanted.items) == len(args) - i > 1:
+    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
         return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
@@ -225,11 +227,13 @@ def written(e: tree.Expr | term.Term) -> str:
 
 def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Ways out, where a function is given an argument too many."""
-    extra, last = args[given].value, args[given - 1].value if given else None
-    if name in ("zeros", "ones") and given == 1 and last is not None:
+    if not given:
+        return (), ()
+    extra, last = args[given].value, args[given - 1].value
+    if name in ("zeros", "ones") and given == 1:
         return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
-    gap = Span(last.span.source, last.span.end, extra.span.start) if last is not None else None
-    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap is not None and gap.text.isspace():
+    gap = Span(last.span.source, last.span.end, extra.span.start)
+    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
     return (), ()
 
@@ -247,7 +251,8 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
         ways, edits = superfluous(args, name, given)
-        helps = ("if this line stands for itself, begin it with  do",) if below else ways
+        lines = ("steps of one expression are separated by  ;", "a declaration that runs something begins with  do")
+        helps = lines if below else ways
         note = "one argument too many" if given else "applied to this"
         raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
     cx.unify(t, arrow, head, Why("what is applied"))

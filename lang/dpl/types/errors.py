@@ -117,6 +117,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             return answers(cx, clash.left, clash.right, span, why or Why())
         case _:
             pass
+    if clash.kind == "class" and clash.right == "real" and type(prune(actual)) is ty.Arr:
+        helps = ("make floats of the integers:  map float xs",) if len(dimensions(actual)[0]) == 1 else ()
+        title = f"expected an array of floats, found {shown}"
+        return cx.fail("E0201", title, span, note=f"{place} {shown}", helps=helps)
     if type(prune(actual)) is ty.Arr and type(prune(expected)) is ty.Arr and clash.left is not prune(actual):
         ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
         if ranks[0] != ranks[1]:
@@ -350,6 +354,8 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             is_function = type(prune(clash.left)) is ty.Fn
             helps = (missing_argument(span),) if is_function else mixed(types[0], types[-1])
+            if prune(clash.left) == ty.UNIT:
+                helps = ("what a function is given is put in parentheses:  print (a + b)",)
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
         case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
