@@ -156,7 +156,8 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 
 
 @cli.command()
-@click.option("--cost", "cost", is_flag=True, help="Count operations and allocated bytes, over growing sizes.")
+@click.option("--cost", "cost", is_flag=True,
+              help="Count operations and bytes over growing sizes; exit 1 if a gradient's grow faster.")  # fmt: skip
 @click.option(
     "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: up to 1000; of matrices 64]"
 )

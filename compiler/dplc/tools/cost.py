@@ -114,12 +114,13 @@ def tell_costs(
     as_json: bool,
     draw: Callable[[Sequence[Report]], None] | None = None,
 ) -> int:
+    """Exit code 1 if something grows."""
     found = costs(target, names, limit=limit)
     for line in map(as_object, found) if as_json else table(found):
         print(line)
     if draw:
         draw(found)
-    return 0
+    return int(any(report.costs and report.grows for report in found))
 
 
 def as_object(report: Report) -> str:

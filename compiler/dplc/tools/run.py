@@ -71,7 +71,7 @@ def text_of(file: str | None, expression: str | None) -> Source:
     from dplc.tools.streams import standard_input
 
     if expression is not None:
-        return Source("<expression>", f"do print ({decoded(os.fsencode(expression), '<expression>')}\n)")
+        return Source("<expression>", f"do print (\n{decoded(os.fsencode(expression), '<expression>')}\n)")
     if file == STDIN:
         return standard_input()
     assert file is not None

@@ -146,7 +146,7 @@ def tell(outcomes: Sequence[Outcome]) -> None:
     for o in outcomes:
         mark = ("FAIL", "red") if o.why else ("ok", "green")
         word = click.style(f"{mark[0]:4}", fg=mark[1]) if colored(sys.stdout) else f"{mark[0]:4}"
-        print(f"  {word} {o.name}".rstrip() + ("" if o.why or not o.name else f"  ({o.seconds:.2f} s)"))
+        print(f"  {word} {o.name or o.file.name}" + ("" if o.why or not o.name else f"  ({o.seconds:.2f} s)"))
         if o.why:
             told = o.why + (f"\nprinted:\n{o.printed.rstrip()}" if o.printed else "")
             print("\n".join(f"       {line}".rstrip() for line in told.split("\n")))

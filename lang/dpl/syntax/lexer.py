@@ -192,7 +192,9 @@ class Lexer:
         while openers:
             found = _COMMENT_PART.search(self.text, self.at)
             if found is None:
-                self.problem("E0102", "this comment is never closed", openers[-1], openers[-1] + 2, "end it with *)")
+                operator = self.text.startswith("(*)", openers[-1])
+                help_ = "the operator is written with spaces:  ( * )" if operator else "end it with *)"
+                self.problem("E0102", "this comment is never closed", openers[-1], openers[-1] + 2, help_)
                 self.at = len(self.text)
                 return
             self.at = found.end()

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from dpl.diagnostics import Diagnostic, Label
-from dpl.node import node
+from dpl.diagnostics import Diagnostic, Edit, Label
+from dpl.node import node, replace
 from dpl.source import Source, Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration
@@ -111,6 +111,86 @@ def _long_string(place: Place) -> list[Label]:
 # ---- the usual mistakes -------------------------------------------------------------------------------------------
 
 
+def _range(place: Place) -> Diagnostic | None:
+    """`0..10`"""
+    dots = place.before if place.before.kind == "DOT" else place.token
+    text = place.source.text
+    if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
+        ways = ("the numbers from 0 to 9:  range 10", "to count:  [for i < 10 -> e]  or  loop s = s0 for i < 10 do e")
+        return place.error("E0106", "there are no ranges with dots", *ways, at=place.span(dots))
+    return None
+
+
+def _comprehension(place: Place) -> Diagnostic | None:
+    """Comprehensions as Python has them."""
+    if place.inside("[", "(", "{") != "[":
+        return None
+    if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
+        edit = Edit(place.span(place.token), "when")
+        error = place.error("E0106", "a condition in a comprehension begins with `when`", "[for x in xs when c -> e]")
+        return replace(error, edits=(edit,))
+    if place.token.kind == "FOR" and not place.inside("loop"):
+        return place.error("E0106", "a comprehension begins with its `for`", "[for x in xs -> e]")
+    return None
+
+
+def _case_without_bar(place: Place) -> Diagnostic | None:
+    """`None -> 0` below another case."""
+    if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
+        return None
+    line = place.source.position(place.token.start)[0]
+    first = next(t for t in place.tokens if place.source.position(t.start)[0] == line)
+    if first.value == "|" or first.kind in ("LET", "FUN", "MATCH"):
+        return None
+    at = place.span(first)
+    error = place.error("E0101", "a case begins with `|`", at=at, note="a case?")
+    return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "| "),), helps=("| p -> e",))
+
+
+def _try(place: Place) -> Diagnostic | None:
+    """`try e with ...`, where `try` was read as a function."""
+    if place.token.kind != "WITH":
+        return None
+    for token in reversed(place.tokens[: place.number]):
+        if token.kind == "MATCH":
+            return None
+        if token.value == "try":
+            way = "match Control.attempt (fun () -> e) with ..."
+            help_ = f"to go on after a failure:  {way}"
+            return place.error("E0106", "there is no `try` in DPL", help_, at=place.span(token))
+    return None
+
+
+def _tuple_type(place: Place) -> Diagnostic | None:
+    """`(float, float)` as a type, which reads like the arguments of one."""
+    if place.before.kind != "RPAR" or not place.parser.accepts("QLOWER") or place.parser.accepts("RPAR"):
+        return None
+    number, depth = place.number - 1, 0
+    while number:
+        depth += {"RPAR": 1, "LPAR": -1}.get(place.tokens[number].kind, 0)
+        if depth == 0:
+            break
+        number -= 1
+    parts = place.source.text[place.tokens[number].start : place.before.end]
+    if "," not in parts or place.parser.accepts("INT"):
+        return None
+    at = Span(place.source, place.tokens[number].start, place.before.end)
+    help_ = f"the type of a tuple:  {parts.replace(',', ' *')}"
+    error = place.error("E0101", "the parts of a tuple's type are joined by `*`", help_, at=at)
+    return replace(error, edits=(Edit(at, parts.replace(",", " *")),))
+
+
+def _assignment(place: Place) -> Diagnostic | None:
+    """`x = 6` for a statement."""
+    at_start = place.parser.start == "file" and place.due("export")
+    if at_start and place.token.kind == "LOWER" and place.after.value == "=":
+        name = place.token.value
+        error = place.error("E0101", "a definition begins with `let`", f"let {name} = e")
+        at = place.span(place.token)
+        return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "let "),))
+    return None
+
+
 def _let_without_in(place: Place) -> Diagnostic | None:
     if not place.due("in") or place.inside("let", "for", "in") != "let":
         return None
@@ -208,8 +288,9 @@ def _looks_foreign(place: Place) -> Diagnostic | None:
         help_ = f"write  {name[:1].upper()}{name[1:]} | ..."
         title = f"a constructor begins with a capital letter, unlike `{name}`"
         return place.error("E0101", title, help_, at=place.span(before))
-    line = place.source.position(token.start)[0]
-    for earlier in place.tokens[place.number :: -1]:
+    last = before if token.kind == "$END" or place.ends_declaration() else token
+    line = place.source.position(last.start)[0]
+    for earlier in place.tokens[place.number - (last is before) :: -1]:
         if place.source.position(earlier.start)[0] != line or earlier.value == "=":
             break
         if earlier.kind == "AND":
@@ -399,6 +480,9 @@ def _capital(place: Place) -> Diagnostic | None:
 
 
 def _annotation(place: Place) -> Diagnostic | None:
+    if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
+        edit = Edit(place.span(place.token), " =")
+        return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
         return place.error(
             "E0101",
@@ -409,6 +493,12 @@ def _annotation(place: Place) -> Diagnostic | None:
 
 
 _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
+    _range,
+    _comprehension,
+    _try,
+    _assignment,
+    _tuple_type,
+    _case_without_bar,
     _looks_foreign,
     _ocaml_array,
     _foreign_word,

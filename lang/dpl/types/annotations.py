@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from dpl.core import ty
+from dpl.diagnostics import DplError
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
@@ -130,10 +131,23 @@ def named(cx: Context, name: str, args: tuple, span: Span, as_type, as_size) -> 
     """An applied type name: each argument is a type or a size, as the parameter says."""
     found = cx.type_name(name, span)
     if len(args) != len(found.params):
-        wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
-        raise cx.fail("E0209", f"the type `{name}` takes {wants}, not {len(args)}", span)
+        raise misapplied(cx, name, found, args, span)
     values = tuple(as_size(a) if p.sort == "size" else as_type(_as_type(cx, a)) for p, a in zip(found.params, args))
     return apply(cx, found, values)
+
+
+def misapplied(cx: Context, name: str, found: TypeName, args: tuple, span: Span) -> DplError:
+    """A type with more or fewer arguments than it takes: `list float`, say."""
+    wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
+    title = f"the type `{name}` takes {wants}, not {len(args)}"
+    helps: tuple[str, ...] = ()
+    if len(args) == 1 and not found.params and isinstance(args[0], tree.TyName) and not args[0].args:
+        swapped = cx.type_name(args[0].name, args[0].span)
+        helps = (f"arguments come first:  {name} {args[0].name}",) if len(swapped.params) == 1 else ()
+    elif not args and len(found.params) == 1:
+        one = "n" if found.params[0].sort == "size" else "float"
+        helps = (f"its argument comes first:  {one} {name}",)
+    return cx.fail("E0209", title, span, helps=helps)
 
 
 def apply(cx: Context, found: TypeName, values: tuple) -> Type:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from dpl.core import term, ty
-from dpl.diagnostics import Label
+from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
@@ -159,10 +159,11 @@ def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]
 # ---- functions
 
 
-def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None) -> term.Term:
+def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, before: tuple[Arg, ...] = ()) -> term.Term:
+    """`before`: the arguments that it was given already."""
     gradient = isinstance(entry, Value) and entry.name in GRADIENTS
     open_ = len(cx.solver.undecided)
-    terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient)
+    terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient, before)
     bound: list[tuple[str, term.Term]] = []
     if len(cx.solver.undecided) > open_:
         bound, terms = compared(cx, terms, arrows)
@@ -192,7 +193,7 @@ def compared(
 
 
 def arguments(
-    cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False
+    cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False, before: tuple[Arg, ...] = ()
 ) -> tuple[list[term.Term], list[ty.Fn]]:
     """The arguments, checked against a function's type; lambdas last, when most is known about their parameters."""
     terms: dict[int, term.Term] = {}
@@ -205,7 +206,7 @@ def arguments(
             if type(t) is not ty.Fn:
                 if batch:
                     break
-                t = _arrow(cx, t, args[len(arrows)], head, name, len(arrows))
+                t = _arrow(cx, t, [*before, *args], head, name, len(before) + len(arrows))
             batch.append(len(arrows))
             arrows.append(t)
             t = t.result
@@ -220,13 +221,50 @@ def arguments(
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
             else:
-                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head))
+                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=arranged(args, i, arrows, t, name)))
         start = len(arrows)
     return [terms[i] for i in range(len(args))], arrows
 
 
-def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) -> ty.Fn:
-    """A function's type from something not known to be one."""
+def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
+    """How the arguments may be meant, if this one does not fit."""
+    value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
+    functions = tree.Fun | term.Lam
+    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
+        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
+    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if isinstance(value, tree.Tuple | term.Tuple) and alone:
+        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
+    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    after = args[i + 1].value if i + 1 < len(args) else None
+    if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
+        return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
+    return ""
+
+
+def written(e: tree.Expr | term.Term) -> str:
+    """An argument as the program has it."""
+    text = e.span.text
+    return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
+
+
+def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+    """Ways out, where a function is given an argument too many."""
+    if not given:
+        return (), ()
+    extra, last = args[given].value, args[given - 1].value
+    if name in ("zeros", "ones") and given == 1:
+        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
+    gap = Span(last.span.source, last.span.end, extra.span.start)
+    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
+        return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    return (), ()
+
+
+def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: int) -> ty.Fn:
+    """A function's type from something not known to be one, after it was given so many of the arguments."""
+    arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
     if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or errors.phrase(t):
         shown = errors.phrase(t) or errors.printer(cx).type(t)
@@ -236,9 +274,11 @@ def _arrow(cx: Context, t: Type, arg: Arg, head: Span, name: str, given: int) ->
         else:
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
-        helps = ("if this line stands for itself, begin it with  do",) if below else ()
+        ways, edits = superfluous(args, name, given)
+        lines = ("steps of one expression are separated by  ;", "a declaration that runs something begins with  do")
+        helps = lines if below else ways
         note = "one argument too many" if given else "applied to this"
-        raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps)
+        raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
     cx.unify(t, arrow, head, Why("what is applied"))
     return arrow
 
@@ -352,12 +392,18 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     cx.note(span, t)
     held = cx.held
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
+    if row.name == "print" and terms and type(prune(terms[0].ty)) is ty.Fn:
+        title = "this prints  <fun> , as it is a function"
+        helps = ("is an argument missing?", 'if that is meant, say so:  print_string "<fun>"')
+        cx.warnings.add(Diagnostic("W0207", title, terms[0].span, helps=helps))
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)
     result = arrows[-1].result
     cx.release(held, result)
     applied = saturated(cx, row.name, terms, result, args[arity - 1].span)
-    return call(cx, applied, args[arity:], row.name) if len(args) > arity else applied
+    if len(args) == arity:
+        return applied
+    return call(cx, applied, args[arity:], row.op or row.name, before=tuple(args[:arity]))
 
 
 def saturated(cx: Context, name: str, terms: list[term.Term], result: Type, span: Span) -> term.Term:

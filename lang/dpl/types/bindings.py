@@ -149,6 +149,10 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
 
 def dropped(cx: Context, e: tree.Expr) -> term.Term:
     """What comes before `;`, whose value nobody wants: it should be unit."""
+    if isinstance(e, tree.Binary) and e.op == "=" and isinstance(e.left, tree.Var) and cx.find(e.left.name) is None:
+        name = e.left.name
+        helps = (f"a value is named by  let {name} = ... in ...", "a reference is changed by  r := e")
+        raise cx.fail("E0202", f"there is no value `{name}` here, and `=` compares", e.span, helps=helps)
     value = cx.infer(e, ty.UNIT)
     t = prune(value.ty)
     if type(t) is Meta and not t.classes:

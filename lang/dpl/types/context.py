@@ -136,6 +136,7 @@ class Context:
         self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
         self.held: list[Lift] = []  # of the last instance
+        self.greedy: set[int] = set()  # matches that end a case of another, without parentheses
         self.counter = 0
 
     # ---- names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dpl.core import formats, ty
@@ -18,6 +19,7 @@ from dpl.types.unify import Clash
 FLOATS = tuple(ty.Con(name) for name in ty.FLOATS)
 NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
 NUMERIC = ("num", "real", "integer", "scalar")
+SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
 ANNOTATED = ("as annotated", "as claimed")
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
 
@@ -75,7 +77,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 note=place if facts else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
-                helps=size_helps(clash.left, clash.right, wanted),
+                helps=annotated(p, actual, expected, shown, labels) or size_helps(clash.left, clash.right, wanted),
             )
         case "occurs" if "'" in shown + wanted:
             return cx.fail(
@@ -115,6 +117,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             return answers(cx, clash.left, clash.right, span, why or Why())
         case _:
             pass
+    if clash.kind == "class" and clash.right == "real" and type(prune(actual)) is ty.Arr:
+        helps = ("make floats of the integers:  map float xs",) if len(dimensions(actual)[0]) == 1 else ()
+        title = f"expected an array of floats, found {shown}"
+        return cx.fail("E0201", title, span, note=f"{place} {shown}", helps=helps)
     if type(prune(actual)) is ty.Arr and type(prune(expected)) is ty.Arr and clash.left is not prune(actual):
         ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
         if ranks[0] != ranks[1]:
@@ -124,6 +130,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 span,
                 note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
                 labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
+                helps=annotated(p, actual, expected, shown, labels),
             )
     return cx.fail(
         "E0201",
@@ -226,6 +233,16 @@ def conversions(actual, expected) -> tuple[str, ...]:
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return ()
+
+
+def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """What is wanted is what an annotation says, which could say something else."""
+    ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
+    if ranks == (1, 2):
+        outer, inner = (p.size(size) for size in dimensions(expected)[0])
+        return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
+    said = any(label.text in ANNOTATED for label in labels)
+    return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
 
 
 def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
@@ -336,7 +353,7 @@ def unsuited(cx, form: str, kinds: frozenset[str], shown: str, span: Span) -> Dp
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     """The message of a constraint that cannot hold, with the types of its operands where they stand."""
     p = printer(cx)
-    span, types = constraint.span, constraint.types
+    span, types = operator(constraint), constraint.types
     shown = [phrase(t) or p.type(t) for t in types[:2]]
     labels = tuple(Label(place, p.type(t)) for place, t in zip(constraint.operands, types))
     a, b = shown if len(shown) == 2 else (shown[0], "")
@@ -351,7 +368,9 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
         case _, "class":
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             is_function = type(prune(clash.left)) is ty.Fn
-            helps = ("this is a function: is an argument missing?",) if is_function else mixed(types[0], types[-1])
+            helps = (missing_argument(span),) if is_function else mixed(types[0], types[-1])
+            if prune(clash.left) == ty.UNIT:
+                helps = ("what a function is given is put in parentheses:  print (a + b)",)
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
         case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
@@ -360,7 +379,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                helps=size_helps(clash.left, clash.right, b),
+                helps=stretched(clash) or size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
             return cx.fail(
@@ -376,7 +395,9 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 "E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",)
             )
         case "append", ("type" | "append"):
-            return cx.fail("E0201", f"`++` appends two strings, lists or arrays, not {a} and {b}", span, labels=labels)
+            helps = appended(constraint, types)
+            title = f"`++` appends two strings, lists or arrays, not {a} and {b}"
+            return cx.fail("E0201", title, span, labels=labels, helps=helps)
         case _, ("size" | "occurs" | "rigid" | "effect" | "answer"):
             return mismatch(cx, clash, types[0], types[1], span, None)
         case _:
@@ -384,6 +405,47 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
     helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
     return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
+
+
+def operator(constraint: Constraint) -> Span:
+    """Where an operator stands between its operands; else the whole."""
+    if len(constraint.operands) < 2:
+        return constraint.span
+    left, right = sorted(constraint.operands[:2], key=lambda operand: operand.start)
+    found = SYMBOL.search(left.source.text, left.end, right.start) if left.source == right.source else None
+    return Span(left.source, found.start(), found.end()) if found else constraint.span
+
+
+def missing_argument(span: Span) -> str:
+    """`f -1.0` is a subtraction."""
+    text = span.source.text
+    if span.text == "-" and text[span.start - 1 : span.start].isspace() and not text[span.end : span.end + 1].isspace():
+        return "a negative argument is put in parentheses:  f (-x)"
+    return "this is a function: is an argument missing?"
+
+
+def appended(constraint: Constraint, types) -> tuple[str, ...]:
+    """What is appended to a string must be one; a single element is put in brackets."""
+    for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
+        if prune(one) == ty.STRING:
+            return (f"make a string of it:  show {brackets(place.text)}",)
+        if is_sequence(prune(one)) and not is_sequence(prune(other)):
+            item = f"[{place.text}]" if type(prune(one)) is ty.Arr else f"[{place.text};]"
+            return (f"one element is put in brackets:  {item}",)
+        if is_sequence(prune(one)):
+            break
+    return ()
+
+
+def brackets(text: str) -> str:
+    return text if re.fullmatch(r"[\w.]+|\(.*\)|\[.*\]", text, re.DOTALL) else f"({text})"
+
+
+def stretched(clash: Clash) -> tuple[str, ...]:
+    """NumPy would repeat what has size 1."""
+    if any(not size.terms and size.const == 1 for size in (clash.left, clash.right)):
+        return ("sizes of 1 do not stretch: a number is repeated, or a row:  matrix + row",)
+    return ()
 
 
 def mixed(one, other) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 from __future__ import annotations
 
 from dpl.core import term, ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import DplError, Edit, Label
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
@@ -152,7 +152,14 @@ def unary(cx: Context, e: tree.Unary, expected) -> term.Term:
         arg = cx.infer(e.arg, expected)
         cx.require(arg.ty, "num", e.span)
         return term.Prim(e.span, arg.ty, "neg", (arg,))
-    return apply(cx, tree.Var(e.span, e.op), [Arg(e.arg, e.span)], expected)
+    if e.op != "!":
+        return apply(cx, tree.Var(e.span, e.op), [Arg(e.arg, e.span)], expected)
+    arg = cx.infer(e.arg)
+    if prune(arg.ty) == ty.BOOL:
+        title = "`!` is the content of a reference, and this is a bool"
+        edit = Edit(Span(e.span.source, e.span.start, e.span.start + 1), "not ")
+        raise cx.fail("E0201", title, e.span, helps=("not is written  not x",), edits=(edit,))
+    return apply(cx, tree.Var(e.span, e.op), [Arg(arg, e.span)], expected)
 
 
 @rule(tree.Assign)
@@ -210,14 +217,30 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
         any_size = ty.Arr(cx.solver.fresh(), cx.solver.unknown_size())  # there are cases for several sizes
         cx.unify(scrutinee.ty, any_size, e.scrutinee.span)
     for arm in e.arms:
+        if isinstance(arm.body, tree.Match) and arm.body.span.text.startswith("match"):
+            cx.greedy.add(id(arm.body))
         with cx.scope():
-            pattern = bind_pattern(cx, arm.pattern, scrutinee.ty, watched=True)
+            pattern = case(cx, e, arm.pattern, scrutinee.ty)
             guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
             first = arms[0].body.span if arms else None
             result, body = branch(cx, arm.body, result, expected, Why("this case", first, "the first case"))
         arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
     assert result is not None
     return term.Match(e.span, result, scrutinee, tuple(arms))
+
+
+def case(cx: Context, e: tree.Match, p: tree.Pattern, t: Type) -> term.Pattern:
+    """A pattern of a match; if that ends a case of another, the pattern may have been meant for the other."""
+    try:
+        return bind_pattern(cx, p, t, watched=True)
+    except DplError as error:
+        if not error.diagnostics or id(e) not in cx.greedy or p is e.arms[0].pattern:
+            raise
+        first, *rest = error.diagnostics
+        help_ = "a `match` inside of a case takes all cases that follow: put it in parentheses"
+        word = Span(e.span.source, e.span.start, e.span.start + len("match"))
+        labels = (*first.labels, Label(word, "a case of this `match`"))
+        raise DplError(replace(first, labels=labels, helps=(help_, *first.helps)), *rest) from None
 
 
 # ---- records

@@ -7,7 +7,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
-from dpl.types.annotations import apply, combine, must_be_closed
+from dpl.types.annotations import apply, combine, misapplied, must_be_closed
 from dpl.types.context import Context
 from dpl.types.env import Constructor, TypeName
 from dpl.types.errors import printer
@@ -163,8 +163,7 @@ class Group:
         else:
             found = self.abbreviation(own)
         if len(args) != len(found.params):
-            wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
-            raise self.cx.fail("E0209", f"the type `{name}` takes {wants}, not {len(args)}", span)
+            raise misapplied(self.cx, name, found, args, span)
         values = tuple(
             self.size(a, params) if p.sort == "size" else self.type(a, params) for p, a in zip(found.params, args)
         )

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from dplc.tools import cost as command
 from dplc.tools.cost import Cost, Report, costs
 
 PROGRAM = """
@@ -84,6 +85,14 @@ def test_growth_is_told() -> None:
     assert report(300, 600, 1200).grows == []
     assert report(300, 900, 1200).grows == []
     assert report(300, 1200, 4800).grows == ["ratio"]
+
+
+@pytest.mark.parametrize(("gradients", "code"), [((300, 600, 1200), 0), ((300, 1200, 4800), 1)])
+def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
+    rows = tuple(Cost(n, 0, 100 * n, 0, g, 8 * n) for n, g in zip((1, 2, 4), gradients, strict=True))
+    monkeypatch.setattr(command, "costs", lambda target, names: [Report("f", rows)])
+    assert command.tell_costs("it.dp", (), False) == code
+    assert ("grows" in capsys.readouterr().out) == bool(code)
 
 
 def test_the_command_prints_a_table(dpl, program: Path) -> None:

@@ -38,7 +38,7 @@ def test_outcomes(dpl, program: Path, engine: str) -> None:
         "exits": "FAIL",
     }  # fmt: skip
     assert run.stdout.endswith("3 passed, 4 failed\n")
-    assert "an assertion does not hold" in run.stdout and "it.dp:6:18" in run.stdout
+    assert "not so: 9.0 = 8.0" in run.stdout and "it.dp:6:18" in run.stdout
     assert "index 2 is out of bounds" in run.stdout and "exit code 3" in run.stdout
     assert "false for [1; 0]" in run.stdout and "of seed 0" in run.stdout
     assert "noise" in run.stdout  # what was printed, of those that fail
@@ -54,6 +54,42 @@ def test_choice_and_report(dpl, program: Path, tmp_path: Path) -> None:
     failure = case.find("failure")
     assert failure is not None and "out of bounds" in failure.get("message", "")
     assert case.get("line") == "10"
+
+
+SIDES = """
+type t = { a : int; b : float list }
+expect "list" = List.rev [1; 2] = [1; 2]
+expect "string" = "a" ++ "b" = "ac"
+expect "record" = { a = 1; b = [1.0;] } = { a = 1; b = [2.0;] }
+expect "both" = 1 = 1 && Some 2 = None
+expect "inside" = let x = [1, 2] in if length x = 2 then x <> [1, 2] else true
+expect "less" = 3 < 2
+expect "other" = any [false]
+"""
+
+
+@pytest.mark.parametrize("engine", ["native", "interp"])
+def test_both_sides_are_told(dpl, tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "it.dp"
+    file.write_text(SIDES, encoding="utf-8")
+    run = dpl("test", "--engine", engine, file)
+    said = [line.partition("]: ")[2] for line in run.stdout.split("\n") if "error[" in line]
+    assert said == [
+        "not so: [2; 1] = [1; 2]",
+        'not so: "ab" = "ac"',
+        "not so: { a = 1; b = [1.0;] } = { a = 1; b = [2.0;] }",
+        "not so: Some 2 = None",
+        "not so: [1, 2] <> [1, 2]",
+        "not so: 3 < 2",
+        "an assertion does not hold",
+    ]
+
+
+def test_an_error_of_syntax_has_its_file(dpl, tmp_path: Path) -> None:
+    (tmp_path / "fine.dp").write_text('expect "one" = 1 = 1\n')
+    (tmp_path / "wrong.dp").write_text('expect "b" = [1; = 3\n')
+    run = dpl("test", ".", cwd=tmp_path)
+    assert run.returncode == 1 and "FAIL wrong.dp\n" in run.stdout and "wrong.dp:1:14" in run.stdout
 
 
 def test_seeds(dpl, tmp_path: Path) -> None:
