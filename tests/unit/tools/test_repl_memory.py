@@ -29,6 +29,7 @@ let (u, v) = (s, [it; "k"])
 let u = 1
 it ++ "j"
 it ++ "k"
+do print_string "done"
 f [1.0, 1.0]
 (x, t, s, v, it)
 """

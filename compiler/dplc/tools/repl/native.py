@@ -71,9 +71,10 @@ class Native:
         Restless."""
         new = {item.name: item for item in items if isinstance(item, c.Def)}
         self.defs |= new
-        whole = [*self.needed(items), *items]
+        recalled = self.needed(items)
+        whole = [*recalled, *items]
         kept = [item for item in new.values() if self.is_kept(item)]
-        known: frozenset[Loaded] = frozenset().union(*(self.kept.get(item.name, ()) for item in whole))
+        known: frozenset[Loaded] = frozenset().union(*(self.kept.get(item.name, ()) for item in recalled))
         whole += [c.Do(prim(item, t.UNIT, "keep", name_of(item), use(item))) for item in kept]
         pictures = [(text, item) for text, item in told if item and item.ty == PICTURE]
         quote = self.program.library["String.quoted"]
