@@ -12,10 +12,32 @@ import sys
 
 def main() -> None:
     """The console script."""
-    keep_bytecode()
-    from dplc.tools.process import guarded
+    try:
+        sys.unraisablehook = unraisable
+        keep_bytecode()
+        import signal
 
-    sys.exit(guarded(lambda: dispatch(sys.argv[1:])))
+        from dplc.tools.process import guarded
+        from dplc.tools.streams import behave
+
+        behave()
+        code = guarded(lambda: dispatch(sys.argv[1:]))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
+    except KeyboardInterrupt:  # so early that there is nothing to be written
+        return interrupted()
+    sys.exit(code)
+
+
+def interrupted() -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(130)
+
+
+def unraisable(failure: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C may come where Python cannot raise it, as between two steps of an import."""
+    if isinstance(failure.exc_value, KeyboardInterrupt):
+        interrupted()
+    sys.__unraisablehook__(failure)
 
 
 def keep_bytecode() -> None:
@@ -37,9 +59,14 @@ def dispatch(args: list[str]) -> int:
         code = run_from_cache(args[1:])
         if code is not None:
             return code
+    from click import Abort
+
     from dplc.tools.commands import cli
 
-    return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
+    try:
+        return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
+    except Abort:  # what click makes of Ctrl-C
+        raise KeyboardInterrupt from None
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ those that have to be given along with the array, None for one that the type fix
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from dpl.core import term as c
 from dpl.node import node
 from dpl.source import Span
@@ -92,6 +94,13 @@ class Export:
         """`loss (w : float[n]) (x : float[n]) : float`"""
         given = "".join(f" ({p.name} : {p.text})" for p in self.parameters or ())
         return f"{self.name}{given} : {self.result.text}"
+
+
+def unlike(name: str, taken: Container[str]) -> str:
+    """The name, or one like it that is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def records(exports: list[Export]) -> dict[str, Record]:

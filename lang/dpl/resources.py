@@ -24,6 +24,11 @@ def stdlib() -> Path:
     return _folder("stdlib")
 
 
+def names() -> Path:
+    """What other languages call things."""
+    return _PACKAGE / "names.toml"
+
+
 def codes() -> Path:
     """A page for each code of a message."""
     return _PACKAGE / "codes"

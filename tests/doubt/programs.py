@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from doubt import arrays, basics, control, data, derivatives, functions, loops, scalars  # noqa: F401  (their rules)
+from doubt import (  # noqa: F401  (their rules)
+    arrays,
+    basics,
+    control,
+    data,
+    derivatives,
+    functions,
+    helpers,
+    loops,
+    rowless,
+    scalars,
+)  # fmt: skip
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
 from doubt.writer import Features, Hole, Writer, literal
 
@@ -21,6 +32,7 @@ HELPERS = {
     "sum_by": "let rec sum_by g xs = match xs with [] -> 0.0 | x :: rest -> g x + sum_by g rest",
     "damp": "let damp x = x / (1.0 + abs x)",
     "square": "let square x = x * x",
+    "measure": "let measure (a : float[n, m]) = float (10 * n + m)",
     "<+>": "let ( <+> ) a b = (a + b) / (1.0 + 0.1 * a * a)",
     "forward": "let forward f (x : float) = snd (jvp f x 1.0)",
     "drive": "let rec drive n p = match p with Done x -> x"

@@ -71,7 +71,7 @@ int main(void) {
     EXPECT(model_apply(&l, x, 2, &to, &n) == MODEL_CHECK && strstr(model_message(), "size n of `x`: 2 is not 3"));
     l.bias_m = 3;
     EXPECT(model_apply(&l, x, 3, &to, &n) == MODEL_CHECK && strstr(model_message(), "size m of `bias` of `l`"));
-    EXPECT(model_apply(&l, x, -1, &to, &n) == MODEL_NEGATIVE && model_apply(&l, NULL, 3, &to, &n) == MODEL_MESSAGE);
+    EXPECT(model_apply(&l, x, -1, &to, &n) == MODEL_NEGATIVE && model_apply(&l, NULL, 3, &to, &n) == MODEL_ARGUMENT);
 
     /* results where arguments are */
     float sw[] = {1, 2, 3, 4}, sb[] = {5, 6}, sx[] = {7, 8};
@@ -211,6 +211,35 @@ def test_it_shows_nothing_else(dpl, tmp_path) -> None:
         if line
     ]
     assert symbols and all(symbol.startswith("model_") for symbol in symbols)
+
+
+WORDS = """
+type words = { class : float; double : int[n] }
+export let new (w : words) : words = w
+export let many (this : float) (result : float) (this_ : float) : float * float = (this - this_, result)
+"""
+USES = r"""
+#include "words.h"
+int main() {
+    double a, b;
+    words_words w = {1.5, nullptr, 0}, v = {};
+    return words_many(3, 4, 1, &a, &b) || a != 2 || b != 4 || words_new(&w, &v) || v.class_ != 1.5;
+}
+"""
+
+
+def test_names_that_are_words_of_c(dpl, tmp_path) -> None:
+    """They have an underscore more; what would be declared twice is refused."""
+    text = WORDS.replace("type words", "type (n) words").replace(": words", ": (n) words")
+    run = dpl("build", "--lib", written(tmp_path, text, "words.dp"), cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    written(tmp_path, USES, "uses.cc")
+    done(["cc", "-std=c++17", "-Wall", "-Werror", "uses.cc", "-o", "uses", "-L.", "-lwords", "-Wl,-rpath,."], tmp_path)
+    done([tmp_path / "uses"], tmp_path)
+    for name, what in (("free", "a function of every library"), ("line", "a type")):
+        text = f"type line = {{ w : float }}\nexport let {name} (p : line) : line = p\n"
+        failed(dpl("build", "--lib", written(tmp_path, text, "twice.dp"), cwd=tmp_path), 1, "error[E0570]", what)
+    assert not (tmp_path / "libtwice.so").exists()
 
 
 def test_training_from_c(dpl, tmp_path) -> None:

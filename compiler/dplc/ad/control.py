@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dpl.node import replace
+
 from dplc.ad import paths
 from dplc.ad.builder import Builder, int_
 from dplc.ad.forward import with_states
@@ -426,8 +428,9 @@ class Build:
         results = self.rhs.body.results
         if array is None:
             body = f.Block(tuple(binds), results)
-            return [f.Bind(self.bind.vars, f.Build(self.rhs.index, self.rhs.count, body, self.rhs.span))]
+            return [f.Bind(self.bind.vars, replace(self.rhs, body=body))]
         b = Builder(self.reverse.d.supply)
         tup = b.make(self.body.kept)
         body = f.Block((*binds, *b.binds), (*results, tup))
-        return [f.Bind((*self.bind.vars, array), f.Build(self.rhs.index, self.rhs.count, body, self.rhs.span))]
+        inner = (*self.rhs.inner, ()) if self.rhs.inner else ()
+        return [f.Bind((*self.bind.vars, array), replace(self.rhs, body=body, inner=inner))]

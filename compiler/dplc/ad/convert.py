@@ -95,7 +95,7 @@ class Conversions:
             rank = len(dims) - len(at)
             elem = body.results[0].ty
             ty = f.Arr(elem.elem if isinstance(elem, f.Arr) else elem, rank)
-            return b.bind((ty,), f.Build(index, dims[len(at)], body))[0]
+            return b.bind((ty,), f.Build(index, dims[len(at)], body, inner=(dims[len(at) + 1 :],)))[0]
 
         built = level(b, ())
         assert isinstance(built, f.Var)

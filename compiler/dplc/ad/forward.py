@@ -292,7 +292,9 @@ class Forward:
         solid = [(v, self.solid(inner, r)) for v, r in zip(vars_, results, strict=True) if any(self.parts(r))]
         outs = [b.fresh("d", self.tangents.of(v.ty)) for v, _ in solid]
         body = inner.block(*results, *(part.atom for _, part in solid))
-        b.binds.append(f.Bind((*vars_, *outs), f.Build(build.index, build.count, body, build.span)))
+        sizes = dict(zip([v.name for v in vars_], build.inner))
+        own = (*build.inner, *(sizes[v.name] for v, _ in solid)) if sizes else ()
+        b.binds.append(f.Bind((*vars_, *outs), f.Build(build.index, build.count, body, build.span, own)))
         for (var, part), out in zip(solid, outs, strict=True):
             self.env[(var.name, 0)] = Part(out, whole([part]))
 

@@ -330,9 +330,11 @@ def chain(
     index, link, inner = b.fresh("i", f.I64), b.fresh("s", nothing.ty), b.inner()
     number = inner.op("sub", depth, index)
     trace = Trace(inner, row, given)
-    trace.link = Term("given", value, series=link)
     operands = terms()
-    operands[place] = moved(inner, operands[place], number, step)
+    start = operands[place]
+    operands[place] = moved(inner, start, inner.op("add", number, int_(1)), step)
+    trace.link = Term("given", inner.op(row, *(x.first for x in operands)), series=link)
+    operands[place] = moved(inner, start, number, step)
     found = coefficients(trace, trace.term(row, tuple(operands)), inner.op("sub", order, number))
     loop = f.For(index, b.op("add", depth, int_(1)), (link,), (nothing,), inner.block(found))
     return b.bind((nothing.ty,), loop)[0]

@@ -5,6 +5,9 @@ and `shapes.py` need NumPy and nothing else: they travel in the wheels that `dpl
 
 Arrays go in as they are if their elements lie one after the other, in C's order; otherwise a copy does.  What comes out
 is memory of the library that NumPy looks at, and that is freed with the array.
+
+Ctrl-C stops a call of Python's main thread, where it raises KeyboardInterrupt, if Python handles it as it does by
+itself.  Other handlers, and other threads, have to wait until the call has ended.
 """
 
 from __future__ import annotations
@@ -14,21 +17,53 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from signal import SIGINT, default_int_handler
 from typing import Any
+
+try:
+    from _signal import getsignal  # that of `signal` makes a name of its result, for some microseconds  # pyright: ignore
+except ImportError:
+    from signal import getsignal
 
 from .shapes import ArgumentError, Array, Error, Number, Place, Record, Shape, Text, Tuple
 
-Address = Callable[[str], int]
 MESSAGE = ctypes.CFUNCTYPE(ctypes.c_char_p)
+WATCH = ctypes.CFUNCTYPE(None, ctypes.c_int32)
 UNIT = "unit"  # nobody gives what there is only one of
 
 
+def own(prefix: str, name: str) -> str:
+    """The symbol of what every library has (`machine/embedded.py`)."""
+    return f"{prefix}_0{name}"
+
+
+class World:
+    """Where calls run: the addresses of functions, of a library that is one world for all threads or, `apart`, one for
+    each."""
+
+    def __init__(self, address: Callable[[str], int], prefix: str, apart: bool = False) -> None:
+        self.address = address
+        self.apart = apart
+        self._watch = WATCH(address(own(prefix, "watch")))
+        self._watched = False
+
+    def prepare(self) -> None:
+        """Before a call: whether Ctrl-C is to stop it."""
+        is_main = threading.get_ident() == threading.main_thread().ident
+        if self.apart and not is_main:
+            return
+        watched = is_main and getsignal(SIGINT) is default_int_handler
+        if watched != self._watched:
+            self._watch(watched)
+            self._watched = watched
+
+
 class Library:
-    """Makes functions of addresses.  `borrow` lends a table of addresses to one call at a time; `free`, the address of
-    what frees results, may be called at any time."""
+    """Makes functions of addresses.  `borrow` lends a world to one call at a time; `free`, the address of what frees
+    results, may be called at any time."""
 
     def __init__(
-        self, description: Mapping[str, Any], borrow: Callable[[], AbstractContextManager[Address]], free: int
+        self, description: Mapping[str, Any], borrow: Callable[[], AbstractContextManager[World]], free: int
     ) -> None:
         self.prefix: str = description["prefix"]
         self.borrow = borrow
@@ -39,6 +74,15 @@ class Library:
         for export in description["exports"]:
             kind = self.values if export["parameters"] is None else self.functions
             kind[export["name"]] = Function(self, export)
+
+    @property
+    def classes(self) -> dict[str, type]:
+        """Of its records."""
+        return {name: shape.tuple for name, shape in self.shapes.items() if isinstance(shape, Record)}
+
+    @property
+    def exported(self) -> str:
+        return ", ".join([*self.functions, *self.values])
 
     def free(self, place: int) -> None:
         """Whoever is to call this later keeps the library, and so its code."""
@@ -54,23 +98,25 @@ class Library:
 
     def call(self, symbol: str, prototype: Callable[[int], Callable[..., int]], given: Sequence[Any]) -> None:
         """Python's lock is released while it runs."""
-        with self.borrow() as address:
-            if prototype(address(symbol))(*given):
-                said = MESSAGE(address(f"{self.prefix}_message"))()
+        with self.borrow() as world:
+            world.prepare()
+            if prototype(world.address(symbol))(*given):
+                said = MESSAGE(world.address(own(self.prefix, "message")))()
                 raise Error(said.decode("utf-8", "replace").rstrip("\n"))
 
 
 class Shared:
     """The functions of a shared library, where each thread has a world of its own; or else calls take turns."""
 
-    def __init__(self, path: str, takes_turns: bool) -> None:
+    def __init__(self, path: str, prefix: str, takes_turns: bool) -> None:
         self.file = ctypes.CDLL(path)
         self.turn = threading.Lock() if takes_turns else nullcontext()
+        self.world = World(self.address, prefix, apart=not takes_turns)
 
     @contextmanager
-    def borrow(self) -> Iterator[Address]:
+    def borrow(self) -> Iterator[World]:
         with self.turn:
-            yield self.address
+            yield self.world
 
     def address(self, symbol: str) -> int:
         return ctypes.cast(getattr(self.file, symbol), ctypes.c_void_p).value or 0
@@ -78,8 +124,8 @@ class Shared:
 
 def shared(path: str, description: Mapping[str, Any]) -> Library:
     """The library in a file."""
-    file = Shared(path, description["keeps_state"])
-    return Library(description, file.borrow, file.address(f"{description['prefix']}_free"))
+    file = Shared(path, description["prefix"], description["keeps_state"])
+    return Library(description, file.borrow, file.address(own(description["prefix"], "free")))
 
 
 class Model:
@@ -87,7 +133,7 @@ class Model:
     first."""
 
     def __init__(self, library: Library, name: str) -> None:
-        self.__dict__.update(library.functions)
+        self.__dict__.update(library.classes | library.functions)
         self.__name__ = name
         self.__doc__ = "\n".join(f.type for f in (*library.functions.values(), *library.values.values()))
         self._library = library
@@ -96,13 +142,13 @@ class Model:
         if name in self._library.values:
             value = self.__dict__[name] = self._library.values[name]()
             return value
-        raise AttributeError(f"{self.__name__} exports no `{name}`; it exports {', '.join(dir(self))}")
+        raise AttributeError(f"{self.__name__} exports no `{name}`; it exports {self._library.exported}")
 
     def __dir__(self) -> list[str]:
-        return [*self._library.functions, *self._library.values]
+        return [*{**self._library.functions, **self._library.values, **self._library.classes}]
 
     def __repr__(self) -> str:
-        return f"<DPL model {self.__name__}: {', '.join(dir(self))}>"
+        return f"<DPL model {self.__name__}: {self._library.exported}>"
 
 
 class Function:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Sequence
 from typing import Any
 
-from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
+from dpl.diagnostics import DplError
+
+from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple, unlike
 
 
 def describe(prefix: str, exports: Sequence[Export], keeps_state: bool) -> dict[str, Any]:
@@ -14,6 +17,9 @@ def describe(prefix: str, exports: Sequence[Export], keeps_state: bool) -> dict[
 
 
 def described(export: Export) -> dict[str, Any]:
+    if keyword.iskeyword(export.name):
+        title = f"`{export.name}` cannot be exported to Python: it is a word of the language"
+        raise DplError.at("E0570", title, export.span, helps=("export it under another name",))
     given = None if export.parameters is None else [parameter(p) for p in export.parameters]
     return {
         "name": export.name, "signature": export.signature, "docs": export.docs, "parameters": given,
@@ -22,7 +28,12 @@ def described(export: Export) -> dict[str, Any]:
 
 
 def parameter(p: Parameter) -> dict[str, Any]:
-    return {"name": p.name, "text": p.text, "shape": shape(p.shape)}
+    return {"name": named(p.name), "text": p.text, "shape": shape(p.shape)}
+
+
+def named(name: str) -> str:
+    """`class_` for `class`, as is the custom."""
+    return unlike(name, keyword.kwlist)
 
 
 def shape(of: Shape) -> dict[str, Any]:
@@ -36,5 +47,5 @@ def shape(of: Shape) -> dict[str, Any]:
         case Tuple(items):
             return {"kind": "tuple", "items": [shape(item) for item in items], "text": of.text}
         case Record(name, fields):
-            parts = [(field, shape(part)) for field, part in fields]
+            parts = [(named(field), shape(part)) for field, part in fields]
             return {"kind": "record", "name": name, "fields": parts, "text": of.text}

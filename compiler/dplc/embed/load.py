@@ -11,10 +11,12 @@ many as were ever needed together.  Calls of a program that keeps state take tur
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,13 +28,14 @@ from dpl.node import node
 from dpl.render import render
 from dpl.source import Source
 
-from dplc.embed.calls import Function, Library, Model
+from dplc.embed.calls import Function, Library, Model, World, own
 from dplc.embed.shapes import Error
 from dplc.machine import cache, entries, target
 from dplc.machine.failures import missing
 from dplc.machine.jit import find_lapack, new_jit
 
 PREFIX = "dpl"
+SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
 FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
@@ -71,7 +74,9 @@ class LoadedModel(Model):
         if (operator, name, argument) not in self._derivatives:
             function = self._library.functions.get(name)
             if function is None:
-                raise AttributeError(f"{self.__name__} exports no function `{name}`; it exports {', '.join(dir(self))}")
+                raise AttributeError(
+                    f"{self.__name__} exports no function `{name}`; it exports {self._library.exported}"
+                )
             more = derivative(operator, function, argument)
             made = instances(self._file, more).functions[f"{operator}_{name}"]
             self._derivatives[operator, name, argument] = made
@@ -83,7 +88,8 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
     names = [name for name, _, _ in function.parameters]
     place = names.index(argument) if argument in names else argument
     if not isinstance(place, int) or not 0 <= place < len(names):
-        raise AttributeError(f"{function.type}\nhas no argument {argument!r} to differentiate by")
+        known = f"; its arguments are {', '.join(names)}" if names else ""
+        raise AttributeError(f"{function.__name__} has no argument {argument!r} to differentiate by{known}")
     types = [text for _, _, text in function.parameters]
     result = types[place] if operator == "grad" else f"{function.__signature__.return_annotation} * ({types[place]})"
     params = " ".join(f"({name} : {text})" for name, text in zip(names, types, strict=True))
@@ -97,13 +103,19 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
 
 
 def instances(file: Path, more: str) -> Library:
-    """A program's functions; `more` is text that is added to it."""
+    """A program's functions; `more` is text that is added to it.  Models of one program share them, if it keeps no
+    state."""
     try:
         built = compiled(file, more)
     except DplError as error:
         raise Error(said(error)) from None
-    pool = Pool(built)
-    return Library(built.description, pool.borrow, pool.first.address(f"{PREFIX}_free"))
+    content = str(file.resolve()), more, hashlib.sha256(built.code).digest()
+    if (library := SHARED.get(content)) is None:
+        pool = Pool(built)
+        library = Library(built.description, pool.borrow, pool.first.address(own(PREFIX, "free")))
+        if not built.description["keeps_state"]:
+            SHARED[content] = library
+    return library
 
 
 def said(error: DplError) -> str:
@@ -119,10 +131,14 @@ class Instance:
             if not llvm.address_of_symbol(symbol):
                 raise Error(message)
         library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
-        for name in ("free", "message", *(export["name"] for export in built.description["exports"])):
-            library = library.export_symbol(f"{PREFIX}_{name}")
-        self.tracker = library.export_symbol(f"{PREFIX}_lapack").link(self.jit, "program")
-        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(f"{PREFIX}_lapack"))(FINDER)
+        for export in built.description["exports"]:
+            library = library.export_symbol(f"{PREFIX}_{export['name']}")
+        for name in ("free", "message", "watch", "end", "lapack"):
+            library = library.export_symbol(own(PREFIX, name))
+        self.tracker = library.link(self.jit, "program")
+        ctypes.CFUNCTYPE(None, type(FINDER))(self.address(own(PREFIX, "lapack")))(FINDER)
+        self.world = World(self.address, PREFIX)
+        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]
@@ -138,13 +154,13 @@ class Pool:
         self.idle = [self.first]
 
     @contextmanager
-    def borrow(self) -> Iterator[Callable[[str], int]]:
+    def borrow(self) -> Iterator[World]:
         with self.changed:
             while self.built.description["keeps_state"] and not self.idle:
                 self.changed.wait()
             instance = self.idle.pop() if self.idle else Instance(self.built)
         try:
-            yield instance.address
+            yield instance.world
         finally:
             with self.changed:
                 self.idle.append(instance)
@@ -191,7 +207,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False)
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False, python=True)
     externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
     made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

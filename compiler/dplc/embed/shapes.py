@@ -10,6 +10,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,9 +53,12 @@ class Place:
     def part(self, name: str, type: str) -> Place:
         return Place(f"`{name}` of {self.what}", type, self.signature)
 
-    def refused(self, found: str) -> ArgumentError:
-        title = f"error[{OTHER_TYPE}]: {self.what} is {self.type}, not {found}"
-        return ArgumentError(f"{title}\n  = note: {self.signature}")
+    def refused(self, found: str, way: str = "") -> ArgumentError:
+        """`way`: an expression that makes what is wanted of `{x}`, what was given."""
+        lines = [f"error[{OTHER_TYPE}]: {self.what} is {self.type}, not {found}"]
+        if way:
+            lines.append(f"  = help: {way.format(x=self.what.split('`')[1])}")
+        return ArgumentError("\n".join([*lines, f"  = note: {self.signature}"]))
 
 
 class Shape(ABC):
@@ -111,12 +115,18 @@ class Number(Shape):
         else:
             fits = is_int and not is_bool
         if not fits:
-            raise place.refused(described(value))
+            raise place.refused(described(value), self.conversion(value, wanted))
         if wanted.kind in "iu" and not np.iinfo(wanted).min <= value <= np.iinfo(wanted).max:
             raise place.refused(f"{value}, which is too large for it")
         if self.name == "f16":
             return [int(np.float16(value).view(np.uint16))]
         return [float(value) if wanted.kind == "f" else value if is_bool else int(value)]
+
+    def conversion(self, value: Any, wanted: np.dtype) -> str:
+        if isinstance(value, np.ndarray) and value.size == 1:
+            return "take the number in it:  {x}.item()"
+        word = {"b": "bool", "f": "float"}.get(wanted.kind, "int")
+        return f"convert it:  {word}({{x}})" if isinstance(value, bool | int | float | np.generic) else ""
 
     def made(self, values: Iterator[Any]) -> Any:
         value = next(values)
@@ -130,8 +140,12 @@ class Text(Shape):
 
     def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         if not isinstance(value, str):
-            raise place.refused(described(value))
-        data = ctypes.create_string_buffer(value.encode("utf-8", "surrogateescape"))
+            raise place.refused(described(value), "convert it:  {x}.decode()" if isinstance(value, bytes) else "")
+        try:
+            data = ctypes.create_string_buffer(value.encode("utf-8"))
+        except UnicodeEncodeError as failure:
+            code, at = ord(value[failure.start]), failure.start
+            raise place.refused(f"{described(value)}: U+{code:04X} at {at} is no character, but half of one") from None
         kept.append(data)
         return [ctypes.addressof(data), len(data) - 1]
 
@@ -164,15 +178,35 @@ class Array(Shape):
     def array(self, value: Any, place: Place) -> np.ndarray:
         """The value as an array of the right type, itself if it can be."""
         array = as_array(value, self.dtype, place)
-        if array.dtype != self.dtype:
-            raise place.refused(described(array))
+        if array.dtype.newbyteorder("=") != self.dtype:
+            raise place.refused(described(array), self.conversion(value, array.dtype))
         if array.ndim != len(self.sizes):
-            raise place.refused(described(array))
+            raise place.refused(described(array), self.reshaping(array))
         for size, length, is_open in zip(self.sizes, array.shape, self.open, strict=True):
             if not is_open and int(size) != length:
                 said = f"size of {place.what}: {length} is not {size}\n  = note: {place.signature}"
                 raise Error(f"error[{OTHER_SIZE}]: {said}")
         return np.require(array, self.dtype, ["C", "A"])
+
+    def conversion(self, value: Any, found: np.dtype) -> str:
+        """To the right type of numbers; what it is to be of lists, nobody knows better than who made them."""
+        if isinstance(value, list | tuple) or found.kind not in "biufO":
+            return ""
+        loses = found.kind == "f" and self.dtype.kind in "iu"
+        wanted = f"np.{self.dtype.name if self.dtype.kind != 'b' else 'bool_'}"
+        if loses or isinstance(value, np.ndarray):
+            return f"convert it:  {'np.round({x})' if loses else '{x}'}.astype({wanted})"
+        return f"convert it:  np.asarray({{x}}, {wanted})"
+
+    def reshaping(self, array: np.ndarray) -> str:
+        """To the right number of dimensions, where it is one off."""
+        wanted = len(self.sizes)
+        if array.ndim == wanted + 1 and 1 in array.shape:
+            return f"leave out a dimension:  {{x}}.squeeze({array.shape.index(1)})"
+        if array.ndim == wanted - 1:
+            rest = ", :" * array.ndim
+            return f"one row of it:  {{x}}[np.newaxis{rest}]" + ("; one column:  {x}[:, np.newaxis]" * (wanted == 2))
+        return "as one row of numbers:  {x}.ravel()" if wanted == 1 else ""
 
     def made(self, values: Iterator[Any]) -> Any:
         place = next(values)
@@ -230,8 +264,7 @@ class Record(Shape):
         members = [member for name, part in self.fields for member in part.members(name)]
         self.struct = type(data["name"], (ctypes.Structure,), {"_fields_": members})
         self.names = [name for name, _ in members]
-        self.tuple = namedtuple(data["name"], [name for name, _ in self.fields])  # pyright: ignore
-        self.tuple.__doc__ = self.text
+        self.tuple = record_class(data["name"], tuple(name for name, _ in self.fields), self.text)
 
     def members(self, name: str) -> Iterator[tuple[str, Any]]:
         yield name, self.struct
@@ -248,6 +281,8 @@ class Record(Shape):
     def parts(self, value: Any, place: Place) -> list[Any]:
         """The fields of a named tuple, a mapping, or anything with these attributes."""
         names = [name for name, _ in self.fields]
+        if isinstance(value, self.tuple):
+            return list(value)
         if isinstance(value, Mapping) and set(value) == set(names):
             return [value[name] for name in names]
         if all(hasattr(value, name) for name in names):
@@ -270,6 +305,20 @@ class Record(Shape):
         return self.tuple(*(shape.made(members) for _, shape in self.fields))
 
 
+@cache
+def record_class(name: str, fields: tuple[str, ...], text: str) -> type[tuple]:
+    """The class of a record, one for all libraries that have such a record.  Its values are pickled with what the class
+    is made of, so that they can be read where the library is not."""
+    made: Any = namedtuple(name, fields, rename=True)
+    made.__doc__ = text
+    made.__reduce__ = lambda value: (remade, (name, fields, text, tuple(value)))
+    return made
+
+
+def remade(name: str, fields: tuple[str, ...], text: str, values: tuple) -> tuple:
+    return record_class(name, fields, text)(*values)
+
+
 # ---- values of Python --------------------------------------------------------------------------------------------
 
 
@@ -284,6 +333,8 @@ def scalar(value: Any) -> Any:
 
 def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
     """Anything that is an array as NumPy's; numbers in lists become what is wanted, if nothing of them is lost."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise place.refused("an array of which parts are masked", "say what stands there:  {x}.filled(0)")
     if isinstance(value, np.ndarray):
         return value
     if value is None or np.isscalar(value):

@@ -69,7 +69,7 @@ class Dims:
                 return self.of(a, k + len(at))
             case "sum", (a,):
                 return self.of(a, k + 1)
-            case "slice" | "concat", (a, *_) if k > 0:
+            case "slice", (a, *_) if k > 0:
                 return self.of(a, k)
             case "fill", (n, x):
                 return n if k == 0 else self.of(x, k - 1)

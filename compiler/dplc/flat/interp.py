@@ -84,8 +84,8 @@ class Machine:
                 return self.loop(value(count, env), index, None, state, inits, body, collect, env)
             case f.While(state, inits, cond, body, collect):
                 return self.loop(None, None, cond, state, inits, body, collect, env)
-            case f.Build(index, count, body):
-                return self.build(index, value(count, env), body, bind.vars, env)
+            case f.Build() as build:
+                return self.build(build, value(build.count, env), bind.vars, env)
             case f.Map():
                 return self.map(bind.rhs, env)
 
@@ -117,11 +117,13 @@ class Machine:
                 kept.append(results[len(results) - collect :])
             step += 1
 
-    def build(self, index: f.Var, count: int, body: f.Block, vars_: tuple[f.Var, ...], env: Env) -> tuple:
+    def build(self, build: f.Build, count: int, vars_: tuple[f.Var, ...], env: Env) -> tuple:
         if count < 0:
             raise Failure("R0702", f"negative count {count}")
-        rows = [self.block(body, env | {index.name: i}) for i in range(count)]
-        return tuple(stack([row[k] for row in rows], var.ty) for k, var in enumerate(vars_))
+        rows = [self.block(build.body, env | {build.index.name: i}) for i in range(count)]
+        inner = build.inner or [()] * len(vars_)
+        sizes = [tuple([value(n, env) for n in one]) for one in inner]
+        return tuple(stack([row[k] for row in rows], var.ty, sizes[k]) for k, var in enumerate(vars_))
 
     def map(self, map_: f.Map, env: Env) -> tuple:
         def body(*scalars: object) -> tuple:

@@ -113,10 +113,10 @@ def flat_items(x: Any) -> list:
 # ---- arrays ---------------------------------------------------------------------------------------------------------
 
 
-def stack(parts: list, ty: Any) -> Array:
-    """The array (of type `ty`) of equal parts."""
+def stack(parts: list, ty: Any, inner: tuple[int, ...] = ()) -> Array:
+    """The array (of type `ty`) of equal parts; `inner` are its inner sizes if there are none."""
     if ty.rank == 1 or not parts:
-        return Array((len(parts), *[0] * (ty.rank - 1)), list(parts))
+        return Array((len(parts), *(inner or [0] * (ty.rank - 1))), list(parts))
     if any(p.shape != parts[0].shape for p in parts):
         raise Failure("R0301", "inner arrays of different shapes")
     return Array((len(parts), *parts[0].shape), [x for p in parts for x in p.items])
@@ -157,7 +157,9 @@ def slice_(a: Array, lo: int, hi: int) -> Array:
 def concat(a: Array, b: Array) -> Array:
     if a.shape[1:] != b.shape[1:] and a.shape[0] and b.shape[0]:
         raise Failure("R0301", "inner shapes do not agree")
-    return Array((a.shape[0] + b.shape[0], *(a.shape if a.shape[0] else b.shape)[1:]), a.items + b.items)
+    known = [x.shape[1:] for x in (a, b) if x.shape[0]]
+    inner = known[0] if known else map(max, a.shape[1:], b.shape[1:])
+    return Array((a.shape[0] + b.shape[0], *inner), a.items + b.items)
 
 
 def reshape(a: Array, *dims: int) -> Array:

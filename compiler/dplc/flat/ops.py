@@ -61,7 +61,7 @@ OPS: dict[str, Spec] = {
     "buf_str": impure("s: appended to the output buffer; gives nothing"),
     "buf_quoted": impure("s, in quotes with escapes, likewise"),
     "buf_num": impure("a number or boolean as print prints it, likewise"),
-    "buf_format": impure("spec (a string constant), number or string, likewise"),
+    "buf_format": impure("spec (a string constant), number or string, whether in parentheses if negative, likewise"),
     "buf_take": impure("-> string: the buffer's contents; it is empty then"),
     # effects
     "write": impure("s to standard output"),

@@ -137,8 +137,9 @@ def rhs_lines(rhs: f.Rhs) -> Iterator[str]:
             yield from block_lines(cond, "test")
             yield "do"
             yield from block_lines(body, "yield")
-        case f.Build(index, count, body):
-            yield f"build {index.name} < {atom(count)}"
+        case f.Build(index, count, body, _, inner):
+            sizes = ", ".join(f"({' '.join(map(atom, one))})" for one in inner)
+            yield f"build {index.name} < {atom(count)}{f' of {sizes}' if any(inner) else ''}"
             yield from block_lines(body, "yield")
         case f.Map(params, inputs, body, ranks):
             pairs = ", ".join(f"{typed(p)} in {atom(i)}" for p, i in zip(params, inputs, strict=True))

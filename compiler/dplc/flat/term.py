@@ -218,12 +218,15 @@ class While:
 @node
 class Build:
     """Arrays of the body's results, for `index` = 0 .. count - 1; binds one array for each result (a result that is an
-    array of rank k gives one of rank k + 1; inner shapes must agree: a run-time error otherwise)."""
+    array of rank k gives one of rank k + 1; inner shapes must agree: a run-time error otherwise).
+
+    Without steps nothing tells the inner shapes: `inner` does, for each result; they are 0 where it does not."""
 
     index: Var
     count: Atom
     body: Block
     span: Span = NOWHERE
+    inner: tuple[tuple[Atom, ...], ...] = ()
 
 
 @node

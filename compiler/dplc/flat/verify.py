@@ -153,10 +153,15 @@ class _Fn:
                 for s in state:
                     self.seen.discard(s.name)
                 return self.loop(state, inits, body, collect)
-            case f.Build(index, count, body):
-                self.same(self.atom(count), f.I64, "count")
+            case f.Build(index, count, body, _, inner):
+                for n in (count, *[n for sizes in inner for n in sizes]):
+                    self.same(self.atom(n), f.I64, "count")
                 self.same(index.ty, f.I64, "index")
-                return tuple(of_rank(t, 1) for t in self.block(body, None, index))
+                made = tuple(of_rank(t, 1) for t in self.block(body, None, index))
+                for ty, sizes in zip(made, inner, strict=True) if inner else ():
+                    if sizes and len(sizes) != rank_of(ty) - 1:
+                        raise self.wrong(f"{len(sizes)} inner sizes of {ty}")
+                return made
             case f.Map(params, inputs, body, ranks):
                 for param, given in zip(params, map(self.atom, inputs), strict=True):
                     self.same(param.ty, elem_of(given), "parameter")

@@ -15,8 +15,10 @@ def atoms(rhs: f.Rhs) -> tuple[f.Atom, ...]:
     match rhs:
         case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args) | f.Map(_, args):
             return args
-        case f.TupGet(one) | f.If(one) | f.Switch(one) | f.Build(_, one):
+        case f.TupGet(one) | f.If(one) | f.Switch(one):
             return (one,)
+        case f.Build(_, count, inner=inner):
+            return (count, *[n for sizes in inner for n in sizes]) if inner else (count,)
         case f.ConMake(_, _, arg):
             return () if arg is None else (arg,)
         case f.For(_, count, _, inits):
@@ -94,9 +96,9 @@ def rebuild(
         case f.While(state, inits, cond, body, collect):
             inits = all_(inits)
             return f.While(tuple([binder(s) for s in state]), inits, block(cond), block(body), collect)
-        case f.Build(index, count, body, span):
-            count = atom(count)
-            return f.Build(binder(index), count, block(body), span)
+        case f.Build(index, count, body, span, inner):
+            count, inner = atom(count), tuple([all_(sizes) for sizes in inner])
+            return f.Build(binder(index), count, block(body), span, inner)
         case f.Map(params, inputs, body, ranks, span):
             inputs = all_(inputs)
             return f.Map(tuple([binder(p) for p in params]), inputs, block(body), ranks, span)

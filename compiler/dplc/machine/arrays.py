@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from dpl.node import node
 
@@ -15,6 +16,7 @@ from dplc.machine.writer import Values
 from dplc.narrow import the
 
 HUGE = 1 << 44  # no array has as many elements
+TOO_MUCH = 1 << 62  # bytes; no machine has as many
 
 
 @node
@@ -48,20 +50,36 @@ def array_of(ty: f.Type, values: Values) -> Array:
 
 
 def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
-    """Fresh, of lengths known to be good; the block is just as long as its elements, all of which are to be written."""
+    """Fresh, as long as arrays that are there; the block is just as long as its elements, all of which are to be
+    written."""
     return new_block(e, elem, e.w.mul(e.w.product(dims), str(struct(elem).size)), dims)
 
 
 def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int) -> Array:
     """Fresh, with a new outermost length that the program asks for: it may be negative, or too much."""
     check_count(e, count, site)
-    row = e.w.mul(e.w.product(inner), str(struct(elem).size))
-    if not inner:
-        return new_block(e, elem, e.w.mul(count, row), [count])
-    both = e.w.let(f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {count}, i64 {row})")
-    over = e.w.let(f"extractvalue {{ i64, i1 }} {both}, 1")
-    size = e.w.let(f"extractvalue {{ i64, i1 }} {both}, 0")
-    return new_block(e, elem, e.w.let(f"select i1 {over}, i64 {(1 << 63) - 1}, i64 {size}"), [count, *inner])
+    return new_checked(e, elem, [count, *inner])
+
+
+def new_checked(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
+    """Fresh, of lengths of which nobody knows whether memory can hold so much."""
+    return new_block(e, elem, checked_size(e, [*dims, str(struct(elem).size)]), dims)
+
+
+def checked_size(e: Emitter, factors: Sequence[str]) -> str:
+    """The product of lengths, or more than there is if it overflows."""
+    fixed = prod([int(n) for n in factors if n.isdigit()])
+    total, *rest = [*[n for n in factors if not n.isdigit()], *([str(fixed)] if fixed != 1 else [])] or ["1"]
+    if fixed > TOO_MUCH:
+        return str(TOO_MUCH)
+    over: list[str] = []
+    for n in rest:
+        both = e.w.let(f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {total}, i64 {n})")
+        total = e.w.let(f"extractvalue {{ i64, i1 }} {both}, 0")
+        over.append(e.w.let(f"extractvalue {{ i64, i1 }} {both}, 1"))
+    for flag in over:
+        total = e.w.let(f"select i1 {flag}, i64 {TOO_MUCH}, i64 {total}")
+    return e.w.let(f"call i64 @llvm.umin.i64(i64 {total}, i64 {TOO_MUCH})") if over else total
 
 
 def check_count(e: Emitter, count: str, site: int) -> None:
@@ -83,7 +101,7 @@ def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array
 
 def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
     """Of zeros, nulls, and tuples of them."""
-    fresh = new_array(e, elem, dims)
+    fresh = new_checked(e, elem, dims)
     size = e.w.mul(e.w.product(dims), str(fresh.size))
     e.w.do(f"call void @llvm.memset.p0.i64(ptr {fresh.data}, i8 0, i64 {size}, i1 false)")
     return fresh

@@ -27,6 +27,8 @@ MOST = 512 << 20  # bytes of all entries
 def find(path: Path) -> Compiled | None:
     """The object code of a program, if its files are still what they were."""
     try:
+        if not path.is_file():  # a pipe can be read once
+            return None
         place = _place(path, path.read_bytes())
     except OSError:
         return None

@@ -4,6 +4,10 @@
     const char *model_message()    what the last failure of this thread was
     void model_free(void *)        frees what a function has given
 
+For Python, `OWN` stands before these names, so that a program may export them; and there is
+
+    void model_0watch(int32_t)     whether Ctrl-C is to stop the calls to come, of this thread
+
 Each thread is a world of its own: whatever the program keeps is kept for each of them, so that several may call at
 once.  The first call of a thread evaluates the program's definitions.
 """
@@ -28,9 +32,10 @@ from dplc.machine.target import Target
 if TYPE_CHECKING:
     from dplc.machine.emit import Unit
 
-WRITABLE = re.compile(r"(?m)^(@\S+|@\"[^\"]*\") = internal global ")
+# but for what is the process's, as signals are
+WRITABLE = re.compile(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
 
-
+OWN = "0"  # no exported name begins with it
 POSIX = ("linux", "musl", "macos")
 NO_ENDING = """
 define internal void @"dpl begin world"(ptr %stack) {
@@ -61,8 +66,20 @@ define internal void @"dpl begin world"(ptr %stack) {
   ret void
 }
 """
-LAPACK = """
-define void @dpl_lapack(ptr %find) {
+WATCH = """
+define void @PREFIXwatch(i32 %on) {
+  %yes = icmp ne i32 %on, 0
+  store i1 %yes, ptr @rt.interruptible
+  store ptr @rt.stack_limit, ptr @rt.process_limit
+  ret void
+}
+"""
+FOR_JIT = """
+define void @PREFIXend() {
+  call void @rt.end_world(ptr null)
+  ret void
+}
+define void @PREFIXlapack(ptr %find) {
   store ptr %find, ptr @rt.lapack
   ret void
 }
@@ -70,18 +87,27 @@ define void @dpl_lapack(ptr %find) {
 
 
 def library_text(
-    program: f.Program, exports: Sequence[Export], prefix: str, target: Target, worlds: bool = True, debug: bool = False
+    program: f.Program,
+    exports: Sequence[Export],
+    prefix: str,
+    target: Target,
+    worlds: bool = True,
+    debug: bool = False,
+    python: bool = False,
 ) -> tuple[str, Sites]:
-    """The module's text, and its sites.  Without `worlds`, callers take turns."""
+    """The module's text, and its sites.  Without `worlds`, callers take turns.  For `python`, calls can be stopped."""
     more = ENDING if worlds and target.system in POSIX else NO_ENDING
+    own = f"{prefix}_{OWN}" if python else f"{prefix}_"
     if target.jit:
-        more += LAPACK
+        more += FOR_JIT.replace("PREFIX", own)
+    if python:
+        more += WATCH.replace("PREFIX", own)
     more += linked.definitions(program, target)
 
     def door(unit: Unit) -> str:
-        return doors(unit, exports, prefix, linked.start(program, target)) + more
+        return doors(unit, exports, prefix, own, linked.start(program, target)) + more
 
-    text, sites = emit_program(program, runtime.library_for(target), door=door, debug=debug)
+    text, sites = emit_program(program, runtime.library_for(target), patient=not python, door=door, debug=debug)
     if worlds:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
     return codegen.module(text + tables(sites), target), sites
@@ -93,8 +119,9 @@ def keeps_state(program: f.Program) -> bool:
     return any(op.op in ("ref_new", "write", "write_text", "write_bytes", "progress", "extern") for op in makers)
 
 
-def doors(unit: Unit, exports: Sequence[Export], prefix: str, start: str) -> str:
-    """All that others can call; `start` is done first.  It mentions `dpl begin world`, which is still to be written."""
+def doors(unit: Unit, exports: Sequence[Export], prefix: str, own: str, start: str) -> str:
+    """All that others can call, our `own` functions too; `start` is done first.  It mentions `dpl begin world`, which
+    is still to be written."""
     functions = "".join(Exported(unit, export, prefix).text() for export in exports)
     return f"""
 define internal void @"dpl program"(ptr %nothing) {{
@@ -103,11 +130,11 @@ define internal void @"dpl program"(ptr %nothing) {{
 {start}  call fastcc void {symbol(unit.program.main)}() noinline
   ret void
 }}
-define ptr @{prefix}_message() {{
+define ptr @{own}message() {{
   %text = call ptr @rt.message()
   ret ptr %text
 }}
-define void @{prefix}_free(ptr %elements) {{
+define void @{own}free(ptr %elements) {{
   call void @rt.take_back(ptr %elements)
   ret void
 }}

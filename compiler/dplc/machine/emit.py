@@ -168,8 +168,10 @@ entry:
 run:
   call fastcc void {main}() noinline
   call void @rt.flush()
+  call void @rt.unwatch(ptr @rt.out)
   ret i64 0
 failed:
+  call void @rt.unwatch(ptr @rt.out)
   %code = load i64, ptr @rt.failure
   call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr @rt.failure, i64 48, i1 false)
   %count = load i64, ptr @rt.call_count
@@ -180,7 +182,7 @@ failed:
   ret i64 %code
 }}
 define void @dpl_flush() {{
-  call void @rt.flush()
+  call void @rt.send_now(ptr @rt.out)
   ret void
 }}
 """

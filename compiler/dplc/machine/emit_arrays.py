@@ -82,7 +82,7 @@ def slice_(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def concat(e: FunctionEmitter, op: f.Op) -> Values:
-    """An empty operand has no say about the inner lengths."""
+    """An operand without rows has no say about the inner lengths; of two, 0 may be no more than a guess."""
     a, b = (operand(e, atom) for atom in op.args)
     w, site = e.w, e.site(op.span, "rows of sizes [{a}] and [{b}] differ")
     inner = list(a.dims[1:])
@@ -92,7 +92,9 @@ def concat(e: FunctionEmitter, op: f.Op) -> Values:
         for k, (p, q) in enumerate(zip(a.dims[1:], b.dims[1:], strict=True)):
             same = w.let(f"icmp eq i64 {p}, {q}")
             e.require(w.let(f"or i1 {either}, {same}"), Failure.SHAPE, site, p, q)
-            inner[k] = w.let(f"select i1 {none[0]}, i64 {q}, i64 {p}")
+            most = w.let(f"call i64 @llvm.umax.i64(i64 {p}, i64 {q})")
+            right = w.let(f"select i1 {none[1]}, i64 {most}, i64 {q}")
+            inner[k] = w.let(f"select i1 {none[0]}, i64 {right}, i64 {p}")
     fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
     counts = [w.product(x.dims) for x in (a, b)]
     arrays.copy_elements(e, a.elem, fresh.data, a.data, counts[0])
@@ -106,7 +108,7 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
         for n in dims:
             arrays.check_count(e, n, e.site(op.span))
         site = e.site(op.span, "cannot reshape [{a}] to [{b}]")
-        arrays.check_shape(e, [e.w.product(a.dims)], [e.w.product(dims)], site)
+        arrays.check_shape(e, [e.w.product(a.dims)], [arrays.checked_size(e, dims)], site)
     return [a.owner, a.data, *dims]
 
 
@@ -236,7 +238,7 @@ def dot(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def matmul(e: FunctionEmitter, op: f.Op) -> Values:
-    return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_array, "false")
+    return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
 
 def matmul_acc(e: FunctionEmitter, op: f.Op) -> Values:

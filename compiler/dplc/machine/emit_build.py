@@ -2,7 +2,7 @@
 
 A Build whose body ends in another, of a length known beforehand, is one array written by a nest of loops: the matrix
 `[for i < n, j < m -> e]` is never a row at a time.  Rows that come as arrays are copied into their place; the first one
-tells the shape, and the others must agree.
+tells the shape, and the others must agree; if there is none, the Build says it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.machine import arrays
+from dplc.flat.types import rank_of
+from dplc.flat.walk import atoms
+from dplc.machine import arrays, pauses
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import zeros
 from dplc.machine.failures import Failure
@@ -42,7 +44,7 @@ def nest(build: f.Build) -> list[Level]:
         inner = binds[at].rhs if at >= 0 else None
         if not isinstance(inner, f.Build) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
             break
-        if inner.count in (build.index, *(var for bind in binds for var in bind.vars)):
+        if any(atom in (build.index, *(var for bind in binds for var in bind.vars)) for atom in atoms(inner)):
             break
         levels.append(Level(build, binds[:at], binds[at + 1 :]))
         build = inner
@@ -61,7 +63,8 @@ def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> V
     if not any(isinstance(atom.ty, f.Arr) for atom in results):
         made = [arrays.new_outer(e, atom.ty, counts[0], counts[1:], site) for atom in results]
         _fill(e, levels, counts, [], lambda number, _: _put(e, results, made, number))
-        return [leaf for array in made for leaf in array.values]
+        shapes = [_shape(e, levels, counts, k) for k in range(len(made))]
+        return [leaf for a, dims in zip(made, shapes, strict=True) for leaf in (a.owner, a.data, *dims)]
 
     def place(number: str, made: Values) -> Values:
         return _place_rows(e, results, counts, made, number, outer.span)
@@ -69,7 +72,7 @@ def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> V
     types = leaves(f.Tup(tuple(var.ty for var in variables)))
     last = _fill(e, levels, counts, [leaf for var in variables for leaf in zeros(var.ty)], place, types)
     some = e.w.let(f"icmp sgt i64 {e.w.product(counts)}, 0")
-    return e.w.choose(some, types, lambda: last, lambda: _empty(e, variables, counts))
+    return e.w.choose(some, types, lambda: last, lambda: _empty(e, levels, variables, counts))
 
 
 def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
@@ -92,6 +95,9 @@ def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
 def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
     """Runs the nest, `leaf` for each element, given its number and the state."""
 
+    body = levels[-1].build.body
+    short = pauses.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
+
     def run(depth: int, number: str, state: Values) -> Values:
         level, count = levels[depth], counts[depth]
 
@@ -103,7 +109,7 @@ def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Val
             e.run(level.after)
             return state
 
-        return e.w.count_to(count, step, types, state)
+        return pauses.steps(e, count, step, types, state, short=depth + 1 < len(levels) or short)
 
     return run(0, "0", inits)
 
@@ -123,9 +129,8 @@ def _place_rows(
     types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
 
     def allocate() -> Values:
-        whole = e.w.product(counts)
-        fresh = [arrays.new_outer(e, row.elem, whole, row.dims, e.site(span)) for row in rows]
-        return [leaf for array in fresh for leaf in (array.owner, array.data, *counts, *array.dims[1:])]
+        fresh = [arrays.new_checked(e, row.elem, [*counts, *row.dims]) for row in rows]
+        return [leaf for array in fresh for leaf in array.values]
 
     first = e.w.let(f"icmp eq i64 {number}, 0")
     state = after = e.w.choose(first, types, allocate, lambda: made)
@@ -147,8 +152,23 @@ def _as_array(atom: f.Atom, values: Values) -> Array:
     return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
 
 
-def _empty(e: FunctionEmitter, variables: tuple[f.Var, ...], counts: list[str]) -> Values:
-    """Arrays without elements; lengths that nothing tells are 0."""
-    types = [the(f.Arr, var.ty) for var in variables]
-    made = [arrays.new_array(e, ty.elem, [*counts, *["0"] * (ty.rank - len(counts))]) for ty in types]
+def _empty(e: FunctionEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
+    """Arrays without elements."""
+    made = [arrays.new_block(e, the(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
+            for k, var in enumerate(variables)]  # fmt: skip
     return [leaf for array in made for leaf in array.values]
+
+
+def _shape(e: FunctionEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
+    """Of the result `k`: the counts of the loops, but what is inside of one that has no steps is as its Build says; and
+    further dimensions, of one without elements, are what the innermost loop says."""
+    dims = ["0"] * (rank - len(counts)) if rank else []
+    for level, count in reversed(list(zip(levels, counts, strict=True))):
+        told = [e.one(n) for n in level.build.inner[k]] if level.build.inner else []
+        none = None
+        for i, (own, other) in enumerate(zip(dims, told, strict=False)):
+            if own != other:
+                none = none or e.w.let(f"icmp eq i64 {count}, 0")
+                dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {own}")
+        dims = [count, *dims]
+    return dims

@@ -59,6 +59,8 @@ class FunctionEmitter(Emitter):
         head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
         if is_cold(self.fn):
             head += " optnone noinline"
+        if not self.unit.patient:  # who calls himself can be told to stop, though he take no stack
+            self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
         start = self._placed(self._check_depth()) if self.deep else None
         if self.unit.debug:
             self.w.lines = self.unit.debug.completed(self.w.lines, self.scope, self.fn.span)
@@ -90,12 +92,6 @@ class FunctionEmitter(Emitter):
             f"  call void @rt.fail(i64 {int(Failure.DEPTH)}, i64 {site}, i64 0, i64 0, ptr null, i64 0)",
             "  unreachable",
         ]
-
-    def breathe(self, loop: f.For | f.While) -> None:
-        """A step of a loop ends here if there is no stack left at all: somebody wants the program to stop."""
-        if not self.unit.patient:
-            limit = self.w.let("load volatile i64, ptr @rt.stack_limit")
-            self.require(self.w.let(f"icmp ne i64 {limit}, -1"), Failure.DEPTH, self.site(self.fn.span))
 
     # ---- atoms
 

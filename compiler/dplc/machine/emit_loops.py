@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
-from dplc.machine import arrays, emit_build, inplace
+from dplc.machine import arrays, emit_build, inplace, pauses
 from dplc.machine.arrays import Array
 from dplc.machine.layout import leaves, struct
 from dplc.machine.writer import Values
@@ -40,7 +40,6 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
         kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), 0)
 
     def step(i: str, state: Values) -> Values:
-        e.breathe(loop)
         e.define((loop.index,), [i])
         e.define(loop.state, state)
         values = e.block(loop.body)
@@ -53,7 +52,7 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
         some = e.w.let(f"icmp sgt i64 {count}, 0")
         given = inits
         inits = e.w.choose(some, types, lambda: _ready(e, loop, found, given), lambda: given)
-    last = e.w.count_to(count, step, types, inits)
+    last = pauses.steps(e, count, step, types, inits, short=pauses.is_short(loop.body))
     return [*last, *(kept.values if kept else ())]
 
 
@@ -128,5 +127,5 @@ def _condition(e: FunctionEmitter, loop: f.While, state: Values) -> str:
 
 
 def _step(e: FunctionEmitter, loop: f.While, state: Values) -> Values:
-    e.breathe(loop)
+    pauses.ask(e)
     return e.block(loop.body)

@@ -18,7 +18,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.machine import arrays
+from dplc.machine import arrays, pauses
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import ACCESS
 from dplc.machine.layout import SCALARS, memory_type, struct
@@ -191,7 +191,7 @@ def _nest(
             return element(place, totals)
 
         if lanes == 1:
-            return w.count_to(length, step, types, totals, e.unit.parallel())
+            return pauses.steps(e, length, step, types, totals, e.unit.parallel())
 
         def chunk(number: str, totals: Values) -> Values:
             start, after = w.mul(number, str(lanes)), []
@@ -200,7 +200,7 @@ def _nest(
             return after
 
         chunks = w.let(f"udiv i64 {length}, {lanes}")
-        totals = w.count_to(chunks, chunk, types * lanes, totals, e.unit.parallel())
+        totals = pauses.steps(e, chunks, chunk, types * lanes, totals, e.unit.parallel())
         done = w.mul(chunks, str(lanes))
         left = w.let(f"sub i64 {length}, {done}")
         first = w.count_to(left, lambda i, t: step(w.add(done, i), t), types, totals[:sums])

@@ -20,10 +20,10 @@ from dplc.narrow import the
 if TYPE_CHECKING:
     from dplc.machine.emit_function import FunctionEmitter
 
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg"})  # told where
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # told where
 LIBRARY = SITED | {
     "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
-    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time", "env",
+    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
         return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
     if name == "buf_format":
         kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
-        return _library(e, f"@rt.buf_format.{kind}", op, variables, sited=True)
+        return _library(e, f"@rt.buf_format.{kind}", op, variables)
     if name in ("fail", "exit"):
         return _stop(e, op, variables)
     if name == "state":
@@ -76,6 +76,9 @@ def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Value
     symbol = f'@"\\01{op.attr("symbol")}"'
     e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
     results = [leaf for var in variables for leaf in leaves(var.ty)]
+    is_bool = results == ["i1"]
+    if is_bool:  # a byte, of which C's own are 0 and 1
+        results = ["i8"]
     types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
     result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
     e.unit.externs[symbol] = f"declare {result} {symbol}({', '.join(types)})\n"
@@ -84,7 +87,8 @@ def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Value
     if not results:
         e.w.do(f"call void {symbol}({args})")
         return []
-    return [e.w.let(f"call {result} {symbol}({args})")]
+    made = e.w.let(f"call {result} {symbol}({args})")
+    return [e.w.let(f"icmp ne i8 {made}, 0") if is_bool else made]
 
 
 def _extension(ty: f.Type) -> str:

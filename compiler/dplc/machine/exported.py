@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dplc.machine.emit import Unit
 
 SLOT = 8  # bytes of an argument in a frame
+MEMORY = 1 << 48  # bytes that no machine has
 TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
 
@@ -104,6 +105,7 @@ class Exported(Emitter):
     def inner(self) -> str:
         """What it does, on the program's own stack."""
         w, fn = self.w, self.unit.program.fns[self.unit.program.exports[exported(self.export.entry.name)]]
+        self.require_places()
         arguments = Arguments(w, "%frame")
         values = [leaf for name, shape in self.given for leaf in self.read(shape, arguments, name)]
         types = [leaf for p in fn.params for leaf in leaves(p.ty)]
@@ -124,42 +126,90 @@ class Exported(Emitter):
 
     # ---- in
 
+    def require_places(self) -> None:
+        """Results have to go somewhere: known before anything is done."""
+        first = sum(1 for name, shape in self.given for _ in outside.members(shape, name))
+        for i, member in enumerate(outside.members(self.result, "result")):
+            self.require_place(self.w.load("ptr", self.w.at("%frame", SLOT * (first + i))), member.name)
+
     def read(self, shape: Shape, members: Members, name: str) -> Values:
         """The leaves of a value, which own nothing."""
         w = self.w
         match shape:
+            case Number("bool"):
+                return [self.boolean(w.load("i8", members.take(1)), name)]
             case Number():
                 return [w.load(SCALARS[shape.name], members.take(outside.number_size(shape)))]
             case Text():
                 data, size = w.load("ptr", members.take(8)), w.load("i64", members.take(8))
-                return self.view(name, data, [size])
-            case Array(_, sizes, labels):
+                owner, data, size = self.view(name, data, [size], 1)
+                self.require_text(data, size, name)
+                return [owner, data, size]
+            case Array(element, sizes, labels):
                 data = w.load("ptr", members.take(8))
                 lengths = [
                     size if label is None else w.load("i64", members.take(8))
                     for size, label in zip(sizes, labels, strict=True)
                 ]
-                return self.view(name, data, lengths)
+                owner, data, *lengths = self.view(name, data, lengths, outside.number_size(element))
+                if element.name == "bool":
+                    self.require_booleans(data, w.product(lengths), name)
+                return [owner, data, *lengths]
             case Tuple(items):
                 return [leaf for i, item in enumerate(items) for leaf in self.read(item, members, f"{name}_{i}")]
             case Record(_, fields):
                 inside = members.record(shape)
+                if isinstance(members, Arguments):
+                    self.require_place(inside.base, name)
                 return [leaf for field, part in fields for leaf in self.read(part, inside, f"{name}.{field}")]
 
-    def view(self, name: str, data: str, lengths: list[str]) -> Values:
-        """Elements that belong to the caller.  What is empty may be nowhere, the rest may not."""
-        w, site = self.w, self.site(self.export.span)
+    def view(self, name: str, data: str, lengths: list[str], size: int) -> Values:
+        """Elements of so many bytes, which belong to the caller.  What is empty may be nowhere, the rest may not."""
+        w = self.w
+        total = str(size)
         for length in lengths:
-            self.require(w.let(f"icmp sge i64 {length}, 0"), Failure.NEGATIVE, site, length)
+            at_least_none = w.let(f"icmp sge i64 {length}, 0")
+            self.require(at_least_none, Failure.NEGATIVE, self.site(self.export.span, f"`{name}`"), length)
+            product = w.let(f"call {{ i64, i1 }} @llvm.smul.with.overflow.i64(i64 {total}, i64 {length})")
+            total = w.let(f"extractvalue {{ i64, i1 }} {product}, 0")
+            wraps = w.let(f"extractvalue {{ i64, i1 }} {product}, 1")
+            bytes_ = w.let(f"select i1 {wraps}, i64 {MEMORY}, i64 {total}")
+            fits = w.let(f"icmp ult i64 {bytes_}, {MEMORY}")
+            self.require_given(fits, f"`{name}` has more elements than memory can have")
         somewhere = w.let(f"icmp ne ptr {data}, null")
-        empty = w.let(f"icmp eq i64 {w.product(lengths)}, 0")
-        text, size = self.unit.string(f"the data of `{name}` is at a null pointer")
-        self.require_said(w.let(f"or i1 {somewhere}, {empty}"), text, size)
+        empty = w.let(f"icmp eq i64 {total}, 0")
+        self.require_given(w.let(f"or i1 {somewhere}, {empty}"), f"the data of `{name}` is at a null pointer")
         return ["null", w.let(f'select i1 {somewhere}, ptr {data}, ptr @"empty"'), *lengths]
 
-    def require_said(self, cond: str, text: str, size: int) -> None:
-        site = self.site(self.export.span, "R0501")
-        self.w.unless_cold(cond, lambda: self.fail(Failure.MESSAGE, site, text=text, size=str(size)))
+    def boolean(self, byte: str, name: str) -> str:
+        fine = self.w.let(f"icmp ult i8 {byte}, 2")
+        self.require_given(fine, f"the boolean `{name}` is {{a}}, neither 0 nor 1", self.widened(byte))
+        return self.w.let(f"trunc i8 {byte} to i1")
+
+    def require_booleans(self, data: str, count: str, name: str) -> None:
+        (at,) = self.w.call(("i64",), "@rt.wrong_boolean", [f"ptr {data}", f"i64 {count}"])
+        site = self.site(self.export.span, f"element {{b}} of `{name}` is {{a}}: of booleans, all are 0 or 1")
+
+        def refuse() -> None:
+            self.fail(Failure.ARGUMENT, site, self.widened(self.w.load("i8", self.w.at(data, at))), at)
+
+        self.w.unless_cold(self.w.let(f"icmp slt i64 {at}, 0"), refuse)
+
+    def require_text(self, data: str, size: str, name: str) -> None:
+        (at,) = self.w.call(("i64",), "@rt.wrong_byte", [f"ptr {data}", f"i64 {size}"])
+        text, length = self.unit.string(f"`{name}`")
+        fails = (Failure.TEXT, self.site(self.export.span), at, "0", text, str(length))
+        self.w.unless_cold(self.w.let(f"icmp slt i64 {at}, 0"), lambda: self.fail(*fails))
+
+    def require_place(self, pointer: str, name: str) -> None:
+        self.require_given(self.w.let(f"icmp ne ptr {pointer}, null"), f"`{name}` is a null pointer")
+
+    def require_given(self, cond: str, otherwise: str, number: str = "0") -> None:
+        """`otherwise` says what the caller did wrong, of a number `{a}`."""
+        self.require(cond, Failure.ARGUMENT, self.site(self.export.span, otherwise), number)
+
+    def widened(self, byte: str) -> str:
+        return self.w.let(f"zext i8 {byte} to i64")
 
     # ---- out
 
@@ -229,10 +279,10 @@ def llvm_type(member: outside.Member) -> str:
         return "ptr"
     for name, c_name in outside.C_NAMES.items():
         if c_name == member.type:
-            return "i16" if name == "f16" else SCALARS[name]
+            return {"f16": "i16", "bool": "i8"}.get(name, SCALARS[name])
     return "i64"
 
 
 def extension(ty: str) -> str:
     """How C passes what is smaller than a register."""
-    return " zeroext" if ty in ("i1", "i8", "i16") else ""
+    return " zeroext" if ty in ("i8", "i16") else ""

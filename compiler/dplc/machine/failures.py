@@ -44,8 +44,9 @@ class Failure(IntEnum):
     MEMORY = 10  # a: bytes asked for
     FILE = 11  # text: path and reason
     CODE_POINT = 12  # a: what is no code point
-    FORMAT = 13  # text: a format that does not fit
     FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
+    TEXT = 15  # text: what is not UTF-8; a: where, in bytes
+    ARGUMENT = 16  # a, b: numbers; what is wrong with something that C gave stands with the site
 
 
 class Sites:
@@ -120,10 +121,10 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     calls: list[Site] = []
     for frame, inner in pairwise(frames):
         at, _ = sites.place(frame.site)
-        calls += [Site(shown(label), place) for label, place in places.path(at)]
+        calls += [Site(label, place) for label, place in places.path(at)]
         if label := sites.labels.get(inner.function):
-            calls.append(Site(shown(label), at))
-    calls += [Site(shown(label), place) for label, place in places.path(span)]
+            calls.append(Site(label, at))
+    calls += [Site(label, place) for label, place in places.path(span)]
     if span == NOWHERE:  # in what the compiler wrote for a type: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
@@ -159,7 +160,7 @@ KINDS = {
     Failure.MESSAGE: Kind("", "{t}", "R0706"),
     Failure.INDEX: Kind("R0705", "index {a} is out of bounds for length {b}"),
     Failure.SLICE: Kind("R0705", "the slice {a}:{b} is out of bounds for length {c}"),
-    Failure.NEGATIVE: Kind("R0702", "an array cannot have {a} elements"),
+    Failure.NEGATIVE: Kind("R0702", "{w} cannot have {a} elements", "an array"),
     Failure.SHAPE: Kind("R0703", "{w}", SIZES),
     Failure.CHECK: Kind("R0703", "{w}: {a} is not {b}", "size"),
     Failure.DIVIDE: Kind("R0701", "division by zero"),
@@ -167,9 +168,13 @@ KINDS = {
     Failure.MEMORY: Kind("R0802", "out of memory", help="{a} bytes were asked for at once"),
     Failure.FILE: Kind("R0506", "{t}"),
     Failure.CODE_POINT: Kind("R0501", "{a} is not the number of a character"),
-    Failure.FORMAT: Kind("R0502", "{t}"),
     Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
+    Failure.TEXT: Kind("R0509", "{t} is not UTF-8 text: the byte at offset {a} begins no character"),
+    Failure.ARGUMENT: Kind("R0510", "{w}"),
 }
+
+
+HOLED = (Failure.SHAPE, Failure.ARGUMENT)  # their words have holes, too
 
 
 def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
@@ -179,5 +184,5 @@ def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
     kind = KINDS[record.code]
     word = word or kind.word
     holes = {"a": record.a, "b": record.b, "c": record.c, "t": record.text}
-    title = kind.title.format(w=word.format(**holes) if record.code == Failure.SHAPE else word, **holes)
+    title = kind.title.format(w=word.format(**holes) if record.code in HOLED else word, **holes)
     return kind.code or word, title, (kind.help.format(**holes),) if kind.help else ()

@@ -113,7 +113,7 @@ class Running(threading.Thread):
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
         self.loaded = loaded
-        self.args = [arg.encode("utf-8", "surrogateescape") for arg in args]
+        self.args = [os.fsencode(arg) for arg in args]  # what the command was given
         self.stack = stack
         self.record = FailureRecord()
         self.done = threading.Event()
@@ -125,7 +125,10 @@ class Running(threading.Thread):
         self.done.set()
 
     def flush(self) -> None:
-        self.loaded.flush()
+        """For a second at most: whoever reads may have stopped reading."""
+        flushing = threading.Thread(target=self.loaded.flush, daemon=True)
+        flushing.start()
+        flushing.join(1)
 
 
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
@@ -135,7 +138,7 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     running = start(loaded, args)
     try:
         running.join()
-    except KeyboardInterrupt:
+    except BaseException:  # Ctrl-C, or a signal that ends the process
         running.flush()
         raise
     match running.record.code:
@@ -170,7 +173,7 @@ def start(loaded: Loaded, args: Sequence[str]) -> Running:
             return running
         except (RuntimeError, ValueError, MemoryError):  # more than the system gives
             if mib <= 8:
-                raise
+                raise MemoryError from None
             mib //= 2
         finally:
             threading.stack_size(before)

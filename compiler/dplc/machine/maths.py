@@ -23,7 +23,10 @@ LIBM = frozenset((
     "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
     "atan2", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh",
 ))  # fmt: skip
-COMPOSED = frozenset(("lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod"))  # `rt/maths.rt`
+COMPOSED = frozenset((  # `rt/maths.rt`
+    "lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod", "squares", "cosine", "turn", "bell",
+    "sech2", "share", "overlap",
+))  # fmt: skip
 ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
 INTEGER = {
     "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor",
@@ -143,7 +146,7 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
 
 
 def _powi(x: str, n: str, out: Lines) -> str:
-    """The small powers that `dpl.prims.scalar` multiplies out, when the exponent is known here; else at run time."""
+    """The small powers that `dpl.prims.meaning` multiplies out, when the exponent is known here; else at run time."""
     match n:
         case "-1":
             return out.op(f"fdiv double 1.0, {x}")

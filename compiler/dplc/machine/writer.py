@@ -128,8 +128,9 @@ class Writer:
         types: Sequence[str] = (),
         inits: Sequence[str] = (),
         mark: str = "",
+        first: str = "0",
     ) -> Values:
-        """for i < n, with a state; no steps if n is not positive."""
+        """for i < n, from `first` on, with a state; no steps if n is not above it."""
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -138,7 +139,7 @@ class Writer:
         def below(state: Values) -> str:
             return self.let(f"icmp slt i64 {state[0]}, {n}")
 
-        return self.loop(("i64", *types), ["0", *inits], below, step, mark)[1:]
+        return self.loop(("i64", *types), [first, *inits], below, step, mark)[1:]
 
     def repeat(self, n: str, body: Callable[[str], object], mark: str = "") -> None:
         """for i < n, without a state."""

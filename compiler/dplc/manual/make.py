@@ -27,6 +27,9 @@ MORE = r"""
 \fBDPL_CACHE\fP
 The folder of compiled programs.
 .TP
+\fBDPL_VERBOSE\fP
+If set, failures are told with the calls inside of the library, as by -v.
+.TP
 \fBDPL_STACK\fP
 The mebibytes of stack that a program may use.
 .TP

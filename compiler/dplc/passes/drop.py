@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dpl.node import replace
+
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, with_blocks
 from dplc.passes.purity import droppable
@@ -40,6 +42,8 @@ class Drop:
                 rhs = with_blocks(bind.rhs, lambda b: self.block(f.Block(b.binds, pick(b.results, wanted)), live))
                 if isinstance(rhs, f.Switch):
                     rhs = without_payloads(rhs, live)
+                if isinstance(rhs, f.Build) and rhs.inner:
+                    rhs = replace(rhs, inner=pick(rhs.inner, wanted))
                 return f.Bind(pick(bind.vars, wanted), rhs)
             case f.For() | f.While():
                 return self.loop(bind, bind.rhs, live)

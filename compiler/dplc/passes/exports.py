@@ -9,16 +9,15 @@ DPL's own calls agree in sizes by their types; others may pass what they like, a
 
 from __future__ import annotations
 
-import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.diagnostics import DplError
+from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Span
 from dpl.types.check import Checked
-from dpl.types.env import Value
+from dpl.types.env import Entry, Value
 from dpl.types.pretty import Printer
 
 from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
@@ -26,27 +25,30 @@ from dplc.passes.mono import ANY
 
 HOME = "main"
 SCALARS = frozenset(("bool", *t.INTS, *t.FLOATS))
-RESERVED = frozenset((  # in C; `result` is what the header calls that
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
-    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "result",
-))  # fmt: skip
 
 
 def exports(checked: Checked) -> list[Export]:
     """Of the program's own file, in order; those that others could not use are errors, all of them told."""
-    defs = {item.name: item for item in checked.program.items if isinstance(item, c.Def) and item.export}
-    found: list[Export] = []
-    problems = []
-    for name, value in checked.exports[HOME].values.items():
-        if isinstance(value, Value) and (definition := defs.get(value.name)) is not None:
-            try:
-                found.append(Exporter(checked.program.datas, name, value, definition).export())
-            except DplError as error:
-                problems += error.diagnostics
+    found, problems = offered(checked.program.items, checked.exports[HOME].values, checked.program.datas)
     if problems:
         raise DplError(*problems)
     return found
+
+
+def offered(
+    items: Iterable, values: Mapping[str, Entry], datas: Mapping[str, c.Data]
+) -> tuple[list[Export], list[Diagnostic]]:
+    """The exports among definitions, and what is wrong with those that others could not use."""
+    defs = {item.name: item for item in items if isinstance(item, c.Def) and item.export}
+    found: list[Export] = []
+    problems: list[Diagnostic] = []
+    for name, value in values.items():
+        if isinstance(value, Value) and (definition := defs.get(value.name)) is not None:
+            try:
+                found.append(Exporter(datas, name, value, definition).export())
+            except DplError as error:
+                problems += error.diagnostics
+    return found, problems
 
 
 class Exporter:
@@ -62,7 +64,7 @@ class Exporter:
 
     def export(self) -> Export:
         if not identifier(self.name):
-            raise self.refused(f"`{self.name}` is no name in C or Python", "export it under another name")
+            raise self.refused(f"`{self.name}` is no name in C and Python", "export it under another name")
         names, types, result = self.parts()
         texts = [self.printer.type(ty) for ty in types]
         parameters = tuple(
@@ -250,7 +252,5 @@ def labels(sizes: list[t.Size]) -> tuple[str | None, ...]:
 
 
 def identifier(name: str) -> bool:
-    """Is it a name in C and in Python?"""
-    return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None and not (
-        keyword.iskeyword(name) or name in RESERVED
-    )
+    """Is it a name in C and in Python, words of these languages apart?"""
+    return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None

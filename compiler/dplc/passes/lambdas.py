@@ -320,7 +320,7 @@ class Solver:
                     inner = the(t.Arr, inner).elem
                 self.unify.types(inner, value)
                 return array
-            case (("slice" | "transpose" | "stop_grad"), [first, *_]):
+            case (("slice" | "transpose" | "stop_grad" | "sized"), [first, *_]):
                 return first
             case "append", [left, right]:
                 self.unify.types(left, right)

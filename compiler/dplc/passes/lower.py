@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
+from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
@@ -119,7 +121,7 @@ class Lowering:
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
         body.env |= body.peers(instance, body.env)
-        self.finish(instance.name, vars_, body, body.whole(source.body), label=source.label, span=source.span)
+        self.finish(instance.name, vars_, body, body.whole(source.body), label=qualified(source), span=source.span)
 
     def finish(
         self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "", span: Span = NOWHERE
@@ -175,6 +177,13 @@ class Lowering:
             )
 
         return self.function(("apply", ty), (self.layout.flat(ty), self.layout.flat(ty.arg)), make)
+
+
+def qualified(source: Lambda) -> str:
+    """What messages call a function: one of the library with its module."""
+    where = source.span.source.name
+    in_library = source.label and where.startswith("stdlib/")
+    return f"{module_name(Path(where))}.{source.label}" if in_library else source.label
 
 
 def last_name(label: str) -> str:
@@ -338,13 +347,8 @@ class Body:
                 return self.count_loop(e)
             case c.While():
                 return self.while_loop(e)
-            case c.Build(span, _, index, count, body):
-                number, var = self.atom(count), self.b.var(index, f.I64)
-                with self.b.inside() as binds:
-                    self.env[index] = var
-                    element = self.atom(body)
-                block = f.Block(tuple(binds), (element,))
-                return self.b.one(f.Build(var, number, block, span), self.flat(e), "built")
+            case c.Build():
+                return self.build(e)
             case c.Check(span, _, name, body, pairs):
                 value = self.env[name] = self.term(body)
                 for actual, expected, what in pairs:
@@ -395,6 +399,17 @@ class Body:
         return self.b.one(f.Op("acc_zeros", (f.Const(None, ty), *zeros)), ty, "empty")
 
     # ---- loops ------------------------------------------------------------------------------------------------------
+
+    def build(self, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
+        """A comprehension, with the inner sizes of its value where it has no steps to tell them."""
+        number, var = self.atom(e.count), self.b.var(e.index, f.I64)
+        sizes = tuple([self.atom(n) for n in inner])
+        with self.b.inside() as binds:
+            self.env[e.index] = var
+            element = self.atom(e.body)
+        block = f.Block(tuple(binds), (element,))
+        rhs = f.Build(var, number, block, e.span, (sizes,) if sizes else ())
+        return self.b.one(rhs, self.flat(e), "built")
 
     def count_loop(self, e: c.For) -> Value:
         init = self.term(e.init)

@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.shapes import Needs, needed
 from dpl.core.walk import changed
 from dpl.diagnostics import Bug
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 
 from dplc.narrow import a_type, the
-from dplc.passes import NeedsInterpreter, operators
+from dplc.passes import NeedsInterpreter, operators, sizes
 from dplc.passes.operators import Known, Operator, parts_of, takes_functions
 from dplc.passes.regular import Regularity
 
@@ -74,6 +75,7 @@ class Local:
     params: tuple[t.Var, ...]
     span: object
     function: c.Term | None
+    needs: frozenset[str]  # the type variables whose sizes it must be told
     instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
 
     def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
@@ -89,6 +91,7 @@ class Scope:
     locals: dict[str, Local] = field(default_factory=dict)
     memo: dict[int, t.Ty] = field(default_factory=dict)
     known: dict[str, Operator] = field(default_factory=dict)
+    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # that are told, by type variables
 
 
 def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
@@ -106,10 +109,17 @@ class Copier:
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
         self.interned: dict[t.Ty, t.Ty] = {}
-        self.sizes: dict[int, int] = {}  # of interned types, by identity: how many parts
+        self.parts: dict[int, int] = {}  # of interned types, by identity: how many
+        self.needs: dict[str, Needs] = {}  # of generalised definitions
+        self.numbers = 0
         self.regularity = Regularity(self.out.datas)
         self.place = NOWHERE  # of the term that was met last
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
+
+    def fresh(self) -> int:
+        """A number that no other name has."""
+        self.numbers += 1
+        return self.numbers
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
         copied: list[c.Def | tuple[str, c.Term]] = []
@@ -151,9 +161,10 @@ class Copier:
             raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
         scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
-        if isinstance(definition.body, c.Lam):
+        told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
+        if isinstance(definition.body, c.Lam) or told:
             self.current.append(self.out.calls.setdefault(name, {}))
-            self.out.functions[name] = the(c.Lam, self.term(definition.body, scope))
+            self.out.functions[name] = the(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
             self.current.pop()
         else:
             self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
@@ -180,14 +191,15 @@ class Copier:
             return self.mention(e.span, self.ty(e.ty, scope), self.lifted(given))
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
-            return c.Var(e.span, ty, e.name + local.instance(self.arguments(local.params, e.inst, scope), ty, known))
+            name = e.name + local.instance(self.arguments(local.params, e.inst, scope), ty, known)
+            return sizes.telling(self, e, scope, lambda ty: c.Var(e.span, ty, name), ty)
         definition = self.definition(e.name)
         if definition is None:
             return c.Var(e.span, ty, e.name)
         name = self.instance(definition, self.arguments(definition.params, e.inst, scope), known)
         if (constant := self.constants.get(name)) is not None:
             return replace(constant, span=e.span)
-        return self.mention(e.span, ty, name)
+        return sizes.telling(self, e, scope, lambda ty: self.mention(e.span, ty, name), ty)
 
     def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
         if self.current:
@@ -247,6 +259,8 @@ class Copier:
                 new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
             case t.Tup(items):
                 new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Lift(name, items):
+                return t.lifted(name, [self.ty(i, scope) for i in items])
             case t.Arr(elem, _):
                 new = t.Arr(self.ty(elem, scope), ANY)
             case t.Fn(arg, effect, result):
@@ -257,11 +271,11 @@ class Copier:
 
     def intern(self, new: t.Ty) -> t.Ty:
         """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
-        size = 1 + sum(self.sizes.get(id(part), 1) for part in parts_of(new))
+        size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
         if size > MOST_PARTS:
             raise NeedsInterpreter("a type of very many parts", self.place)
         one = self.interned.setdefault(new, new)
-        self.sizes[id(one)] = size
+        self.parts[id(one)] = size
         return one
 
     # ---- terms ------------------------------------------------------------------------------------------------------
@@ -281,6 +295,10 @@ class Copier:
                 return c.Lam(span, self.ty(ty, scope), param, curried(self.term(body, scope), name), name)
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
+            case c.Prim(span, ty, "sized", (array, *known)):
+                inner = sizes.of_type(self, the(t.Arr, ty).elem, tuple(known), scope)
+                made = self.term(array, scope)
+                return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
             case c.Reset():
                 self.capturing()
             case c.Hole():
@@ -311,7 +329,8 @@ class Copier:
             function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
             takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
-                local = Local(e.params, e.span, function)
+                needs = needed(e.params, definitions(e), lambda name: sizes.needs_in(self, name, scope))
+                local = Local(e.params, e.span, function, needs)
                 for name in bound(e):
                     scope.locals[name] = local
                 chain.append((e, local))
@@ -349,8 +368,10 @@ class Copier:
                 raise NeedsInterpreter(f"`{bound(let)[0]}` is needed at too many types", let.span)
             types, _, known = key
             types = scope.types | dict(zip(names, types, strict=True))
-            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known))
-            made.append((local.instances[key], [self.term(rhs, inner) for rhs in definitions(let)]))
+            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes))
+            told = sizes.told(self, (let.params, local.needs), inner)
+            copies = [sizes.functions(told, self.term(rhs, inner)) for rhs in definitions(let)]
+            made.append((local.instances[key], copies))
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
         return body

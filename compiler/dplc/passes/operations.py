@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dpl.core import formats
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -180,6 +181,21 @@ def matmul(body: Body, e: c.Prim) -> Value:
     return b.op("reshape", (result, b.op("dim", (result,), k=0 if left is x else 1)))
 
 
+def sized(body: Body, e: c.Prim) -> Value:
+    """An array without rows has its inner sizes from those who know them."""
+    array, *known = e.args
+    if isinstance(array, c.Build):
+        return body.build(array, tuple(known))
+    b = body.b
+    x = body.atom(array)
+    n, *inner = dims(b, x)
+    before, found = n, [n]
+    for own, size in zip(inner, [body.atom(k) for k in known], strict=True):
+        found.append(b.op("select", (b.op("eq", (before, integer(0))), size, own)))
+        before = b.op("mul", (before, found[-1]))
+    return b.op("reshape", (x, *found), e.span, unchecked=True)
+
+
 # ---- text and effects -----------------------------------------------------------------------------------------------
 
 
@@ -203,11 +219,18 @@ def print_(body: Body, e: c.Prim) -> Value:
 
 
 def format_(body: Body, e: c.Prim) -> Value:
-    spec, value, ty = body.atom(e.args[0]), body.term(e.args[1]), body.type_of(e.args[1])
+    """Numbers by the format; what has none in it is padded as text."""
+    spec, value, ty = the(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
+    assert isinstance(spec, str)
+    form = formats.read(spec)
+    kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
+    if kinds or not form.suits_text:  # of an empty list of nothing, say
+        show(body, ty, value, Style(form=spec, kinds=kinds))
+        return body.b.op("buf_take", ())
     if not isinstance(type_of(value), f.Num | f.Str):
         show(body, ty, value, Style())
         value = body.b.op("buf_take", ())
-    body.b.effect("buf_format", (spec, value), e.span)
+    body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
     return body.b.op("buf_take", ())
 
 
@@ -277,7 +300,7 @@ def lapack(body: Body, e: c.Prim) -> Value:
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
-    "append": append, "reshape": reshape, "flatten": flatten, "matmul": matmul, "gram": gram,
+    "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
     "keep": keep, "recall": recall,

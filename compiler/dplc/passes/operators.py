@@ -18,6 +18,7 @@ from dpl.core import ty as t
 from dpl.core.walk import subterms
 
 from dplc.narrow import the
+from dplc.passes import sizes
 
 if TYPE_CHECKING:
     from dplc.passes.mono import Copier, Scope
@@ -71,7 +72,10 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
         definition = None if arg.name in scope.locals else copier.definition(arg.name)
         if definition is None or not isinstance(definition.body, c.Lam):
             return None
-        return Operator((arg.name, copier.arguments(definition.params, arg.inst, scope)), arg, scope, 0)
+        told = sizes.to_tell(copier, arg, scope)
+        fixed = tuple([n.value for n in told if isinstance(n, c.Lit)])
+        key = arg.name, copier.arguments(definition.params, arg.inst, scope), fixed
+        return Operator(key, arg, scope, 0) if len(fixed) == len(told) else None
     if not copier.is_function(arg) or not movable(copier, arg, scope):
         return None
     inner = {name: scope.known[name] for name in mentioned(arg) if name in scope.known}
@@ -80,9 +84,10 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
 
 
 def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
-    """Whether a text mentions no local variables, but parameters that are known and those that it binds itself."""
+    """Whether a text mentions no local variables, but parameters that are known and those that it binds itself; the
+    sizes that the definition around it was told are local variables."""
     own = set(bound(text))
-    return all(
+    return not scope.sizes and all(
         name in own or name in scope.known or (name not in scope.locals and copier.definition(name) is not None)
         for name in mentioned(text)
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dpl.core import formats
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.node import node, replace
@@ -28,10 +29,13 @@ KEPT = 500
 
 @node
 class Style:
-    """`abridged`: as print shows; `argument`: of a constructor, in parentheses where it needs them."""
+    """`abridged`: as print shows; `argument`: of a constructor, in parentheses where it needs them; `form`: how numbers
+    of these `kinds` are written."""
 
     abridged: bool = False
     argument: bool = False
+    form: str = ""
+    kinds: frozenset[str] = frozenset()
 
 
 def text(body: Body, s: str) -> Value:
@@ -44,6 +48,8 @@ def show(body: Body, ty: t.Ty, value: Value, style: Style) -> Value:
     inside = replace(style, argument=False)
     if ty == t.BOOL:
         body.b.effect("buf_num", (value,))
+    elif is_scalar(body, ty) and formats.kind_of(the(t.Con, ty).name) in style.kinds:
+        body.b.effect("buf_format", (f.Const(style.form, f.STR), body.b.atom(value), f.Const(style.argument, f.BOOL)))
     elif is_scalar(body, ty):
         show_number(body, value, style.argument and the(t.Con, ty).name[0] != "u")
     else:

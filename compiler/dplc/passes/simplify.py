@@ -147,7 +147,7 @@ class _Simplifier:
                 rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
                 assert isinstance(rhs, f.Build)
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
-                self.put(bind.vars, f.Build(rhs.index, rhs.count, body, rhs.span), out)
+                self.put(bind.vars, f.Build(rhs.index, rhs.count, body, rhs.span, rhs.inner), out)
             case rhs:
                 self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
 

@@ -119,7 +119,9 @@ class Threads(ABC):
             return
         body = self.block(build.body, here)
         body = f.Block((*begin, *body.binds), body.results)
-        out.append(f.Bind(self.vars(bind.vars), f.Build(build.index, self.atom(build.count), body, build.span)))
+        inner = tuple([self.atoms(sizes) for sizes in build.inner])
+        rhs = f.Build(build.index, self.atom(build.count), body, build.span, inner)
+        out.append(f.Bind(self.vars(bind.vars), rhs))
 
     def changed(self, bind: f.Bind, env: Env) -> list[Hashable]:
         """The keys whose values the inner blocks of a binding change for what comes after."""
@@ -165,4 +167,4 @@ def in_turn(bind: f.Bind, build: f.Build, supply: f.Supply) -> Iterator[f.Bind]:
     parts = [f.Var(supply.fresh("t"), ty) for ty in row.items]
     binds = [f.Bind((tup,), f.Op("index", (kept, index), (("unchecked", True),)))]
     binds += [f.Bind((part,), f.TupGet(tup, i)) for i, part in enumerate(parts)]
-    yield f.Bind(bind.vars, f.Build(index, build.count, f.Block(tuple(binds), tuple(parts)), build.span))
+    yield f.Bind(bind.vars, f.Build(index, build.count, f.Block(tuple(binds), tuple(parts)), build.span, build.inner))

@@ -178,8 +178,10 @@ def kept(loop: f.For | f.While) -> tuple[f.Atom, ...]:
 def parts(rhs: f.Rhs, varied: set[str]) -> bool:
     """Whether the calls go different ways here."""
     match rhs:
-        case f.If(one) | f.Switch(one) | f.Build(_, one):
+        case f.If(one) | f.Switch(one):
             return any(mask((one,), varied))
+        case f.Build():
+            return any(mask(atoms(rhs), varied))
         case f.For(_, count):
             return any(mask((count, *kept(rhs)), varied))
         case f.While():
@@ -260,9 +262,11 @@ class _Copies:
                     arms.append(f.Case(case.tag, payload, self.block(case.body, on)))
                 other = None if default is None else self.block(default, on)
                 return f.Switch(self.atom(scrutinee, self.same), tuple(arms), other)
-            case f.Build(index, count, body, span):
+            case f.Build(index, count, body, span, inner):
+                sizes = [tuple([self.atom(n, self.same) for n in one]) for one in inner]
+                copied = tuple([one for one, own in zip(sizes, on) for _ in (self.each if own else (0,))])
                 count, index = self.atom(count, self.same), next(self.vars((index,)))
-                return f.Build(index, count, self.block(body, on), span)
+                return f.Build(index, count, self.block(body, on), span, copied)
             case f.For(index, count, state, inits, body, collect):
                 on, count = mask(state, self.facts.varied), self.atom(count, self.same)
                 inits, state = self.atoms(inits, on), tuple(self.vars(state))

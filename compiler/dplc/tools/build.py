@@ -130,8 +130,9 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     from dplc.tools.wheel import wheel
 
     program, exports = compiled(job)
+    told = header(job.name, job.file.name, exports).encode() if job.library and job.kind != WHEEL else b""
     if job.kind == HEADER:
-        return written(header(job.name, job.file.name, exports).encode(), place, to_stdout)
+        return written(told, place, to_stdout)
     text, sites = written_out(job, program, exports)
     if job.kind in (OBJECT, LLVM, ASM):
         return written(emitted(job, text), place, to_stdout)
@@ -146,7 +147,7 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     if job.kind != LIBRARY:
         return [place]
     beside = place.with_name(f"{job.name}.h")
-    put(beside, header(job.name, job.file.name, exports).encode())
+    put(beside, told)
     return [place, beside]
 
 
@@ -178,7 +179,7 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 
     if job.library:
         worlds = job.kind != WHEEL or not keeps_state(program)
-        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug)
+        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug, job.kind == WHEEL)
     return executable_text(program, job.target, job.wish.debug)
 
 

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from dpl.core.term import Check, Program
 from dpl.core.walk import subterms
 from dpl.diagnostics import DplError
-from dpl.syntax.load import load, read
+from dpl.syntax.load import load
 from dpl.types.check import check_all
 from dpl.types.env import Exports, Value
 from dpl.types.pretty import show_scheme
 
+from dplc.passes.exports import exports
 from dplc.tools.process import on_large_stack
 from dplc.tools.report import report, warn
+from dplc.tools.run import STDIN, text_of
 
 
-def check_files(files: list[str], types: bool, size_checks: bool) -> int:
-    """Exit code 1 if one of them is not a program."""
-    return max(on_large_stack(lambda f=f: check_file(Path(f), types, size_checks)) for f in files)
+def check_files(paths: list[str], types: bool, size_checks: bool) -> int:
+    """Exit code 1 if one of them is not a program, or if there is none."""
+    files = [file for path in paths for file in programs(path)]
+    if not files:
+        print("no programs found", file=sys.stderr)
+    return max((on_large_stack(lambda f=f: check_file(f, types, size_checks)) for f in files), default=1)
 
 
-def check_file(file: Path, types: bool, size_checks: bool) -> int:
+def programs(path: str) -> list[str]:
+    """A file as it is, standard input too; of a folder, every program inside."""
+    folder = Path(path)
+    return [str(file) for file in sorted(folder.rglob("*.dp"))] if path != STDIN and folder.is_dir() else [path]
+
+
+def check_file(file: str, types: bool, size_checks: bool) -> int:
     try:
-        checked = check_all(load(read(file)))
+        checked = check_all(load(text_of(file, None)))
+        exports(checked)
         warn(checked.warnings)
     except DplError as failure:
         report(failure.diagnostics)

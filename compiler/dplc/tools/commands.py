@@ -50,13 +50,19 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
               help="Messages as pictures, one line each, or JSON objects (editors/MESSAGES.md).")  # fmt: skip
 @click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Make a warning, or all, an error.")
 @click.option("-q", "--quiet", is_flag=True, help="No warnings.")
+@click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
+              help="Failures with the calls inside of the library, too (or DPL_VERBOSE=1).")  # fmt: skip
 @click.pass_context
-def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool) -> None:
+def cli(
+    ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool, verbose: bool
+) -> None:
     """DPL: a small ML-like language in which differentiation is first class."""
     from dplc.tools.report import wishes
 
     wishes.color, wishes.format, wishes.quiet = color, format_, quiet
     wishes.denied = tuple(code if code == "warnings" else code.upper() for code in denied)
+    if verbose:
+        os.environ["DPL_VERBOSE"] = "1"  # for what reads it, in this process and in those of `dpl test`
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -92,12 +98,12 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 
 
 @cli.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
 @click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
-def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool) -> int:
-    """Parse and type-check programs; all errors, not the first only."""
+def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool) -> int:
+    """Parse and type-check programs (folders: every .dp inside; `-` is standard input); all errors, not the first."""
     from dplc.tools.check import check_files
     from dplc.tools.report import wishes
 
@@ -105,7 +111,7 @@ def check(files: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
         if types or size_checks:
             raise click.UsageError("--json prints messages and nothing else; leave out --types and --show-checks")
         wishes.format, wishes.where = "json", sys.stdout
-    return check_files(list(files), types, size_checks)
+    return check_files(list(paths) or ["."], types, size_checks)
 
 
 @cli.command()

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from dpl.diagnostics import DplError
-from dpl.source import Source
 from dpl.syntax.load import read
 from dpl.syntax.show import format_source
 
 from dplc.tools.report import report
+from dplc.tools.streams import standard_input
 
 
 def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
@@ -19,7 +19,7 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
     code = 0
     for path in paths:
         if path == "-":
-            print(format_source(Source("<stdin>", sys.stdin.read())), end="")
+            print(format_source(standard_input()), end="")
             continue
         folder = Path(path)
         for file in sorted(folder.rglob("*.dp")) if folder.is_dir() else [folder]:

@@ -9,11 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dplc.interface import Export, Parameter, Record, records
+from dpl.diagnostics import DplError
+
+from dplc.interface import Export, Parameter, Record, records, unlike
 from dplc.machine import outside
 from dplc.machine.failures import Failure
 
 WIDTH = 120
+OURS = ("message", "free")  # functions of every library
+WORDS = frozenset((  # of C and C++
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
+    "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+    "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
+    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
+    "volatile", "wchar_t", "while", "xor", "xor_eq",
+))  # fmt: skip
 CONVENTIONS = """\
 /* {name}: made by `dpl build --lib` from {source}.
  *
@@ -21,12 +35,15 @@ CONVENTIONS = """\
  * and where.  Nothing exits or aborts.  What a failed call has made before it failed stays allocated.
  *
  * Arrays are given as a pointer to their elements, the last dimension running fastest, and those sizes that their types
- * leave open.  They are read where they are and never written to.  Sizes that must agree are compared.
+ * leave open.  They are read where they are and never written to.  Sizes that must agree are compared.  Refused are
+ * null pointers, but for the elements of what has none; strings that are not UTF-8; booleans other than 0 and 1.
  *
  * Results go to where pointers say.  For an array or a string, `*result` is either null: then it is set to memory that
  * {name}_free() frees, and the sizes are set; or it is the caller's memory: then the sizes must say how large that is,
  * and it is an error if the result has others.  So what one call has given can be filled by the next.  Strings are
  * UTF-8 and counted; no byte marks their end.
+ *
+ * A name that C or C++ has a use for, `double` or `class`, ends in `_` here.
  *
  * Results may go to where arguments are.  Threads may call at once; what the program keeps, such as references, each of
  * them has for itself.  The first call of a thread evaluates the program's definitions and does what its `do`s say.
@@ -35,6 +52,12 @@ CONVENTIONS = """\
 
 
 def header(name: str, source: str, exports: Sequence[Export]) -> str:
+    types = records(list(exports))
+    for export in exports:
+        if export.name in (*OURS, *types):
+            what = "a function of every library" if export.name in OURS else "a type"
+            title = f"`{export.name}` cannot be exported to C: {name}_{export.name} is {what}"
+            raise DplError.at("E0570", title, export.span, helps=("export it under another name",))
     guard = f"{name.upper()}_H"
     codes = ",\n".join(f"  {name.upper()}_{kind.name} = {int(kind)}" for kind in Failure)
     parts = [
@@ -44,7 +67,7 @@ def header(name: str, source: str, exports: Sequence[Export]) -> str:
         f"enum {name}_code {{\n{codes}\n}};\n",
         f"/* What the last failure in this thread was; valid until the next. */\nconst char *{name}_message(void);\n",
         f"/* Frees what a function has given. */\nvoid {name}_free(void *elements);\n",
-        *(struct(name, record) for record in records(list(exports)).values()),
+        *(struct(name, record) for record in types.values()),
         *(function(name, export) for export in exports),
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
     ]
@@ -52,7 +75,9 @@ def header(name: str, source: str, exports: Sequence[Export]) -> str:
 
 
 def struct(prefix: str, record: Record) -> str:
-    lines = [f"  {declared(prefix, m)};" for field, part in record.fields for m in outside.members(part, field)]
+    names = Names()
+    members = [m for field, part in record.fields for m in outside.members(part, field)]
+    lines = [f"  {declared(prefix, m, names)};" for m in members]
     return (
         f"/* {record.text} */\ntypedef struct {prefix}_{record.name} {{\n"
         + "\n".join(lines)
@@ -61,8 +86,9 @@ def struct(prefix: str, record: Record) -> str:
 
 
 def function(prefix: str, export: Export) -> str:
-    given = [p for parameter in export.parameters or () for p in inputs(prefix, parameter)]
-    given += [f"{declared(prefix, m, '*')}" for m in outside.members(export.result.shape, "result")]
+    names = Names()
+    results = [declared(prefix, m, names, "*") for m in outside.members(export.result.shape, "result")]
+    given = [p for parameter in export.parameters or () for p in inputs(prefix, parameter, names)] + results
     head = f"int32_t {prefix}_{export.name}("
     one = f"{head}{', '.join(given) or 'void'});"
     text = one if len(one) <= WIDTH else head + "\n    " + ",\n    ".join(given) + ");"
@@ -70,17 +96,25 @@ def function(prefix: str, export: Export) -> str:
     return f"/* {comment(export.signature)}{comment(docs)} */\n{text}\n"
 
 
-def inputs(prefix: str, parameter: Parameter) -> Iterator[str]:
+class Names(set[str]):
+    """Those of a struct, or of a function's parameters."""
+
+    def new(self, name: str) -> str:
+        self.add(name := unlike(name, self | WORDS))
+        return name
+
+
+def inputs(prefix: str, parameter: Parameter, names: Names) -> Iterator[str]:
     for member in outside.members(parameter.shape, parameter.name):
         constant = "const " if member.pointer or member.struct else ""
-        yield constant + declared(prefix, member, "*" if member.struct else "")
+        yield constant + declared(prefix, member, names, "*" if member.struct else "")
 
 
-def declared(prefix: str, member: outside.Member, more: str = "") -> str:
+def declared(prefix: str, member: outside.Member, names: Names, more: str = "") -> str:
     """`more`: pointers to it."""
     kind = f"{prefix}_{member.type}" if member.struct else member.type
     stars = "*" * member.pointer + more
-    return f"{kind} {stars}{member.name}"
+    return f"{kind} {stars}{names.new(member.name)}"
 
 
 def comment(text: str) -> str:

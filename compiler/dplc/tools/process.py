@@ -1,16 +1,18 @@
-"""Running as a process that behaves: exit codes, diagnostics on standard error, a large stack, Ctrl-C.
+"""Running as a process that behaves: exit codes, messages on standard error, a large stack, Ctrl-C and other signals.
 
-Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted.
+Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted; 141 the reader of the
+output has gone.  SIGTERM and SIGHUP end the process as they would, when what was printed has been written.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import resource
+import signal
 import sys
-import tempfile
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -18,10 +20,20 @@ from typing import TypeVar
 from dpl.diagnostics import Diagnostic, DplError
 
 from dplc.tools.report import report
+from dplc.tools.streams import OutputFailed, give_up_output
 
 Result = TypeVar("Result")
 
 STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
+LEAST_STACK = 1 << 24
+
+
+class Ended(BaseException):
+    """A signal is to end the process."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
@@ -39,11 +51,8 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
         finally:
             done.set()
 
-    before = threading.stack_size(STACK)
     sys.setrecursionlimit(10**6)
-    thread = threading.Thread(target=body, daemon=True)
-    thread.start()
-    threading.stack_size(before)
+    thread = started(body)
     while not done.is_set():
         try:
             done.wait(0.5)
@@ -58,6 +67,29 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
     return outcome[0]
 
 
+def started(body: Callable[[], None]) -> threading.Thread:
+    """A thread with the largest stack that can be had."""
+    before, size = threading.stack_size(), min(STACK, memory_limit() >> 3)
+    while True:
+        thread = threading.Thread(target=body, daemon=True)
+        try:
+            threading.stack_size(size)
+            thread.start()
+            return thread
+        except (RuntimeError, MemoryError):  # more than the system gives
+            size //= 2
+            if size < LEAST_STACK:
+                raise MemoryError from None
+        finally:
+            threading.stack_size(before)
+
+
+def memory_limit() -> int:
+    """Bytes of addresses that the process may use (`ulimit -v`)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
 def share_heap() -> None:
     """All threads allocate from the process's own heap, which can grow without end.  glibc would give the program's
     thread another one, in pieces of 64 MiB, and ask the system for every larger array anew."""
@@ -70,39 +102,82 @@ def guarded(work: Callable[[], int]) -> int:
     """The exit code of `work`; its failures are told on standard error."""
     share_heap()
     try:
+        catch_signals()
         code = work()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         leave(130, "interrupted")
         return 130
-    except DplError as failure:
-        flush()
-        report(failure.diagnostics)
-        return 1
-    except BrokenPipeError:  # the reader has gone: nothing more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
-    except MemoryError:
-        flush()
-        report([Diagnostic("R0802", "out of memory")])
-        return 1
+    except Ended as end:
+        leave(128 + end.number, by_signal=end.number)
+        return 128 + end.number
+    except OutputFailed as failure:
+        return output_failed(failure)
     except Exception as failure:
         flush()
-        code = usage(failure)
-        return internal(failure) if code is None else code
+        return told(failure)
 
 
-def leave(code: int, message: str = "") -> None:
-    """End the process now, whatever other threads do, with output flushed."""
+def told(failure: Exception) -> int:
+    """Tells a failure; its exit code."""
+    if isinstance(failure, DplError):
+        report(failure.diagnostics)
+        return 1
+    if is_memory(failure):
+        report([Diagnostic("R0802", "out of memory")])
+        return 1
+    code = usage(failure)
+    return internal(failure) if code is None else code
+
+
+def is_memory(failure: Exception) -> bool:
+    """Whether memory was lacking, for data or for code that was to be loaded.  What loads LLVM does not say why it
+    could not."""
+    if not isinstance(failure, OSError | ImportError):
+        return isinstance(failure, MemoryError)
+    said = str(failure)
+    limited = memory_limit() < sys.maxsize
+    return limited and any(hint in said for hint in (os.strerror(errno.ENOMEM), "libllvmlite", "failed to map"))
+
+
+def output_failed(failure: OutputFailed) -> int:
+    """A reader that has gone is nothing to talk about: the status is that which a signal would give."""
+    give_up_output()
+    if failure.code == errno.EPIPE:
+        return 141
+    report([Diagnostic("R0506", str(failure))])
+    return 1
+
+
+def catch_signals() -> None:
+    """SIGTERM and SIGHUP are exceptions, unless they are ignored (as by `nohup`)."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def end(number: int, _frame: object) -> None:
+    signal.signal(number, signal.SIG_DFL)  # the second one is not asked to wait
+    raise Ended(number)
+
+
+def leave(code: int, message: str = "", by_signal: int = 0) -> None:
+    """End the process now, whatever other threads do, with output flushed if that takes no more than a second."""
+    late = threading.Timer(1, os._exit, (code,))
+    late.daemon = True
+    late.start()
     flush()
     if message:
         print(message, file=sys.stderr, flush=True)
+    if by_signal:
+        signal.signal(by_signal, signal.SIG_DFL)
+        os.kill(os.getpid(), by_signal)
     os._exit(code)
 
 
 def flush() -> None:
-    with suppress(OSError):
+    with suppress(OutputFailed):
         sys.stdout.flush()
 
 
@@ -114,8 +189,6 @@ def usage(failure: Exception) -> int | None:
 
     if isinstance(failure, click.exceptions.Exit):
         return failure.exit_code
-    if isinstance(failure, click.Abort):  # what click makes of Ctrl-C
-        leave(130, "interrupted")
     if isinstance(failure, click.ClickException):
         failure.show()
         return failure.exit_code
@@ -124,6 +197,9 @@ def usage(failure: Exception) -> int | None:
 
 def internal(failure: Exception) -> int:
     """A bug of ours: say so, keep the details in a file, and tell how to report it."""
+    import tempfile
+    import traceback
+
     details = "".join(traceback.format_exception(failure))
     with tempfile.NamedTemporaryFile("w", prefix="dpl-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
         file.write(f"dpl {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{details}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -65,12 +66,14 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
 
 def text_of(file: str | None, expression: str | None) -> Source:
     from dpl.source import Source
-    from dpl.syntax.load import read
+    from dpl.syntax.load import decoded, read
+
+    from dplc.tools.streams import standard_input
 
     if expression is not None:
-        return Source("<expression>", f"do print ({expression}\n)")
+        return Source("<expression>", f"do print ({decoded(os.fsencode(expression), '<expression>')}\n)")
     if file == STDIN:
-        return Source("<stdin>", sys.stdin.read())
+        return standard_input()
     assert file is not None
     return read(Path(file))
 

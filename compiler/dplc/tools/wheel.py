@@ -42,8 +42,8 @@ from ._dpl.shapes import ArgumentError, Error
 _folder = Path(__file__).parent
 _description = json.loads((_folder / "_model.json").read_text(encoding="utf-8"))
 _model = Model(shared(str(_folder / "_model{suffix}"), _description), __name__)
-globals().update(_model._library.functions)
-__all__ = [{names}]
+globals().update(_model._library.classes | _model._library.functions)
+__all__ = [*dir(_model), "ArgumentError", "Error"]
 
 
 def __getattr__(name):
@@ -63,9 +63,8 @@ def wheel(name: str, code: bytes, description: Mapping[str, Any], target: Target
     """The file; `code` is the shared library."""
     suffix = SHARED.get(target.system, ".so")
     signatures = [export["signature"] for export in description["exports"]]
-    names = [*(export["name"] for export in description["exports"]), "ArgumentError", "Error"]
     contents = "\n".join(f"    {line}" for line in signatures).replace("\\", "\\\\").replace('"', "'")
-    init = INIT.format(name=name, contents=contents, suffix=suffix, names=", ".join(f'"{n}"' for n in names))
+    init = INIT.format(name=name, contents=contents, suffix=suffix)
     files = {
         f"{name}/__init__.py": init.encode(),
         f"{name}/_dpl/__init__.py": b"",

@@ -76,6 +76,8 @@ def show_type(t, level: int = FUN) -> str:
         case ty.Fn(arg, eff, result):
             arrow = "->" if isinstance(eff, ty.Pure) else f"-{{{show_type(eff)}}}->"
             return parens(f"{show_type(arg, PRODUCT)} {arrow} {show_type(result)}", level > FUN)
+        case ty.Lift(_, items):
+            return parens(f"lift {' '.join(show_type(i, ATOM) for i in items)}", level == ATOM)
         case ty.Size():
             return show_size(t)
         case ty.Ctl(answer):

@@ -29,8 +29,11 @@ class Node:
 
 @node
 class Var(Node):
+    """`sizes`, if any, are ints for each of `inst`: of a type that is an array, its sizes (see `core/shapes.py`)."""
+
     name: str
     inst: tuple[t.Ty | t.Size | t.Effect, ...] = ()
+    sizes: tuple[tuple[Term, ...], ...] = ()
 
 
 @node

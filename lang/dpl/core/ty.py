@@ -52,6 +52,15 @@ class Fn:
     result: Ty
 
 
+@node
+class Lift:
+    """What operands of these types make together, elementwise: the type of highest rank, of which the others are rows,
+    rows of rows, or scalars.  `name` is unique in its definition, as a variable's; each instance knows which it is."""
+
+    name: str
+    items: tuple[Ty, ...]
+
+
 class Hole:
     """What an inference puts in the place of types and effects: unknowns here (`types/meta.py`), sets of functions in
     the compiler (`passes/sets.py`).  There are none in finished core."""
@@ -59,7 +68,7 @@ class Hole:
     __slots__ = ()
 
 
-Ty = Var | Con | Tup | Arr | Fn | Hole
+Ty = Var | Con | Tup | Arr | Fn | Lift | Hole
 
 
 @node
@@ -114,10 +123,31 @@ def substitute(ty: Ty | Size, env: Mapping[str, Any]) -> Ty | Size:
             return Arr(substitute(elem, env), substitute(size, env))
         case Fn(arg, eff, result):
             return Fn(substitute(arg, env), _in_effect(eff, env), substitute(result, env))
+        case Lift(name, items):
+            return lifted(name, [substitute(t, env) for t in items])
         case Size():
             return _in_size(ty, env)
         case Hole():
             raise Bug(f"a type that inference left open: {ty}")
+
+
+def lifted(name: str, items: list[Ty]) -> Ty:
+    """The lift of these types: one of them, if it is known which."""
+    flat = list(dict.fromkeys(part for t in items for part in (t.items if isinstance(t, Lift) else (t,))))
+    ranks = [_rank(t) for t in flat]
+    known = [r for r in ranks if r is not None]
+    if len(known) == len(flat):
+        return flat[ranks.index(max(known))]
+    left = [t for t, r in zip(flat, ranks) if r is None or r > 0]  # a scalar fits all others
+    return left[0] if len(left) == 1 else Lift(name, tuple(left))
+
+
+def _rank(t: Ty) -> int | None:
+    """How many dimensions a type has, if that is known."""
+    rank = 0
+    while isinstance(t, Arr):
+        t, rank = t.elem, rank + 1
+    return None if isinstance(t, Var | Hole | Lift) else rank
 
 
 def _in_effect(effect: Effect, env: Mapping[str, Any]) -> Effect:

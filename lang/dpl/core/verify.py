@@ -11,7 +11,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
-VARIED = {"index": 2, "update": 3, "reshape": 2}  # at least so many arguments
+VARIED = {"index": 2, "update": 3, "reshape": 2, "sized": 1}  # at least so many arguments
 Signature = tuple[tuple[ty.Var, ...], ty.Ty]
 
 
@@ -69,7 +69,11 @@ class Checker:
 
     def shape(self, t: term.Term, env: dict[str, Signature]) -> None:
         match t:
-            case term.Var(_, u, name, inst):
+            case term.Var(_, u, name, inst, sizes):
+                for one in sizes:
+                    for n in one:
+                        self.same(n.ty, ty.I64, t)
+                        self.term(n, env)
                 params, general = self.signature(name, env, t)
                 if len(params) != len(inst):
                     raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)
@@ -219,10 +223,13 @@ def add(env: dict, name: str, signature: Signature) -> dict:
 
 
 def equal(a, b) -> bool:
-    """Equal up to sizes; effects are equal if both or neither are ctl."""
+    """Equal up to sizes; effects are equal if both or neither are ctl.  Which operand a lift is, inference may know by
+    relations that core does not carry."""
     if a is b:
         return True
     match a, b:
+        case (ty.Lift(), _) | (_, ty.Lift()):
+            return True
         case (ty.Size(), _) | (_, ty.Size()):
             return isinstance(a, ty.Size) and isinstance(b, ty.Size)
         case ty.Var(m), ty.Var(n):

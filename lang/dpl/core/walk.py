@@ -10,6 +10,8 @@ from dpl.core.ty import Ty
 
 def subterms(t) -> tuple:
     match t:
+        case term.Var(sizes=sizes):
+            return tuple([n for one in sizes for n in one]) if sizes else ()
         case term.Lam(body=body) | term.Shift(body=body) | term.Reset(body=body):
             return (body,)
         case term.App(fn=fn, arg=arg):
@@ -57,8 +59,8 @@ def changed(
     their `value` at their new type."""
     u = ty(t.ty)
     match t:
-        case term.Var(span, _, name, inst):
-            return term.Var(span, u, name, inst)
+        case term.Var(span, _, name, inst, sizes):
+            return term.Var(span, u, name, inst, tuple([tuple([go(n) for n in one]) for one in sizes]))
         case term.Lit(span, _, old):
             return term.Lit(span, u, value(u, old))
         case term.Extern(span, _, symbol):

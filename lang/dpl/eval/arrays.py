@@ -22,6 +22,16 @@ def product(shape: tuple[int, ...]) -> int:
     return total
 
 
+MOST = 1 << 44  # elements that an array may have
+
+
+def room(n: int) -> int:
+    """A number of elements, if there can be so many."""
+    if n >= MOST:
+        raise MemoryError
+    return n
+
+
 # ---- lifting ------------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +88,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> list:
 def stack(items: list, rank: int) -> Array:
     """The array of these elements.  `rank` is the result's, for when there are none."""
     if not items:
-        return Array((0,) * rank, [])
+        return Array((0,) * rank, [])  # `sized` says what they would be
     if items[0].__class__ is not Array:
         return Array((len(items),), items)
     shape = items[0].shape
@@ -101,7 +111,7 @@ def rows(x: Array) -> list:
 def count_checked(n: int) -> int:
     if n < 0:
         raise DplError.at("R0702", f"an array cannot have {n} elements")
-    return n
+    return room(n)
 
 
 def fill(n: int, value: Value) -> Array:
@@ -160,7 +170,8 @@ def append(x: Value, y: Value) -> Value:
         case Array():
             if x.shape[1:] != y.shape[1:] and x.shape[0] and y.shape[0]:
                 raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
-            inner = x.shape[1:] if x.shape[0] else y.shape[1:]
+            known = [a.shape[1:] for a in (x, y) if a.shape[0]]
+            inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be no more than a guess
             return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
         case _:
             raise Bug(f"append: {x!r}")
@@ -175,6 +186,15 @@ def reshape(x: Array, *shape: int) -> Array:
     if any(n < 0 for n in shape) or product(shape) != len(x.data):
         raise DplError.at("R0703", f"cannot reshape {sizes(x.shape)} to {sizes(shape)}")
     return Array(shape, x.data.copy())
+
+
+def sized(x: Array, inner: tuple[int, ...]) -> Array:
+    """With these inner sizes, from where there are no rows that tell them."""
+    shape = x.shape
+    if 0 not in shape:
+        return x
+    first = shape.index(0) + 1
+    return Array((*shape[:first], *inner[first - 1 :]), [])
 
 
 def transpose(x: Array) -> Array:
@@ -206,7 +226,7 @@ def sum_(kind: str) -> Callable[[Array], Value]:
         inner = x.shape[1:]
         if not inner:
             return reduce(add, x.data, zero)
-        size = product(inner)
+        size = room(product(inner))
         return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
 
     return run
@@ -233,8 +253,9 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
             raise DplError.at(
                 "R0703", f"cannot multiply {sizes(x.shape)} by {sizes(y.shape)}: the inner sizes {k} and {inner} differ"
             )
-        left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
         columns = product(y.shape[1:])
+        room(product(x.shape[:-1]) * columns)
+        left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
         right = [y.data[j::columns] for j in range(columns)]
         return Array(x.shape[:-1] + y.shape[1:], [reduce(add, map(mul, a, b), zero) for a in left for b in right])
 

@@ -34,8 +34,8 @@ def site(call: c.App) -> Site:
 
 
 def shown_name(name: str) -> str:
-    """A name of core as the user wrote it."""
-    name = name.partition("#")[0].removeprefix("main.").removeprefix("Prelude.")
+    """A name of core as the user wrote it, with its module."""
+    name = name.partition("#")[0]
     base, dot, number = name.rpartition(".")
     return (base if dot and number.isdigit() else name) or "<fun>"
 
@@ -53,7 +53,7 @@ def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
 def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | None:
     if not isinstance(head, c.Var) or head.name in scope.slots:
         return None
-    value, _ = compiler.constant(head)
+    value, _ = compiler.constant(head, scope)
     return value if isinstance(value, Closure) else None
 
 

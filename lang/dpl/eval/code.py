@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpl.core import ty as t
+from dpl.core.shapes import Needs
 from dpl.eval.value import Value
 from dpl.node import node
 
@@ -39,17 +39,17 @@ def at_once(direct: Direct) -> Code:
 @node
 class Scope:
     """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are
-    generalised, and over what; `size` is the length of the environment here."""
+    generalised, over what, and which sizes they must be told; `size` is the length of the environment here."""
 
     slots: dict[str, int]
-    polys: dict[str, tuple[t.Var, ...]]
+    polys: dict[str, Needs]
     size: int
 
-    def bind(self, *names: str, params: tuple[t.Var, ...] = ()) -> Scope:
+    def bind(self, *names: str, needs: Needs | None = None) -> Scope:
         for i, name in enumerate(names):
             self.slots[name] = self.size + i
-            if params:
-                self.polys[name] = params
+            if needs:
+                self.polys[name] = needs
         return Scope(self.slots, self.polys, self.size + len(names))
 
 

@@ -16,14 +16,15 @@ from operator import itemgetter
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.shapes import Needs, needed, rank
 from dpl.diagnostics import Bug, DplError
-from dpl.eval import arrays, calls, control, loops, matching
+from dpl.eval import arrays, calls, control, loops, matching, sizes
 from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once
 from dpl.eval.failure import located
 from dpl.eval.instance import staged, type_args, type_params, types_of
 from dpl.eval.machine import FunctionCode, Machine
 from dpl.eval.mentioned import Mentioned
-from dpl.eval.primitives import Surroundings, implementation, rank
+from dpl.eval.primitives import Surroundings, implementation
 from dpl.eval.scalar import FIT
 from dpl.eval.value import Closure, Con, Value
 from dpl.prims import TABLE
@@ -33,11 +34,15 @@ Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the oper
 
 
 class Compiler:
-    """For one run.  `lookup(name, types)` gives the value of a global at closed types."""
+    """For one run.  `lookup(name, types, sizes)` gives the value of a global at closed types; `needs(name)` says which
+    sizes it must be told."""
 
-    def __init__(self, machine: Machine, lookup: Callable, surroundings: Surroundings) -> None:
+    def __init__(
+        self, machine: Machine, lookup: Callable, needs: Callable[[str], Needs], surroundings: Surroundings
+    ) -> None:
         self.machine = machine
         self.lookup = lookup
+        self.needs = needs
         self.surroundings = surroundings
         self.mentioned = Mentioned()
 
@@ -62,6 +67,8 @@ class Compiler:
                 return self.make((record,), scope, (lambda r: r.arg) if alone else (lambda r: r.arg[i]))
             case c.ArrayLit(span=span, items=items):
                 return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
+            case c.Prim(op="sized"):
+                return sizes.compile_sized(self, term, scope)
             case c.Prim(op=op) if op in control.PRIMITIVES:
                 return control.compile_primitive(self, term, scope)
             case c.Prim():
@@ -136,25 +143,35 @@ class Compiler:
     def variable(self, term: c.Var, scope: Scope) -> Direct:
         slot = scope.slots.get(term.name)
         if slot is None:
-            constant, later = self.constant(term)
+            constant, later = self.constant(term, scope)
             return later or (lambda env: constant)
-        params = scope.polys.get(term.name)
-        if params is None:
+        needs = scope.polys.get(term.name)
+        if needs is None:
             return itemgetter(slot)
+        params = needs[0]
         types = type_args(params, term.inst)
+        told = sizes.handed(self, term, needs, scope)
+        if callable(told):
+            names = type_params(params)
+            return lambda env: env[slot].at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
         key = object()
 
         def instance(env: tuple) -> Value:
             memo = env[0].memo
             if key not in memo:
-                memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)))
+                memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)), told)
             return env[slot].at(memo[key])
 
         return instance
 
-    def constant(self, term: c.Var) -> tuple[Value, Callable | None]:
-        """A global's value, or how to get it from the environment if it depends on types that are not known yet."""
-        return staged(types_of(term.inst), lambda closed: self.lookup(term.name, closed))
+    def constant(self, term: c.Var, scope: Scope) -> tuple[Value, Callable | None]:
+        """A global's value, or how to get it from the environment if it depends on types or sizes that are not known
+        yet."""
+        told = sizes.handed(self, term, self.needs(term.name) if term.inst else None, scope)
+        if not callable(told):
+            return staged(types_of(term.inst), lambda closed: self.lookup(term.name, closed, told))
+        known, later = staged(types_of(term.inst), lambda closed: closed)
+        return None, lambda env: self.lookup(term.name, later(env) if later else known, told(env))
 
     def literal(self, term: c.Lit) -> Direct:
         value = term.value
@@ -208,7 +225,7 @@ class Compiler:
                 steps.append(step)
             elif type_params(term.params):
                 steps.append(self.generalised(term.rhs, scope))
-                scope = scope.bind(term.name, params=term.params)
+                scope = scope.bind(term.name, needs=self.local_needs(term.params, [term.rhs], scope))
             else:
                 rhs = self.compile(term.rhs, scope)
                 scope = scope.bind(term.name)
@@ -238,10 +255,14 @@ class Compiler:
 
         return step
 
+    def local_needs(self, params: tuple[t.Var, ...], bodies: list[c.Term], scope: Scope) -> Needs:
+        return params, needed(params, bodies, lambda name: scope.polys.get(name) or self.needs(name))
+
     def recursive(self, term: c.LetRec, scope: Scope) -> tuple[Callable[[tuple], tuple], Scope]:
         names = [name for name, _ in term.bindings]
         generalised = bool(type_params(term.params))
-        scope = scope.bind(*names, params=term.params if generalised else ())
+        bodies = [rhs for _, rhs in term.bindings]
+        scope = scope.bind(*names, needs=self.local_needs(term.params, bodies, scope) if generalised else None)
         functions = [self.function(rhs, scope) for _, rhs in term.bindings if isinstance(rhs, c.Lam)]
 
         def together(env: tuple) -> tuple:

@@ -17,11 +17,11 @@ class DataTypes:
     """The data types of one program."""
 
     def __init__(self, datas: Mapping[str, Data]) -> None:
-        self._datas = datas
+        self.declared = datas
         self.argument = cache(self._argument)
 
     def data(self, ty: t.Con) -> Data:
-        return LIST if ty.name == "list" else self._datas[ty.name]
+        return LIST if ty.name == "list" else self.declared[ty.name]
 
     def _argument(self, ty: t.Con, tag: int) -> t.Ty | None:
         """The type of a constructor's argument."""

@@ -2,7 +2,8 @@
 
 A polymorphic definition is compiled once; where its meaning depends on a type (literals, conversions, rounding,
 printing), the compiled code asks the `Types` of the activation, which is the first thing in every environment.  Equal
-instances are one object, so answers are remembered in it.  Sizes and effects do not matter here and are erased.
+instances are one object, so answers are remembered in it.  Effects do not matter here and are erased, and so are sizes
+but those that a definition must be told (`core/shapes.py`), which stand beside the types.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def erase(ty: t.Ty) -> t.Ty:
             return t.Arr(erase(elem), ANY_SIZE)
         case t.Fn(arg, _, result):
             return t.Fn(erase(arg), t.PURE, erase(result))
+        case t.Lift(name, items):
+            return t.lifted(name, [erase(i) for i in items])
         case t.Var():
             return ty
         case t.Hole():
@@ -37,7 +40,7 @@ def erase(ty: t.Ty) -> t.Ty:
 
 def is_type(arg: object) -> TypeGuard[t.Ty]:
     """Whether an argument of a type is one, and no size or effect."""
-    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn)) or (isinstance(arg, t.Var) and arg.sort == "type")
+    return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn, t.Lift)) or (isinstance(arg, t.Var) and arg.sort == "type")
 
 
 def types_of(inst: tuple) -> tuple[t.Ty, ...]:
@@ -53,7 +56,7 @@ def is_closed(ty: t.Ty) -> bool:
             return False
         case t.Con(_, args):
             return all(is_closed(a) for a in args if is_type(a))
-        case t.Tup(items):
+        case t.Tup(items) | t.Lift(_, items):
             return all(map(is_closed, items))
         case t.Arr(elem):
             return is_closed(elem)
@@ -80,13 +83,19 @@ class Assignment(dict):
         return super().get(name, t.UNIT)
 
 
+Handed = tuple[tuple[str, tuple[int, ...]], ...]  # names of type variables, and the sizes of what they stand for
+MOST = 1000  # instances that are remembered though they differ by sizes, of which there may be any number
+
+
 class Types:
-    """An assignment of closed types to variables.  `memo` is for the compiled code, keyed by where it asks."""
+    """Closed types for variables, and the sizes of some of these.  `memo` is for the compiled code, keyed by where it
+    asks."""
 
-    __slots__ = ("_inner", "memo", "names")
+    __slots__ = ("_inner", "memo", "names", "sizes")
 
-    def __init__(self, names: dict[str, t.Ty]) -> None:
+    def __init__(self, names: dict[str, t.Ty], sizes: dict[str, tuple[int, ...]] | None = None) -> None:
         self.names = Assignment(names)
+        self.sizes = sizes or {}
         self.memo: dict = {}
         self._inner: dict[tuple, Types] = {}
 
@@ -95,10 +104,13 @@ class Types:
             return ty
         return t.substitute(ty, self.names)
 
-    def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...]) -> Types:
-        key = (names, types)
+    def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...], sizes: Handed = ()) -> Types:
+        key = (names, types, sizes)
         if key not in self._inner:
-            self._inner[key] = Types({**self.names, **dict(zip(names, types, strict=True))})
+            if sizes and len(self._inner) >= MOST:
+                self._inner.clear()
+            all_ = {**self.names, **dict(zip(names, types, strict=True))}
+            self._inner[key] = Types(all_, {**self.sizes, **dict(sizes)})
         return self._inner[key]
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpl.core import term as c
+from dpl.core.shapes import rank
 from dpl.diagnostics import DplError
 from dpl.eval.arrays import count_checked, stack
 from dpl.eval.code import Code, Scope, at_once
 from dpl.eval.failure import located
 from dpl.eval.instance import staged
-from dpl.eval.primitives import rank
 from dpl.eval.value import Value
 
 if TYPE_CHECKING:

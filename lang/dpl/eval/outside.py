@@ -6,6 +6,8 @@ import os
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -30,7 +32,9 @@ class Outside:
         self._progress = False
 
     def print_string(self, text: str) -> tuple:
+        """At once: what the interpreter does in between takes far longer than writing."""
         self.out.write(text)
+        self.out.flush()
         return ()
 
     def progress(self, text: str) -> tuple:
@@ -51,19 +55,23 @@ class Outside:
     def arg(self, i: int) -> str:
         if not 0 <= i < len(self.args):
             raise DplError.at("R0705", f"there is no argument number {i}: the program was given {len(self.args)}")
-        return self.args[i]
+        return decoded(os.fsencode(self.args[i]), f"argument {i + 1} of the command")
 
     def exit(self, code: int):
         raise ProgramExit(code & 0xFF)
 
 
-def read_text(path: str) -> str:
+def decoded(data: bytes, what: str) -> str:
+    """Bytes from outside as a string."""
     try:
-        return Path(path).read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise DplError.at("R0506", f"`{path}` is not UTF-8 text") from None
-    except (OSError, ValueError) as error:
-        raise _failed("read", path, error) from None
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        title = f"{what} is not UTF-8 text: the byte at offset {error.start} begins no character"
+        raise DplError.at("R0509", title) from None
+
+
+def read_text(path: str) -> str:
+    return decoded(_read(path), f"`{path}`")
 
 
 def write_text(path: str, text: str) -> tuple:
@@ -71,10 +79,7 @@ def write_text(path: str, text: str) -> tuple:
 
 
 def read_bytes(path: str) -> Array:
-    try:
-        data = list(Path(path).read_bytes())
-    except (OSError, ValueError) as error:
-        raise _failed("read", path, error) from None
+    data = list(_read(path))
     return Array((len(data),), data)
 
 
@@ -82,17 +87,27 @@ def write_bytes(path: str, data: Array) -> tuple:
     return _write(path, bytes(data.data))
 
 
+def _read(path: str) -> bytes:
+    with _opening("read", path):
+        return Path(path).read_bytes()
+
+
 def _write(path: str, data: bytes) -> tuple:
-    try:
+    with _opening("write", path):
         Path(path).write_bytes(data)
-    except (OSError, ValueError) as error:
-        raise _failed("write", path, error) from None
     return ()
 
 
-def _failed(verb: str, path: str, error: Exception) -> DplError:
-    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return DplError.at("R0506", f"cannot {verb} {path}: {why}")
+@contextmanager
+def _opening(verb: str, path: str) -> Iterator[None]:
+    """Says why a file could not be read or written."""
+    shown, nul, _ = path.partition("\0")
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        why = "a NUL character follows, and no path has one" if nul else why
+        raise DplError.at("R0506", f"cannot {verb} {shown}: {why}") from None
 
 
 def clock(_unit: tuple) -> float:
@@ -101,7 +116,7 @@ def clock(_unit: tuple) -> float:
 
 def env(name: str) -> tuple[str, bool]:
     value = os.environ.get(name)
-    return ("", False) if value is None else (value, True)
+    return ("", False) if value is None else (decoded(os.fsencode(value), f"the environment variable `{name}`"), True)
 
 
 def _bitcast(source: str, target: str):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.core import ty as t
+from dpl.core.shapes import innermost
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import arrays, derive, lapack, outside, strings
 from dpl.eval.datatypes import DataTypes
@@ -25,23 +26,9 @@ from dpl.prims import TABLE
 Types = tuple[t.Ty, ...]  # of the operands, then of the result
 
 
-def elem(ty: t.Ty) -> t.Ty:
-    """What an array holds in the end; a scalar's own type."""
-    while isinstance(ty, t.Arr):
-        ty = ty.elem
-    return ty
-
-
-def rank(ty: t.Ty) -> int:
-    n = 0
-    while isinstance(ty, t.Arr):
-        ty, n = ty.elem, n + 1
-    return n
-
-
 def kind(ty: t.Ty) -> str:
     """The name of an operand's scalar type."""
-    found = elem(ty)
+    found = innermost(ty)
     return found.name if isinstance(found, t.Con) else "i64"  # never constrained: any will do
 
 
@@ -211,7 +198,7 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
         case "print":
             return lambda x: run.world.print_string(run.shower.show(x, types[0], abridged=True) + "\n")
         case "format":
-            return lambda spec, x: strings.format_(spec, x, types[1], run.shower.show)
+            return lambda spec, x: run.shower.format(spec, x, types[1])
         case "tree_map":
             rounded = run.datas.rounding(types[1])
             return lambda f, x: rounded(tree_map(run.call, f, x))

@@ -15,12 +15,13 @@ from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.shapes import Needs, needed
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code import Code, root
 from dpl.eval.compile import Compiler
 from dpl.eval.datatypes import DataTypes
 from dpl.eval.failure import for_user
-from dpl.eval.instance import Types, type_params
+from dpl.eval.instance import MOST, Handed, Types, type_params
 from dpl.eval.machine import Machine
 from dpl.eval.outside import Outside, ProgramExit
 from dpl.eval.primitives import Surroundings
@@ -44,10 +45,12 @@ class Interpreter:
         self.shower = Shower(datas)
         self.types = Types({})
         surroundings = Surroundings(datas, self.shower, self.world, self.machine.call)
-        self._compiler = Compiler(self.machine, self._lookup, surroundings)
+        self._compiler = Compiler(self.machine, self._lookup, self._told, surroundings)
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}
+        self._sized: dict[tuple, Value] = {}  # those of generalised definitions that depend on sizes
+        self._needs: dict[str, Needs] = {}
         self._own: set[Source] = set()
         self.add(program.items)
 
@@ -85,18 +88,35 @@ class Interpreter:
     def show(self, value: Value, ty: t.Ty) -> str:
         return self.shower.show(value, ty, abridged=True)
 
-    def _lookup(self, name: str, types: tuple[t.Ty, ...]) -> Value:
-        """The value of a global at closed types."""
-        key = name, types
-        if key not in self._values:
-            definition = self._defs.get(name) or self.program.library.get(name)
-            if definition is None:
-                raise Bug(f"no definition of `{name}`")
+    def _lookup(self, name: str, types: tuple[t.Ty, ...], sizes: Handed = ()) -> Value:
+        """The value of a global at closed types, told the sizes that it needs."""
+        key, values = (name, types, sizes), self._sized if sizes else self._values
+        if key not in values:
+            definition = self._definition(name)
             if name not in self._codes:
                 self._codes[name] = self._compiler.compile(definition.body, root())
-            inside = self.types.extend(type_params(definition.params), types)
-            self._values[key] = self._finish(self._codes[name], inside)
-        return self._values[key]
+            inside = self.types.extend(type_params(definition.params), types, sizes)
+            if len(self._sized) >= MOST:
+                self._sized.clear()
+            values[key] = self._finish(self._codes[name], inside)
+        return values[key]
+
+    def _definition(self, name: str) -> c.Def:
+        definition = self._defs.get(name) or self.program.library.get(name)
+        if definition is None:
+            raise Bug(f"no definition of `{name}`")
+        return definition
+
+    def _told(self, name: str) -> Needs:
+        """Which sizes a global must be told, with all that are recursive with it; none, if it is no global."""
+        if name not in self._needs:
+            if name not in self._defs and name not in self.program.library:
+                return (), frozenset()
+            definition = self._definition(name)
+            bodies = [self._definition(other).body for other in definition.group or (name,)]
+            self._needs[name] = definition.params, frozenset()  # while it is found out
+            self._needs[name] = definition.params, needed(definition.params, bodies, self._told)
+        return self._needs[name]
 
     def _finish(self, code: Code, types: Types) -> Value:
         return self.machine.finish(code.run, (types,), self.machine.end)

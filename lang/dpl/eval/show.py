@@ -13,12 +13,15 @@
 
 from __future__ import annotations
 
+from dpl.core import formats
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
 from dpl.eval.datatypes import DataTypes
 from dpl.eval.instance import is_type
 from dpl.eval.scalar import FIT
 from dpl.eval.value import Array, Con, Value, list_items, number
+
+Form = tuple[str, frozenset[str]]  # a format, and the kinds of numbers that are written by it
 
 LIMIT = 1000
 KEPT = 500
@@ -33,7 +36,14 @@ class Shower:
     def __init__(self, datas: DataTypes) -> None:
         self.datas = datas
 
-    def show(self, value: Value, ty: t.Ty, abridged: bool = False) -> str:
+    def format(self, spec: str, value: Value, ty: t.Ty) -> str:
+        """Numbers as Python's `format` writes them; what has none in it is padded as text."""
+        form = formats.read(spec)
+        kinds = formats.numbers(form, formats.kinds_of(ty, self.datas.declared))
+        shown = self.show(value, ty, form=(spec, kinds))
+        return format(shown, spec) if not kinds and form.suits_text else shown
+
+    def show(self, value: Value, ty: t.Ty, abridged: bool = False, form: Form = ("", frozenset())) -> str:
         if ty == t.STRING:
             return value
         out: list[str] = []
@@ -44,14 +54,15 @@ class Shower:
                 out.append(item)
             else:
                 inner, its, is_argument = item
-                todo.extend(reversed(self._parts(inner, its, is_argument, abridged)))
+                todo.extend(reversed(self._parts(inner, its, is_argument, abridged, form)))
         return "".join(out)
 
-    def _parts(self, value: Value, ty: t.Ty, is_argument: bool, abridged: bool) -> list:
+    def _parts(self, value: Value, ty: t.Ty, is_argument: bool, abridged: bool, form: Form) -> list:
         """A value as texts and (value, type, whether it is a constructor's argument)."""
         match ty:
             case t.Con(name) if name in FIT or name in ("bool", "string"):
-                text = scalar_text(value, name)
+                spec, kinds = form
+                text = formatted(value, name, spec) if formats.kind_of(name) in kinds else scalar_text(value, name)
                 return [f"({text})"] if is_argument and text.startswith("-") else [text]
             case t.Con("list", (elem,)) if is_type(elem):
                 texts = _abridge(list(list_items(value)), abridged)
@@ -68,7 +79,7 @@ class Shower:
                 return ["[", *_joined([_item(x, elem) for x in rows], ", "), "]"]
             case t.Fn():
                 return ["<fun>"]
-            case t.Var() | t.Hole():
+            case t.Var() | t.Lift() | t.Hole():
                 raise Bug(f"cannot show a value of type {ty}")
 
     def _data(self, value: Con, ty: t.Con, is_argument: bool) -> list:
@@ -106,6 +117,15 @@ def _rows(value: Array) -> list:
         return value.data
     size = len(value.data) // n if n else 0
     return [Array(tuple(inner), value.data[i * size : (i + 1) * size]) for i in range(n)]
+
+
+def formatted(value: Value, kind: str, spec: str) -> str:
+    """A number by a format; one without letter and precision changes nothing of the digits."""
+    plain = number(value)
+    form = formats.read(spec)
+    if kind in t.FLOATS and not (form.letter or form.precision):
+        plain = float(scalar_text(plain, kind))  # which are those of its own precision
+    return format(plain, spec)
 
 
 def scalar_text(value: Value, kind: str) -> str:

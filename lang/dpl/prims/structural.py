@@ -31,6 +31,8 @@ ARRAYS = (
     row("reshape", "'a[n] -> 'b",
         "the same elements in other dimensions, given by the result's type (varied: in core, the dimensions follow as"
         " ints, -1 for one to be computed)", pure=False),
+    hidden("sized", "'a[n] -> 'a[n]",
+           "with inner sizes, if it has no rows that tell them (varied: ints for the dimensions that its type shows)"),
     row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
     row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
     row("sum", "'a[n] -> 'a where 'a : num", "sum over the outermost dimension, left to right; 0 for none"),
@@ -48,7 +50,7 @@ STRINGS = (
     hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
     row("show", "'a -> string", "as print prints it, unabridged"),
     hidden("format", "string -> 'a -> string",
-           "as show, after a format such as .4f or 8.3e or 5d; bare strings may be padded: 10", pure=False),
+           "as show, its numbers by a format such as .4f or 8.3e or 5d (see core/formats.py)", pure=False),
 )  # fmt: skip
 
 EFFECTS = (

@@ -6,12 +6,16 @@ parts: nodes, tokens, None for an optional part that is missing, and the members
 
 from __future__ import annotations
 
+import re
+
 from dpl.diagnostics import Diagnostic
 from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import literals, tree
 from dpl.syntax.lexer import Token
 from dpl.syntax.operators import resolve
+
+C_NAME = re.compile(r"[A-Za-z_][\w.$@]*", re.ASCII)
 
 
 class Builder:
@@ -61,6 +65,9 @@ class Builder:
         return tree.DeclOpen(span, name.value)
 
     def decl_extern(self, span, symbol, name, type_):
+        if not C_NAME.fullmatch(symbol.value):
+            title = f"{self.span_of(symbol).text} is no name of a C function"
+            self.problems.append(Diagnostic("E0105", title, self.span_of(symbol)))
         return tree.DeclExtern(span, symbol.value, name.value, type_)
 
     def decl_do(self, span, body):
@@ -234,8 +241,8 @@ class Builder:
         return tree.ArrayLit(span, items)
 
     def comprehension(self, span, *parts):
-        *clauses, body = parts
-        return tree.Comprehension(span, tuple(clauses), body)
+        *clauses, cond, body = parts
+        return tree.Comprehension(span, tuple(clauses), cond, body)
 
     def record(self, span, *fields):
         return tree.Record(span, fields)
@@ -253,7 +260,7 @@ class Builder:
         return tree.ForIn(span, pattern, array)
 
     def field_value(self, span, name, value):
-        return name.value, value or tree.Var(span, name.value)
+        return name.value, value or tree.Var(span, tree.member(name.value))
 
     def update(self, span, *parts):
         *indices, value = parts
@@ -313,7 +320,7 @@ class Builder:
         return tree.PatRecord(span, tuple(f for f in fields if f), None in fields)
 
     def pat_field(self, span, name, pattern):
-        return name.value, pattern or tree.PatVar(span, name.value)
+        return name.value, pattern or tree.PatVar(span, tree.member(name.value))
 
     def pat_rest(self, span):
         return None
@@ -342,6 +349,9 @@ class Builder:
     def type_var(self, span, token):
         return tree.TyVar(span, token.value)
 
+    def type_open(self, span):
+        return tree.TyOpen(span)
+
     def type_parens(self, span, type_):
         return replace(type_, span=span)
 
@@ -366,6 +376,9 @@ class Builder:
 
     def size_unknown(self, span):
         return tree.SizeUnknown(span)
+
+    def size_open(self, span):
+        return tree.SizeOpen(span)
 
     # ---- numbers -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """comments -> the nodes they belong to, so that the formatter can put them back.
 
 A comment on lines of its own leads the node that follows; one at the end of a line trails the node before it.
-Patterns, types and interpolated strings are taken whole: a comment inside leads or trails them.
+Patterns and types are taken whole: a comment inside leads or trails them.  What is inside of an interpolated string is
+a part of its text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dpl.syntax.shape import comment_ends_line
 _WHOLE = (
     tree.PatWild, tree.PatVar, tree.PatLit, tree.PatTuple, tree.PatCon, tree.PatCons, tree.PatList, tree.PatArray,
     tree.PatRecord, tree.PatAs, tree.PatOr, tree.PatAnnot, tree.TyVar, tree.TyName, tree.TyTuple, tree.TyFun,
-    tree.TyArray, tree.Interp, tree.Param,
+    tree.TyArray, tree.TyOpen, tree.Interp, tree.Param,
 )  # fmt: skip
 
 
@@ -28,6 +29,7 @@ class Comments:
         self.leading: dict[int, list[tree.Comment]] = {}
         self.trailing: dict[int, list[tree.Comment]] = {}
         self._children: dict[int, tuple[list[Any], list[int]]] = {}
+        self._begin = {comment.span.end: comment.span.start for comment in file.comments}
         for comment in file.comments:
             self._attach(comment, file)
 
@@ -37,14 +39,22 @@ class Comments:
             number = bisect_right(starts, comment.span.start) - 1
             before = children[number] if number >= 0 else None
             if before is not None and comment.span.start < span_of(before).end:
+                if isinstance(before, tree.Interp):
+                    return
                 part = before
                 continue
             after = children[number + 1] if number + 1 < len(children) else None
-            if after is not None and (before is None or not comment_ends_line(comment.span) or _begins_line(comment)):
+            follows = before is not None and comment_ends_line(comment.span) and not _begins_line(comment)
+            if after is not None and not (follows and not self._begins_field(comment, part)):
                 self.leading.setdefault(id(after), []).append(comment)
             else:
                 self.trailing.setdefault(id(part if before is None else before), []).append(comment)
             return
+
+    def _begins_field(self, comment: tree.Comment, part: Any) -> bool:
+        """Does it stand after the `=` of a field, or of an element that is replaced?"""
+        records = tree.Record | tree.RecordWith | tree.ArrayWith
+        return isinstance(part, records) and comment.span.source.text.endswith("=", 0, self._end_before(comment.span))
 
     def _inside(self, part: Any) -> tuple[list[Any], list[int]]:
         """The parts of a part in the order of the text, and where they start."""
@@ -53,6 +63,27 @@ class Comments:
             children = sorted(_parts(part), key=lambda p: span_of(p).start)
             found = self._children[id(part)] = children, [span_of(c).start for c in children]
         return found
+
+    def pop_before(self, symbol: str, part: Any, *heads: Any) -> list[tree.Comment]:
+        """The comments between `heads` and the symbol that `part` follows; those after it stay where they are."""
+        end = self._end_before(span_of(part))
+        if not span_of(part).source.text.endswith(symbol, 0, end):
+            return []
+        found: list[tree.Comment] = []
+        places = [(self.leading, part), *((self.trailing, head) for head in heads)]
+        places += [(self.leading, head) for head in heads[1:]]
+        for table, owner in places:
+            comments = table.get(id(owner), [])
+            found += [c for c in comments if c.span.start < end]
+            table[id(owner)] = [c for c in comments if c.span.start >= end]
+        return sorted(found, key=lambda c: c.span.start)
+
+    def _end_before(self, span: Span) -> int:
+        """The end of what stands before a place, but for blanks, comments and what opens the place."""
+        text, place = span.source.text, span.start
+        while place and (place in self._begin or text[place - 1].isspace() or text[place - 1] in "|{("):
+            place = self._begin.get(place, place - 1)
+        return place
 
     def pop_lost(self, span: Span) -> list[tree.Comment]:
         """Comments inside that found no place."""
@@ -74,6 +105,15 @@ def span_of(part: Any) -> Span:
     return part.span if isinstance(part, tree.Node) else part[-1]
 
 
+def parts_of(body: tree.Node) -> tuple[Any, ...]:
+    """The constructors or fields of a type declaration; an abbreviation is one part."""
+    match body:
+        case tree.Variants(_, parts) | tree.Fields(_, parts):
+            return parts
+        case _:
+            return (body,)
+
+
 def _parts(part: Any) -> list[Any]:
     if isinstance(part, _WHOLE) or not isinstance(part, tree.Node):
         return []
@@ -81,10 +121,8 @@ def _parts(part: Any) -> list[Any]:
     waiting = [getattr(part, name) for name in part.__match_args__ if name not in ("span", "op_span", "comments")]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, tree.Variants):
-            parts += value.cases
-        elif isinstance(value, tree.Fields):
-            parts += value.fields
+        if isinstance(value, tree.Variants | tree.Fields):
+            parts += parts_of(value)
         elif isinstance(value, tuple):
             waiting += value
         elif isinstance(value, tree.Node):

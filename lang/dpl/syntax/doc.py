@@ -62,27 +62,27 @@ Doc = str | Break | Concat | Group | Nest | Suffix | Flush
 LINE, HARD, FLUSH = Break(), Break(hard=True), Flush()
 
 
-def _is_hard(doc: Doc) -> bool:
+def is_hard(doc: Doc) -> bool:
     return "\n" in doc if isinstance(doc, str) else doc.hard
 
 
 def concat(*parts: Doc) -> Doc:
-    return parts[0] if len(parts) == 1 else Concat(parts, any(map(_is_hard, parts)))
+    return parts[0] if len(parts) == 1 else Concat(parts, any(map(is_hard, parts)))
 
 
 def group(*parts: Doc) -> Doc:
     content = concat(*parts)
-    return Group(content, _is_hard(content))
+    return Group(content, is_hard(content))
 
 
 def nest(depth: int, *parts: Doc) -> Doc:
     content = concat(*parts)
-    return Nest(content, depth, _is_hard(content))
+    return Nest(content, depth, is_hard(content))
 
 
 def align(*parts: Doc) -> Doc:
     content = concat(*parts)
-    return Nest(content, None, _is_hard(content))
+    return Nest(content, None, is_hard(content))
 
 
 def fill(separator: str, docs: Iterable[Doc]) -> Doc:

@@ -25,10 +25,10 @@ def in_words(kinds: list[str], words: dict[str, str]) -> str:
         return "an expression"
     if "EXPORT" in have and "IF" not in have and "INT" not in have:
         return "a declaration"
-    if {"UNDERSCORE", "INT", "LOWER"} <= have:
-        return _either(["a pattern", *_symbols(have, written, ("=", "->", ":"))])
     if {"TYVAR", "LPAR"} <= have:
         return "a type"
+    if {"UNDERSCORE", "INT", "LOWER"} <= have:
+        return _either(["a pattern", *_symbols(have, written, ("=", "->", ":"))])
     symbols = _symbols(have, written, tuple(words))
     if "INT" in have and "INFIX" not in have:
         return "an expression"

@@ -1,7 +1,11 @@
-"""Words and operators of other languages, and what to write instead."""
+"""Words, names and operators of other languages, and what to write instead."""
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+
+from dpl import resources
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.source import Source, Span
 from dpl.syntax.lexer import Token
@@ -27,20 +31,6 @@ WORDS = {
     "class": ("a record:  type t = { x : float; y : float }",),
 }
 
-NAMES = {
-    "True": "true",
-    "False": "false",
-    "null": "None",
-    "nil": "[]",
-    "or": "||",
-    "len": "length",
-    "println": "print",
-    "printf": "print",
-    "lambda": "fun x -> e",
-}
-
-SAME_NAMES = ("True", "False", "nil", "len", "println")  # of these, the other is the very same
-
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",
@@ -62,6 +52,12 @@ OPERATORS = {
 }
 
 SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", "-.": "-", "*.": "*", "/.": "/"}
+
+
+@cache
+def table() -> dict[str, dict]:
+    """What other languages call things (`names.toml`)."""
+    return tomllib.loads(resources.names().read_text(encoding="utf-8"))
 
 
 def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:

@@ -144,7 +144,7 @@ class Lexer:
             close = self.text.find("}", start)
             if close > 0 and "\n" not in self.text[start:close]:
                 self.at = close + 1
-                self.after_hole(start, self.text[start + 1 : close].strip())
+                self.after_hole(start, self.text[start + 1 : close])
                 return
         self.put(self.words[text], start, self.at, text)
 

@@ -10,6 +10,9 @@ from dpl.syntax.lexer import Token
 
 _DECIMAL_SUFFIX = re.compile(r"([iuf])(\d+)$")
 _RADIX_SUFFIX = re.compile(r"([iu])(\d+)$")
+_DIGITS = re.compile(r"(?:0x|0b|0o)?0*")
+_MANY = 100  # digits, more than any type holds in any notation
+_HUGE = 2**400  # stands for all numbers of so many digits
 _BITS = {"i": ("8", "16", "32", "64"), "u": ("8", "16", "32", "64"), "f": ("16", "32", "64")}
 
 
@@ -28,11 +31,17 @@ def number(token: Token, sign: int, span: Span) -> tuple[int | float, str, Diagn
             title = f"`{token.value}` has a fraction, but {suffix} is a type of integers"
             return 0, suffix, Diagnostic("E0105", title, span)
         return sign * float(text), suffix, None
+    if len(_DIGITS.sub("", text, count=1)) > _MANY:
+        return sign * _HUGE, suffix, out_of_range(f"{'-' * (sign < 0)}{abridged(str(token.value))}", suffix, span)
     try:
         value = sign * (int(text, 0) if radix else int(text))
-    except ValueError:  # no digits, or more than Python reads
+    except ValueError:  # no digits
         return 0, suffix, Diagnostic("E0105", f"`{token.value}` is no number", span)
-    return value, suffix, None if fits(value, suffix) else out_of_range(value, suffix, span)
+    return value, suffix, None if fits(value, suffix) else out_of_range(str(value), suffix, span)
+
+
+def abridged(text: str) -> str:
+    return f"{text[:12]}…{text[-12:]}"
 
 
 def bounds(suffix: str) -> tuple[int, int]:
@@ -50,7 +59,7 @@ def fits(value: int | float, suffix: str) -> bool:
     return low <= value <= high
 
 
-def out_of_range(value: int, suffix: str, span: Span) -> Diagnostic:
+def out_of_range(value: str, suffix: str, span: Span) -> Diagnostic:
     low, high = bounds(suffix)
     if suffix:
         return Diagnostic("E0104", f"{value} does not fit into {suffix}", span, note=f"{suffix} holds {low} to {high}")

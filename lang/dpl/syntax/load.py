@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -74,15 +75,45 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
     """The text of a file; `where` is the import that asks for it."""
     name = name or str(path)
     try:
-        data = path.read_bytes()
+        lasting = is_lasting(path, name, where)
+        return Source(name, decoded(path.read_bytes(), name, where), path if lasting else None)
     except FileNotFoundError:
         raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path)) from None
     except (IsADirectoryError, NotADirectoryError):
         kind = "is a directory" if path.is_dir() else "is not below a directory"
         raise DplError.at("E0511", f"{name} {kind}, not a file", where) from None
     except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise DplError.at("E0513", f"{name} cannot be read: {reason}", where) from None
+        raise unreadable(name, error, where) from None
+
+
+def unreadable(name: str, error: Exception, where: Span | None = None) -> DplError:
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    return DplError.at("E0513", f"{name} cannot be read: {reason}", where)
+
+
+def is_lasting(path: Path, name: str, where: Span | None) -> bool:
+    """Whether a text can be read again.  What is imported must be, and no device, as these need not end; the main
+    module may also come through a pipe or from a terminal."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return True
+    if where is None and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or _ends(path)):
+        return False
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise DplError.at("E0511", f"{name} is {kind}, not a file", where)
+
+
+def _ends(device: Path) -> bool:
+    """Whether reading it ends: a terminal, or what is always empty."""
+    file = os.open(device, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return os.isatty(file) or device.samefile(os.devnull)
+    finally:
+        os.close(file)
+
+
+def decoded(data: bytes, name: str, where: Span | None = None) -> str:
+    """The text in bytes of a program, its lines ended as ours are."""
     if b"\0" in data:
         raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes")
     try:
@@ -91,7 +122,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
         line = data.count(b"\n", 0, error.start) + 1
         title = f"{name} is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
         raise DplError.at("E0512", title, where, helps=("save the file in the encoding UTF-8",)) from None
-    return Source(name, text.replace("\r\n", "\n").replace("\r", "\n"), path)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _near(path: Path) -> tuple[str, ...]:
@@ -159,9 +190,11 @@ class Loader:
     def find(self, decl: tree.DeclImport, importer: Source) -> Path:
         folder = importer.path.parent if importer.path else Path()
         target = decl.target
+        if "\0" in target:
+            raise DplError.at("E0510", "there is no file with a zero byte in its name", decl.span)
         names = [target] if decl.is_path else [f"{target[:1].lower()}{target[1:]}.dp", f"{target}.dp"]
         candidates = [f / n for f in (folder, *self.search) for n in names]
-        if not decl.is_path and not any(c.is_file() for c in candidates):
+        if not decl.is_path and not any(c.exists() for c in candidates):
             raise _unknown_module(decl, folder)
         return next((c for c in candidates if c.exists()), candidates[0])
 

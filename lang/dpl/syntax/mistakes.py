@@ -14,7 +14,7 @@ from dpl.node import node
 from dpl.source import Source, Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, WORDS
+from dpl.syntax.foreign import LAMBDA, WORDS, table
 from dpl.syntax.lexer import Token
 
 if TYPE_CHECKING:
@@ -267,6 +267,9 @@ def _comma(place: Place) -> Diagnostic | None:
         case "{":
             help_ = "fields are separated by semicolons:  { x = 1; y = 2 }"
             return place.error("E0101", "expected `;`, found `,`", help_)
+        case "[" if place.inside("when", "with", "[") == "when" and place.inside("for", "[") == "for":
+            help_ = "`when` comes last:  [for x in xs, y in ys when p -> e]"
+            return place.error("E0101", "expected `->`, found `,`", help_, note="after `when` there is no more clause")
         case "[":
             return place.error("E0101", "expected `;`, found `,`", "a list has semicolons, an array commas")
         case "(":
@@ -358,7 +361,9 @@ def _after_dot(place: Place) -> Diagnostic | None:
                 "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
             )
         case "UPPER":
-            return place.error("E0101", "the name of a field begins with a small letter")
+            ours = table()["fields"].get(place.token.value, "")
+            helps = (f"here it is written  {ours}",) if ours else ()
+            return place.error("E0101", "the name of a field begins with a small letter", *helps)
         case _:
             return None
 
@@ -384,7 +389,9 @@ def _capital(place: Place) -> Diagnostic | None:
         )
     if token.kind == "UPPER" and place.parser.accepts("LOWER") and not place.parser.accepts("UPPER"):
         what = "type" if place.inside("type", ":", "of") else "value or field"
-        return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`")
+        ours = table()["types"].get(token.value, "") if what == "type" else ""
+        helps = (f"here it is written  {ours}",) if ours else ()
+        return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`", *helps)
     if token.kind == "LOWER" and place.parser.accepts("UPPER") and not place.parser.accepts("LOWER"):
         what = "module" if place.before.kind in ("IMPORT", "OPEN", "AS") else "constructor"
         return place.error("E0101", f"the name of a {what} begins with a capital letter, unlike `{token.value}`")

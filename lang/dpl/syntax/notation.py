@@ -54,6 +54,8 @@ def size(node: tree.Size, tight: bool = False) -> str:
             return var
         case tree.SizeUnknown():
             return "?"
+        case tree.SizeOpen():
+            return "_"
         case tree.SizeOp(_, "*", left, right):
             text = f"{size(left, _is_sum(left))} * {size(right, not _is_atom(right))}"
             return f"({text})" if tight and not _is_atom(node) else text
@@ -75,6 +77,8 @@ def type_(node: tree.Type | tree.Size, level: int = 0) -> str:
     match node:
         case tree.TyVar(_, var):
             return f"'{var}"
+        case tree.TyOpen():
+            return "_"
         case tree.TyName(_, type_name, ()):
             return type_name
         case tree.TyName(_, type_name, (arg,)):
@@ -119,7 +123,7 @@ def _pattern(node: tree.Pattern) -> tuple[str, int]:
         case tree.PatLit():
             return literal(node), _ATOM
         case tree.PatTuple(_, items):
-            return f"({', '.join(map(pattern, items))})", _ATOM
+            return f"({', '.join(map(_item, items))})", _ATOM
         case tree.PatCon(_, con, arg):
             return (f"{con} {pattern(arg, _ATOM)}", _APPLY) if arg else (con, _ATOM)
         case tree.PatCons(_, head, tail):
@@ -141,5 +145,11 @@ def _pattern(node: tree.Pattern) -> tuple[str, int]:
             return f"({pattern(inner)} : {type_(annot)})", _ATOM
 
 
+def _item(node: tree.Pattern) -> str:
+    """A component of a tuple: its annotation needs no parentheses of its own."""
+    return pattern(node)[1:-1] if isinstance(node, tree.PatAnnot) else pattern(node)
+
+
 def _field(field: str, inner: tree.Pattern) -> str:
-    return field if isinstance(inner, tree.PatVar) and inner.name == field else f"{field} = {pattern(inner)}"
+    short = isinstance(inner, tree.PatVar) and inner.name == tree.member(field)
+    return field if short else f"{field} = {pattern(inner)}"

@@ -82,8 +82,8 @@ def _sign(source: Source, token: Token, operand: tree.Expr, problems: list[Diagn
             name = tree.Var(Span(source, token.start, token.end), "not")
             return tree.App(span, name, operand)
         case _, tree.Lit(_, int() | float() as value, suffix, text) if text[:1].isdigit():
-            if isinstance(value, int) and not literals.fits(-value, suffix):
-                problems.append(literals.out_of_range(-value, suffix, span))
+            if isinstance(value, int) and literals.fits(value, suffix) and not literals.fits(-value, suffix):
+                problems.append(literals.out_of_range(str(-value), suffix, span))
             return tree.Lit(span, -value, suffix, "-" + text)
         case _:
             return tree.Unary(span, "-", operand)

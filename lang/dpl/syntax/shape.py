@@ -149,21 +149,24 @@ def operands(node: tree.Expr) -> tuple[str, tree.Expr, tree.Expr]:
             raise TypeError(node)
 
 
-def flatten(node: tree.Expr) -> tuple[tree.Expr, list[tuple[str, tree.Expr]]]:
-    """The first operand of a chain, then each operator with the next."""
+def flatten(node: tree.Expr) -> tuple[tree.Expr, list[tuple[str, tree.Expr, tree.Expr]]]:
+    """The first operand of a chain, then each operator with the next, and with the part of the chain that ends there
+    or, of operators that lean to the right, begins there."""
     rank = level_of(node)
     op, left, right = operands(node)
-    pairs = [(op, right)]
+    links = [(op, right, node)]
     if rank.right:
         while _is_infix(right) and level_of(right) is rank:
-            op, middle, right = operands(right)
-            pairs[-1:] = [(pairs[-1][0], middle), (op, right)]
+            inner = right
+            op, middle, right = operands(inner)
+            links[-1:] = [(links[-1][0], middle, inner), (op, right, node)]
     elif rank is not COMPARE:
         while _is_infix(left) and level_of(left) is rank:
-            op, left, middle = operands(left)
-            pairs.append((op, middle))
-        pairs.reverse()
-    return left, pairs
+            inner = left
+            op, left, middle = operands(inner)
+            links.append((op, middle, inner))
+        links.reverse()
+    return left, links
 
 
 def _is_infix(node: tree.Expr) -> bool:
@@ -177,6 +180,15 @@ def spine(node: tree.Expr) -> tuple[tree.Expr, list[tree.Expr]]:
         args.append(node.arg)
         node = node.fn
     return node, args[::-1]
+
+
+def partial(node: tree.Expr, args: int) -> list[tree.Expr]:
+    """What an application is after its first argument, after two of them, ..., but for the last."""
+    parts: list[tree.Expr] = []
+    while len(parts) < args - 1 and isinstance(node, tree.App):
+        node = node.fn
+        parts.append(node)
+    return parts[::-1]
 
 
 def embraces(node: tree.Expr) -> bool:

@@ -14,8 +14,23 @@ from typing import Any
 from dpl.node import replace
 from dpl.source import Source
 from dpl.syntax import tree
-from dpl.syntax.comments import Comments
-from dpl.syntax.doc import FLUSH, HARD, LINE, Doc, Suffix, align, concat, fill, flat_width, group, join, layout, nest
+from dpl.syntax.comments import Comments, parts_of
+from dpl.syntax.doc import (
+    FLUSH,
+    HARD,
+    LINE,
+    Doc,
+    Suffix,
+    align,
+    concat,
+    fill,
+    flat_width,
+    group,
+    is_hard,
+    join,
+    layout,
+    nest,
+)
 from dpl.syntax.notation import escape, literal, name, parameter, pattern, string, type_
 from dpl.syntax.operators import PIPE, POWER, UNARY
 from dpl.syntax.parse import parse
@@ -38,6 +53,7 @@ from dpl.syntax.shape import (
     level_of,
     needs_parentheses,
     newlines,
+    partial,
     run_is_broken,
     spine,
     starts_line,
@@ -45,6 +61,7 @@ from dpl.syntax.shape import (
 )
 
 WIDTH = 100
+DEEP = 8  # how far what stands below is indented, at most as a rule
 _SETTLING = 4  # comments in odd places may move again once the lines around them have changed
 
 
@@ -75,17 +92,27 @@ class _Show:
 
     def lead(self, part: Any) -> list[Doc]:
         """The comments before a part: on lines of their own, or in its line."""
-        docs: list[Doc] = []
-        for comment in self.comments.pop_leading(part):
-            docs += [FLUSH, comment.text, HARD] if comment_ends_line(comment.span) else [comment.text, " "]
-        return docs
+        return [doc for comment in self.comments.pop_leading(part) for doc in self.placed(comment)]
+
+    def placed(self, comment: tree.Comment) -> list[Doc]:
+        """A comment before what follows."""
+        return [FLUSH, comment.text, HARD] if comment_ends_line(comment.span) else [comment.text, " "]
 
     def trail(self, part: Any) -> list[Doc]:
-        return [Suffix(comment.text) for comment in self.comments.pop_trailing(part)]
+        """The comments after a part: at the end of its line, or in it."""
+        found = self.comments.pop_trailing(part)
+        return [Suffix(c.text) if comment_ends_line(c.span) else f" {c.text}" for c in found]
 
     def with_comments(self, part: Any, doc: Doc) -> Doc:
         lead, trail = self.lead(part), self.trail(part)
         return concat(*lead, doc, *trail) if lead or trail else doc
+
+    def equals(self, head: str, part: Any, *heads: Any) -> Doc:
+        """`head =`, with the comments between `heads` and the `=` that `part` follows."""
+        docs: list[Doc] = [" "]
+        for comment in self.comments.pop_before("=", part, *heads):
+            docs += [comment.text, HARD if comment_ends_line(comment.span) else " "]
+        return concat(head, nest(2, *docs, "=")) if len(docs) > 1 else f"{head} ="
 
     def has_lines_before(self, part: Any) -> bool:
         """Do comments on lines of their own lead it?"""
@@ -135,13 +162,14 @@ class _Show:
             case tree.DeclDo(_, body):
                 return self.after("do", body, FREE)
             case tree.DeclExpect(_, title, body):
-                return self.after(f"expect {string(title)} =", body, FREE)
+                return self.after(self.equals(f"expect {string(title)}", body), body, FREE)
 
     def typedef(self, keyword: str, node: tree.TypeDef) -> Doc:
         params = [p.name if p.is_size else f"'{p.name}" for p in node.params]
         shown = f"{params[0]} " if len(params) == 1 else f"({', '.join(params)}) " if params else ""
         lead = self.lead(node) if keyword == "and" else []
-        head = f"{keyword} {shown}{node.name} ="
+        first, *_ = parts_of(node.body)
+        head = self.equals(f"{keyword} {shown}{node.name}", first, *node.params)
         match node.body:
             case tree.Variants(_, cases):
                 body = self.variants(node, head, cases)
@@ -152,12 +180,12 @@ class _Show:
                 body = type_(other)
         return concat(*lead, self.with_comments(node, concat(head, " ", body)))
 
-    def variants(self, node: tree.TypeDef, head: str, cases: tuple) -> Doc:
+    def variants(self, node: tree.TypeDef, head: Doc, cases: tuple) -> Doc:
         texts = [f"{con} of {type_(arg)}" if arg else con for con, arg, _ in cases]
         lines = [[*self.lead(c), f"| {text}", *self.trail(c)] for c, text in zip(cases, texts, strict=True)]
         one_line = " | ".join(texts)
         has_comments = any(len(line) > 1 for line in lines)
-        broken = newlines(node, node.span.start, cases[-1][-1].start) or len(head) + 1 + len(one_line) > WIDTH
+        broken = newlines(node, node.span.start, cases[-1][-1].start) or flat_width(head) + 1 + len(one_line) > WIDTH
         return nest(2, *(concat(HARD, *line) for line in lines)) if broken or has_comments else one_line
 
     def bindings(self, keyword: str, bindings: tuple[tree.Binding, ...], end: str = "") -> Doc:
@@ -172,9 +200,9 @@ class _Show:
 
     def binding(self, keyword: str, node: tree.Binding, end: str) -> Doc:
         left = parameter(node.pattern) if node.params else pattern(node.pattern)
-        head = " ".join([keyword + left, *map(parameter, node.params)])
-        head += f" : {type_(node.annot)} =" if node.annot else " ="
         parts = (node.pattern, *node.params, *([node.annot] if node.annot else []))
+        annot = f" : {type_(node.annot)}" if node.annot else ""
+        head = self.equals(" ".join([keyword + left, *map(parameter, node.params)]) + annot, node.body, *parts)
         lead = [d for part in parts for d in self.lead(part)]
         trail = [d for part in parts for d in self.trail(part)]
         return self.after(concat(*lead, head, *trail), node.body, FREE, end)
@@ -185,7 +213,9 @@ class _Show:
         doc = self.expr(body, place)
         if below:
             return concat(head, nest(2, HARD, group(doc)), concat(HARD, end) if end else "")
-        if embraces(body) and not needs_parentheses(body, place) and flat_width(head) < WIDTH // 2:
+        is_record = isinstance(body, tree.Record | tree.RecordWith)
+        fits_below = is_record and not is_hard(doc) and flat_width(doc) < WIDTH - DEEP
+        if not fits_below and embraces(body) and not needs_parentheses(body, place) and flat_width(head) < WIDTH // 2:
             return concat(head, " ", group(doc), f" {end}" if end else "")
         return group(head, nest(2, LINE, doc), concat(LINE, end) if end else "")
 
@@ -261,7 +291,8 @@ class _Show:
                 return self.steps(node, right)
 
     def loop(self, state: tree.Pattern, init: tree.Expr, until: Doc, body: tree.Expr, right: Place) -> Doc:
-        start = concat(*self.lead(state), f"loop {pattern(state)} = ", *self.trail(state), self.expr(init, ITEM))
+        head = self.equals(f"loop {pattern(state)}", init, state)
+        start = concat(*self.lead(state), head, " ", *self.trail(state), self.expr(init, ITEM))
         return self.after(concat(start, until, " do"), body, replace(right, seq=False))
 
     def steps(self, node: tree.Expr, right: Place) -> Doc:
@@ -326,12 +357,18 @@ class _Show:
         rank = level_of(node)
         operand = Place(rank.rank + 1, seq=False, more=True)
         docs: list[Doc] = []
-        for op, right in rest:
+        start = [d for _, _, part in rest if part is not node and not rank.right for d in self.lead(part)]
+        for op, right, part in rest:
             where = replace(place, least=operand.least, seq=False) if right is rest[-1][1] else operand
             if rank is POWER and is_negative(right):
                 where = replace(where, least=UNARY.rank)
-            docs += [LINE, *self.lead(right), f"{op} ", align(self.expr(right, where))]
-        return group(self.expr(first, operand), nest(0 if rank is PIPE else 2, *docs))
+            inner = [part] if part is not node else []
+            owners = [*inner, right] if rank.right else [right]
+            before = [d for owner in owners for c in self.comments.pop_before(op, owner) for d in self.placed(c)]
+            after = [d for owner in owners[:-1] for d in self.lead(owner)]
+            docs += [LINE, *before, f"{op} ", align(*after, self.expr(right, where))]
+            docs += [d for one in inner for d in self.trail(one)]
+        return group(*start, self.expr(first, operand), nest(0 if rank is PIPE else 2, *docs))
 
     def application(self, node: tree.App, place: Place) -> Doc:
         if is_prefixed(node):
@@ -340,9 +377,12 @@ class _Show:
         head, args = spine(node)
         if isinstance(head, tree.Var) and head.name == "not" and len(args) == 1:
             return concat("not ", self.expr(args[0], replace(place, least=UNARY.rank, seq=False)))
-        fn = self.expr(head, ARGUMENT)
+        parts = partial(node, len(args))
+        fn = concat(*(d for part in parts for d in self.lead(part)), self.expr(head, ARGUMENT))
         docs = [self.argument(arg) for arg in args]
-        if embraces(args[-1]) and not any(map(embraces, args[:-1])):
+        for number, part in enumerate(parts):
+            docs[number] = concat(docs[number], *self.trail(part))
+        if embraces(args[-1]) and not any(isinstance(arg, tree.Fun | tree.App) and embraces(arg) for arg in args[:-1]):
             *others, last = docs
             return concat(group(fn, nest(2, *(concat(LINE, d) for d in others))), " ", group(last))
         return group(fn, nest(2, *(concat(LINE, d) for d in docs)))
@@ -379,9 +419,10 @@ class _Show:
                 return self.elements("[", items, ";", "]", STEP)
             case tree.ArrayLit(_, items):
                 return self.elements("[", items, ",", "]", ITEM)
-            case tree.Comprehension(_, clauses, body):
+            case tree.Comprehension(_, clauses, cond, body):
                 heads = [self.with_comments(c, self.clause(c)) for c in clauses]
-                start = concat("[for ", align(join(concat(",", LINE), heads)), " ->")
+                kept = [LINE, "when ", self.expr(cond, ITEM)] if cond else []
+                start = concat("[for ", align(join(concat(",", LINE), heads), *kept), " ->")
                 return group(self.after(start, body, FREE), "]")
             case tree.Record(_, fields):
                 return self.fields("{ ", node, fields)
@@ -400,29 +441,35 @@ class _Show:
     def elements(self, left: str, items: tuple[tree.Expr, ...], separator: str, right: str, place: Place) -> Doc:
         if not items:
             return left + right
+        trail = self.trail(items[-1])  # outside, where it does not break the line
         docs = [self.expr(item, place) for item in items]
         if len(items) > 4 and all(isinstance(doc, str) for doc in docs):
-            return concat(left, align(fill(separator, docs)), right)
-        pairs = itertools.pairwise(items)
-        return self.items(left, docs, separator, right, any(newlines(a, a.span.end, b.span.start) for a, b in pairs))
+            return concat(left, align(fill(separator, docs)), right, *trail)
+        broken = any(newlines(a, a.span.end, b.span.start) for a, b in itertools.pairwise(items))
+        return concat(self.items(left, docs, separator, right, broken), *trail)
 
     def items(self, left: Doc, docs: list[Doc], separator: str, right: str, broken: bool) -> Doc:
         return group(left, align(join(concat(separator, HARD if broken else LINE), docs)), right)
 
     def fields(self, left: Doc, node: tree.Expr, fields: tuple[tuple[str, tree.Expr], ...]) -> Doc:
-        docs = [concat(*self.lead(value), self.field(field, value)) for field, value in fields]
+        trail = self.trail(fields[-1][1])
+        docs = [self.field(field, value) for field, value in fields]
         broken = newlines(node, fields[0][1].span.start, fields[-1][1].span.start) > 0
-        return self.items(left, docs, ";", " }", broken)
+        return concat(self.items(left, docs, ";", " }", broken), *trail)
 
     def field(self, field: str, value: tree.Expr) -> Doc:
-        if isinstance(value, tree.Var) and value.name == field:
-            return self.with_comments(value, field)
-        return self.after(f"{field} =", value, STEP)
+        lead = [d for c in self.comments.pop_before("=", value) for d in self.placed(c)]
+        trail = self.trail(value)
+        is_name = isinstance(value, tree.Var) and value.name == tree.member(field)
+        shown = self.with_comments(value, field) if is_name else self.after(f"{field} =", value, STEP)
+        return concat(*lead, shown, *trail)
 
     def update(self, indices: tuple[tree.Expr, ...], value: tree.Expr) -> Doc:
         lead = self.lead(indices[0])
+        lead += [d for c in self.comments.pop_before("=", value) for d in self.placed(c)]
         where = join(", ", [self.expr(index, ITEM) for index in indices])
-        return concat(*lead, self.after(concat("[", where, "] ="), value, STEP))
+        trail = self.trail(value)
+        return concat(*lead, self.after(concat("[", where, "] ="), value, STEP), *trail)
 
     def clause(self, node: tree.ForRange | tree.ForIn) -> Doc:
         match node:

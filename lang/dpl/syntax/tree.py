@@ -15,6 +15,11 @@ class Node:
     span: Span
 
 
+def member(name: str) -> str:
+    """A name without the module that qualifies it."""
+    return name.rpartition(".")[2]
+
+
 # ---- sizes and types ------------------------------------------------------------------------------------------
 
 
@@ -40,7 +45,12 @@ class SizeUnknown(Node):
     """`?`"""
 
 
-Size = SizeNum | SizeVar | SizeOp | SizeUnknown
+@node
+class SizeOpen(Node):
+    """`float[_]`: whatever is inferred there."""
+
+
+Size = SizeNum | SizeVar | SizeOp | SizeUnknown | SizeOpen
 
 
 @node
@@ -77,7 +87,12 @@ class TyArray(Node):
     sizes: tuple[Size, ...]
 
 
-Type = TyVar | TyName | TyTuple | TyFun | TyArray
+@node
+class TyOpen(Node):
+    """`_`: whatever is inferred there; a size, as an argument of a type that takes one there."""
+
+
+Type = TyVar | TyName | TyTuple | TyFun | TyArray | TyOpen
 
 
 # ---- patterns ---------------------------------------------------------------------------------------------------
@@ -130,7 +145,7 @@ class PatArray(Node):
 
 @node
 class PatRecord(Node):
-    fields: tuple[tuple[str, Pattern], ...]
+    fields: tuple[tuple[str, Pattern], ...]  # a name may be qualified, as in Record
     open: bool  # `{ x; _ }`
 
 
@@ -220,12 +235,13 @@ class ForIn(Node):
 @node
 class Comprehension(Node):
     clauses: tuple[ForRange | ForIn, ...]
+    cond: Expr | None  # `when`: of the last clause
     body: Expr
 
 
 @node
 class Record(Node):
-    fields: tuple[tuple[str, Expr], ...]  # `{ x; y = e }`: x stands for x = x
+    fields: tuple[tuple[str, Expr], ...]  # `{ x; y = e }`: x stands for x = x; `{ Optim.start = e }` names the type
 
 
 @node

@@ -42,6 +42,9 @@ def resolve(cx: Context, t: tree.Type, flexible: Flexible = Flexible.NOTHING) ->
             for dim in reversed(dims):
                 inner = ty.Arr(inner, size(cx, dim, flexible))
             return inner
+        case tree.TyOpen(span):
+            cx.solver.at(span)
+            return cx.solver.fresh()
     raise AssertionError(t)
 
 
@@ -63,6 +66,9 @@ def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
         case tree.SizeUnknown(span):
             cx.solver.at(span)
             return cx.solver.unknown_size()
+        case tree.SizeOpen(span) | tree.TyOpen(span):
+            cx.solver.at(span)
+            return cx.solver.size()
         case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
             cx.solver.at(span)
             found = size_variable(cx, name, flexible)
@@ -70,6 +76,31 @@ def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
         case tree.SizeOp(_, op, left, right):
             return combine(op, size(cx, left, flexible), size(cx, right, flexible))
     raise cx.fail("E0304", "a size is wanted here, not a type", s.span)
+
+
+def open_part(t) -> Span | None:
+    """Where a type as written leaves a part open: its first `_`."""
+    match t:
+        case tree.TyOpen(span) | tree.SizeOpen(span):
+            return span
+        case tree.TyName(_, _, args) | tree.TyTuple(_, args):
+            within = args
+        case tree.TyArray(_, elem, dims):
+            within = (elem, *dims)
+        case tree.TyFun(_, arg, result, ctl):
+            within = (arg, result, ctl)
+        case tree.SizeOp(_, _, left, right):
+            within = (left, right)
+        case _:
+            within = ()
+    return next((found for part in within if (found := open_part(part))), None)
+
+
+def must_be_closed(cx: Context, t, what: str, code: str = "E0209") -> None:
+    """`_` has no meaning where nothing is inferred."""
+    if found := open_part(t):
+        title = f"{what} says its type in full: `_` is inferred, and here there is nothing to infer it from"
+        raise cx.fail(code, title, found, note="write the type")
 
 
 def combine(op: str, a: ty.Size, b: ty.Size) -> ty.Size:

@@ -21,7 +21,7 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
-from dpl.types.meta import Type, dimensions, prune
+from dpl.types.meta import Meta, Type, dimensions, prune
 from dpl.types.scheme import NOTHING, Scheme, replace
 
 
@@ -84,11 +84,24 @@ def spine(e: tree.Expr) -> tuple[tree.Expr, list[Arg]]:
 
 @rule(tree.Pipe)
 def pipe(cx: Context, e: tree.Pipe, expected) -> term.Term:
-    first = cx.infer(e.arg)
     head, args = spine(e.fn)
+    first = cx.infer(e.arg, wanted_record(cx, head, len(args)) if isinstance(e.arg, tree.Record) else None)
     name = cx.unique("piped")
     rest = apply(cx, head, [*args, Arg(term.Var(e.arg.span, first.ty, name), e.span)], expected)
     return term.Let(e.span, rest.ty, name, (), first, rest)
+
+
+def wanted_record(cx: Context, head: tree.Expr, given: int) -> Type | None:
+    """The record type that a named function takes after some arguments, if it takes one there."""
+    entry = cx.find(head.name) if isinstance(head, tree.Var) else None
+    t = prune(entry.scheme.ty) if isinstance(entry, Value) else None
+    for _ in range(given):
+        t = prune(t.result) if type(t) is ty.Fn else None
+    wanted = prune(t.arg) if type(t) is ty.Fn else None
+    if type(wanted) is not ty.Con or wanted.name not in cx.datas:
+        return None
+    params = cx.datas[wanted.name].params
+    return ty.Con(wanted.name, tuple(cx.solver.size() if p.sort == "size" else cx.solver.fresh() for p in params))
 
 
 @rule(tree.Var)
@@ -111,7 +124,7 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
     match head:
         case tree.Con(span, name):
             found = cx.constructor(name, span, expected if len(args) < 2 else None)
-            return build(cx, found, args, span)
+            return build(cx, found, args, span, expected)
         case tree.Var(span, name):
             if name in FORMS and cx.find(name) is None:
                 return call(cx, cx.infer(FORMS[name](span)), args, name)
@@ -121,7 +134,13 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
             if cx.replay is not None and isinstance(entry, Value):
                 args = cx.replay.follow(cx, entry, name, args, expected, span)
             known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
-            return call(cx, cx.use(name, span, known, args[-1].span if args else None), args, name, entry)
+            cx.held = []
+            function = cx.use(name, span, known, args[-1].span if args else None)
+            held = cx.held
+            made = call(cx, function, args, name, entry)
+            if args:
+                cx.release(held, made.ty)
+            return made
         case _:
             pass
     return call(cx, cx.infer(head), args, "")
@@ -191,7 +210,12 @@ def arguments(
             arrows.append(t)
             t = t.result
         late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, what is no function is a term
-        for i in sorted(batch, key=lambda i: isinstance(args[i].value, late) or (gradient and i == 0)):
+        ranks = {i: 2 * (isinstance(args[i].value, late) or (gradient and i == 0)) for i in batch}
+        for i in batch:  # what record this is, another argument may say, unless that is a lambda
+            if isinstance(args[i].value, tree.Record) and type(prune(arrows[i].arg)) is Meta:
+                ranks[i] = 1
+                ranks.update({0: 0} if gradient and not isinstance(args[0].value, tree.Fun) else {})
+        for i in sorted(batch, key=ranks.__getitem__):
             what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
@@ -274,7 +298,7 @@ def results(cx: Context, f: tree.Expr) -> list[Span]:
 # ---- constructors
 
 
-def build(cx: Context, found: Constructor, args: list[Arg], span: Span) -> term.Term:
+def build(cx: Context, found: Constructor, args: list[Arg], span: Span, expected: Type | None = None) -> term.Term:
     """A constructor, applied or as a function."""
     t, arg_type = constructor_type(cx, found)
     if arg_type is None:
@@ -292,8 +316,20 @@ def build(cx: Context, found: Constructor, args: list[Arg], span: Span) -> term.
             args[1].span,
             helps=("several values go in a tuple:  Node (a, b)",),
         )
-    arg = args[0].check(cx, arg_type, Why(f"the argument of `{found.name}`", span))
+    value, why = args[0].value, Why(f"the argument of `{found.name}`", span)
+    hint = hinted(cx, found, expected)
+    if hint is not None and not isinstance(value, term.Node):
+        value = cx.infer(value, hint)
+    arg = Arg(value, args[0].span).check(cx, arg_type, why)
     return term.Con(args[0].span, t, found.name, found.tag, arg)
+
+
+def hinted(cx: Context, found: Constructor, expected: Type | None) -> Type | None:
+    """What the context says of a constructor's argument: in `(Some e : float[3] option)`, that e is a float[3]."""
+    known = prune(expected) if expected is not None else None
+    if type(known) is not ty.Con or known.name != found.data.name or found.arg is None:
+        return None
+    return replace(found.arg, {p.name: a for p, a in zip(found.data.params, known.args)}, {})
 
 
 def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None]:
@@ -314,10 +350,12 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     known = sizes_of(cx, found.scheme, args)
     t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
     cx.note(span, t)
+    held = cx.held
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)
     result = arrows[-1].result
+    cx.release(held, result)
     applied = saturated(cx, row.name, terms, result, args[arity - 1].span)
     return call(cx, applied, args[arity:], row.name) if len(args) > arity else applied
 
@@ -352,13 +390,19 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
 
     def build(zonk) -> term.Term:
         dims, inner = dimensions(result)
-        if not dims or (dimensions(source.ty)[1] is not inner and prune(dimensions(source.ty)[1]) != inner):
+        element = dimensions(source.ty)[1]
+        if type(element) in (Meta, ty.Var) and element is not inner and element != inner:
+            title = "the type of the elements that this `reshape` is given is not known"
+            helps = (f"annotate the argument:  (xs : {errors.printer(cx).type(inner)}[n])",)
+            raise cx.fail("E0306", title, span, helps=helps)
+        if not dims or type(inner) is Meta:
             raise cx.fail(
                 "E0306",
                 "the dimensions of this `reshape` are not known",
                 span,
                 helps=("say them in an annotation:  (reshape e : float[2, 3])",),
             )
+        cx.unify(element, inner, span, Why("the elements of this `reshape`"))
         same_count(cx, source.ty, result, span)
         found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
         if sum(d is None for d in found) > 1:

@@ -1,6 +1,7 @@
 """Arrays and loops -> core.
 
 [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
+[for i < n when p -> e]     ->   kept(Build(i, n, if p then Some e else None))
 a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 { a with [i] = e }          ->   update(a, e, i)
 """
@@ -15,11 +16,12 @@ from dpl.syntax import tree
 from dpl.types import sizes
 from dpl.types.checks import dim, int_lit, learn
 from dpl.types.context import Context, rule
-from dpl.types.counts import extent, size_of
+from dpl.types.counts import extent, inner_size_of, size_of
 from dpl.types.errors import Why, printer
 from dpl.types.expressions import elements
 from dpl.types.meta import PURE, Meta, Type, prune
 from dpl.types.patterns import bind_pattern
+from dpl.types.shaped import sized
 
 
 @rule(tree.ArrayLit)
@@ -33,6 +35,8 @@ def array_literal(cx: Context, e: tree.ArrayLit, expected) -> term.Term:
 
 # ---- comprehensions
 
+OPTION = "Prelude.option"
+
 
 @rule(tree.Comprehension)
 def comprehension(cx: Context, e: tree.Comprehension, expected) -> term.Term:
@@ -44,15 +48,78 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
     hint = wanted.elem if type(wanted) is ty.Arr else None
     if k == len(e.clauses):
         with cx.allowing(PURE, "bulk", e.span):
-            return cx.infer(e.body, expected)
+            return element(cx, e, expected)
+    built = every(cx, e, k, hint)
+    return built if e.cond is None or k + 1 < len(e.clauses) else kept(cx, built, e.span)
+
+
+def element(cx: Context, e: tree.Comprehension, expected: Type | None) -> term.Term:
+    """One element; with `when`, an option."""
+    cond = None if e.cond is None else cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
+    body = cx.infer(e.body, expected)
+    if cond is None:
+        return body
+    t = ty.Con(OPTION, (body.ty,))
+    some, none = option(cx, body.span, t, body), option(cx, e.span, t, None)
+    return term.If(e.span, t, cond, some, none)
+
+
+def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.Term:
+    tag = 0 if content is None else 1
+    return term.Con(span, t, cx.datas[OPTION].cases[tag][0], tag, content)
+
+
+def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
+    """What is there in an array of options: first the places of it are counted and noted, in order."""
+    maybe, size = element_type(cx, options)
+    assert isinstance(maybe, ty.Con)
+    (t,) = maybe.args
+    assert not isinstance(t, ty.Size)
+    names = ("options", "state", "i", "count", "places", "k", "element")
+    xs, state, i, count, places, k, content = (cx.unique(name) for name in names)
+    ints = ty.Arr(ty.I64, size)
+    noted = ty.Tup((ty.I64, ints))
+
+    def var(name: str, of: Type) -> term.Term:
+        return term.Var(span, of, name)
+
+    def prim(of: Type, op: str, *args: term.Term) -> term.Term:
+        return term.Prim(span, of, op, args)
+
+    def open_(scrutinee: term.Term, body: term.Term) -> term.Term:
+        """`match scrutinee with (count, places) -> body`"""
+        pattern = term.PTuple(noted, (term.PVar(ty.I64, count), term.PVar(ints, places)))
+        return term.Match(span, body.ty, scrutinee, (term.Arm(span, pattern, None, body),))
+
+    def cases(at: term.Term, some: term.Term, none: term.Term) -> term.Term:
+        """`match options[at] with Some element -> some | None -> none`"""
+        there = term.PCon(maybe, cx.datas[OPTION].cases[1][0], 1, term.PVar(t, content))
+        arms = (term.Arm(span, there, None, some), term.Arm(span, term.PWild(maybe), None, none))
+        return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
+
+    one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
+    written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
+    step = cases(var(i, ty.I64), term.Tuple(span, noted, (one_more, written)), var(state, noted))
+    n = dim(var(xs, options.ty), 0, span)
+    start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
+    note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
+    never = prim(t, "error", term.Lit(span, ty.STRING, ""))
+    item = cases(prim(ty.I64, "index", var(places, ints), var(k, ty.I64)), var(content, t), never)
+    found = term.Build(span, ty.Arr(t, cx.solver.unknown_size()), k, var(count, ty.I64), item)
+    return term.Let(span, found.ty, xs, (), options, open_(note, found))
+
+
+def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term.Term:
+    """The array of what a clause and those after it give."""
     match e.clauses[k]:
         case tree.ForRange(span, name, count):
             n = cx.check(count, ty.I64, Why("the number of elements"))
-            size = size_of(cx, count) or cx.solver.unknown_size()
+            known = inner_size_of if cx.ambient.reason == "bulk" else size_of
+            size = known(cx, count) or cx.solver.unknown_size()
             with cx.scope(), cx.allowing(PURE, "bulk", e.span):
                 index = cx.local(name, ty.I64, span)
                 body = clause(cx, e, k + 1, hint)
-            return term.Build(e.span, ty.Arr(body.ty, size), index, n, body)
+            return sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, n, body))
         case tree.ForIn(span, pattern, source):
             return over(cx, e, k, pattern, cx.infer(source), span, hint)
     raise AssertionError
@@ -64,14 +131,16 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
     name, index = cx.unique("source"), cx.unique("k")
     xs = term.Var(span, source.ty, name)
     item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
-    with cx.scope(), cx.allowing(PURE, "bulk", e.span):
-        matched = bind_pattern(cx, pattern, elem)
-        body = clause(cx, e, k + 1, hint)
-    if isinstance(matched, term.PVar):
-        body = term.Let(span, body.ty, matched.name, (), item, body)
-    else:
-        body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
-    built = term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body)
+    with cx.scope():
+        learn(cx, xs, xs.ty)
+        with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+            matched = bind_pattern(cx, pattern, elem)
+            body = clause(cx, e, k + 1, hint)
+        if isinstance(matched, term.PVar):
+            body = term.Let(span, body.ty, matched.name, (), item, body)
+        else:
+            body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
+        built = sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body))
     return term.Let(e.span, built.ty, name, (), source, built)
 
 
@@ -126,9 +195,12 @@ def sliced(cx: Context, source: term.Term, indices: list, span: Span) -> term.Te
         return cut
     elem, size = element_type(cx, cut)
     name, k = cx.unique("cut"), cx.unique("k")
-    row = term.Prim(span, elem, "index", (term.Var(span, cut.ty, name), term.Var(span, ty.I64, k)))
-    body = sliced(cx, row, rest, span)
-    built = term.Build(span, ty.Arr(body.ty, size), k, dim(term.Var(span, cut.ty, name), 0, span), body)
+    part = term.Var(span, cut.ty, name)
+    row = term.Prim(span, elem, "index", (part, term.Var(span, ty.I64, k)))
+    with cx.scope():
+        learn(cx, part, part.ty)
+        body = sliced(cx, row, rest, span)
+        built = sized(cx, term.Build(span, ty.Arr(body.ty, size), k, dim(part, 0, span), body))
     return term.Let(span, built.ty, name, (), cut, built)
 
 
@@ -168,7 +240,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
         new = cx.check(value, elem, Why("the new element"))
         operands = [new, *places]
         if len(e.updates) > 1:
-            operands = [kept(cx, operand, bound) for operand in (*places, new)]
+            operands = [named(cx, operand, bound) for operand in (*places, new)]
             operands = [operands[-1], *operands[:-1]]
         result = term.Prim(e.span, old.ty, "update", (result, *operands))
     for name, value in reversed(bound):
@@ -176,7 +248,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
     return result
 
 
-def kept(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
+def named(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
     """A name for a value that is computed before."""
     if isinstance(value, term.Var | term.Lit):
         return value

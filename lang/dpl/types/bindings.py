@@ -20,6 +20,7 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
 from dpl.types.errors import Why, phrase, printer
+from dpl.types.lifting import simplify
 from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
@@ -370,6 +371,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
     if defaults:
         decide_inner(cx, mark)
         decide_results(cx, types, mark)
+        simplify(cx, mark)
     else:
         keep_numbers(cx, types, mark)
     schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
@@ -382,7 +384,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
 
 
 def decide_inner(cx: Context, mark: int) -> None:
-    """Operands about which nothing is known have one type."""
+    """What is converted is a scalar, and so is an exponent made of whole numbers an int."""
     i = mark
     while i < len(cx.pending):
         c = cx.pending[i]
@@ -426,11 +428,16 @@ def inner_only(cx: Context, c) -> bool:
 
 
 def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
-    """The numbers in a value are not generalised: `let eps = 1e-5` is of one type, decided by its uses."""
+    """The numbers in a value, and what is related to them, are not generalised: `let eps = 1e-5` is of one type, which
+    its uses decide.  Functions in it are."""
     level = cx.solver.level
-    for meta in free(cx.solver, types, level).bare:
-        if meta.classes & {"num", "real", "scalar", "integer"}:
-            meta.level = level
-    for c in cx.pending[mark:]:
-        for t in c.types:
-            cx.solver.lower(t, level)
+    kept = {meta for meta in free(cx.solver, types, level).bare if meta.classes & {"num", "real", "scalar", "integer"}}
+    open_ = [(c, free(cx.solver, c.types, level).metas) for c in cx.pending[mark:] if not c.done]
+    while related := [(c, metas) for c, metas in open_ if not kept.isdisjoint(metas)]:
+        open_ = [(c, metas) for c, metas in open_ if kept.isdisjoint(metas)]
+        kept.update(meta for _, metas in related for meta in metas)
+        for c, _ in related:
+            for t in c.types:
+                cx.solver.lower(t, level)
+    for meta in kept:
+        meta.level = level

@@ -128,16 +128,53 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
 
 def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Term:
     """`t`, checked to have the sizes of `expected`, where both can be computed."""
-    evidence = dict(cx.evidence)
+    evidence, claimed = dict(cx.evidence), tuple(cx.solver.claimed)
     name = cx.unique("checked")
 
     def build(zonk: Any) -> term.Term:
         value = term.Var(t.span, t.ty, name)
-        found = _pairs(cx, value, actual, expected, evidence, isinstance(expected, Meta))
+        found = _pairs(cx, value, actual, expected, evidence, claimed, isinstance(expected, Meta))
         pairs = tuple((zonk(a), zonk(b), text) for a, b, text in found)
-        return term.Check(t.span, zonk.type(expected), name, zonk(t), pairs) if pairs else zonk(t)
+        if not pairs:
+            return zonk(t)
+        whole = term.Var(t.span, t.ty, cx.unique("whole"))
+        fitted = _fitted(cx, whole, actual, expected, evidence)
+        body = t if fitted is None else term.Let(t.span, t.ty, whole.name, (), t, fitted)
+        return term.Check(t.span, zonk.type(expected), name, zonk(body), pairs)
 
     return Deferred(t.span, expected, build, (t,))
+
+
+def _fitted(
+    cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
+) -> term.Term | None:
+    """`value`, where an array without rows has the inner sizes that are wanted of it: nothing tells that it has others.
+    None if that changes nothing."""
+    actual, expected = prune(actual), prune(expected)
+    norm = cx.solver.sizes.norm
+    match actual, expected:
+        case ty.Arr(), ty.Arr():
+            inner = list(zip(dimensions(actual)[0], dimensions(expected)[0]))[1:]
+            wanted = [compute(norm(want), evidence, value.span) if norm(have) != norm(want) else None
+                      for have, want in inner]  # fmt: skip
+            if any(n is not None for n in wanted):
+                sizes_ = [dim(value, k, value.span) if n is None else n for k, n in enumerate(wanted, 1)]
+                return term.Prim(value.span, value.ty, "sized", (value, *sizes_))
+        case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
+            items = [component(value, xs, i) for i in range(len(xs))]
+            fitted = [_fitted(cx, item, x, y, evidence) for item, x, y in zip(items, xs, ys)]
+            if any(item is not None for item in fitted):
+                return term.Tuple(value.span, value.ty, tuple(b if b is not None else a for a, b in zip(items, fitted)))
+        case _:
+            pass
+    return None
+
+
+def of_result(cx: Context, size: ty.Size, claimed: tuple[tuple[ty.Size, ty.Size], ...]) -> ty.Size | None:
+    """The size that the result of an operation on an operand of this size is said to have."""
+    norm = cx.solver.sizes.norm
+    both = [(norm(a), norm(b)) for a, b in claimed]
+    return next((b if a == norm(size) else a for a, b in both if norm(size) in (a, b)), None)
 
 
 def out_of_reach(cx: Context, have, want) -> bool:
@@ -178,7 +215,15 @@ def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     )
 
 
-def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term], definite: bool):
+def _pairs(
+    cx: Context,
+    value: term.Term,
+    actual: Type,
+    expected: Type,
+    evidence: dict[str, term.Term],
+    claimed: tuple[tuple[ty.Size, ty.Size], ...],
+    definite: bool,
+):
     """The dimensions of `value` against what is expected of them, where inference could not tell; if `definite`, of
     those whose size is known when compiling."""
     actual, expected = prune(actual), prune(expected)
@@ -187,8 +232,10 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
         case ty.Arr(), ty.Arr():
             for k, (have, want) in enumerate(zip(dimensions(actual)[0], dimensions(expected)[0])):
                 verdict = cx.solver.sizes.unify(have, want)  # more may be known by now
-                if verdict is Verdict.EQUAL:
+                claim = of_result(cx, have, claimed) if verdict is Verdict.EQUAL else None
+                if verdict is Verdict.EQUAL and claim is None:
                     continue
+                want = claim or want
                 rigid = any(n[0] not in "!?" for n in sizes.names(sizes.sub(norm(have), norm(want))))
                 if verdict is Verdict.DIFFERENT and not rigid:  # that `n` is 10 may be claimed
                     raise differ(cx, value.span, have, want)
@@ -200,11 +247,12 @@ def _pairs(cx: Context, value: term.Term, actual: Type, expected: Type, evidence
                     where = "this array's size" if k == 0 else f"the size of this array's dimension {k}"
                     other = shown.type(expected)
                     text = f"{where} is not that of {'the other' if '?' in other else other}"
+                    text = f"{where} is not {shown.size(want)}, the result's" if claim else text
                     yield dim(value, k, value.span), wanted, text
         case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):
             raise hidden(cx, value.span, actual, expected)
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             for i, (x, y) in enumerate(zip(xs, ys)):
-                yield from _pairs(cx, component(value, xs, i), x, y, evidence, definite)
+                yield from _pairs(cx, component(value, xs, i), x, y, evidence, claimed, definite)
         case _:
             pass

@@ -16,9 +16,11 @@ from typing import Any
 
 from dpl.core import ty
 from dpl.source import Span
-from dpl.types.meta import Meta, array, dimensions, is_scalar, prune
+from dpl.types.meta import Meta, Type, array, dimensions, is_scalar, prune
 from dpl.types.sizes import add
 from dpl.types.unify import Clash, Solver
+
+NUMERIC = frozenset(("num", "real", "integer"))
 
 
 class Constraint(ABC):
@@ -88,10 +90,13 @@ class Fits(Constraint):
 
     def solve(self, s, emit) -> bool:
         part, whole = (prune(t) for t in self.types)
-        if part is whole:
+        if is_row(part, whole):
             return True
         if is_scalar(part):
-            emit(Elem((whole, part), self.span))
+            emit(Elem((whole, part), self.span, operands=self.operands[::-1]))
+            return True
+        if is_scalar(whole):
+            s.unify(part, whole)
             return True
         sizes, inner = dimensions(whole)
         part_sizes, part_inner = dimensions(part)
@@ -115,80 +120,155 @@ class Fits(Constraint):
         self._trailing(s, self.types[0], part_sizes or sizes, sizes, inner)
 
 
-class Lift(Constraint):
-    """`a b result`: elementwise, the operand of lower rank repeated over the leading dimensions of the other."""
+def is_row(part: Type, whole: Type) -> bool:
+    """Whether they are one type, or `part` is a row of `whole`, or a row of its rows."""
+    while part is not whole:
+        if type(whole) is not ty.Arr:
+            return False
+        whole = prune(whole.elem)
+    return True
 
-    __slots__ = ()
+
+class Lift(Constraint):
+    """`a b ... result`: elementwise, each operand repeated over the leading dimensions of that of highest rank.
+
+    Beside an array, an operand of which nothing is known is taken to be of no higher rank, but for one that is `held`:
+    it comes from the use of a function whose arguments are not all there yet."""
+
+    __slots__ = ("held",)
     name = "lift"
 
+    def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
+        super().__init__(types, span, extra, operands)
+        self.held = not operands
+
     def solve(self, s, emit) -> bool:
-        a, b, result = (prune(t) for t in self.types)
-        if a is b:
-            s.unify(result, a)
+        *operands, result = (prune(t) for t in self.types)
+        operands = distinct(operands)
+        if is_scalar(result) and not all(is_scalar(t) for t in operands):
+            for t in operands:
+                s.unify(t, result)
             return True
-        for this, other, places in ((a, b, self.operands[::-1]), (b, a, self.operands)):
-            if is_scalar(this):
-                s.unify(result, other)
-                emit(Elem((other, this), self.span, operands=places))
-                return True
-        if is_scalar(result):
-            s.unify(a, result)
-            s.unify(b, result)
+        scalar = next((t for t in operands if is_scalar(t)), None)
+        rest = [t for t in operands if not is_scalar(t)]
+        tops = self._highest(s, emit, rest)
+        if len(tops) < 2:
+            self._is(s, result, tops[0] if tops else operands[-1])
+        if scalar is not None:
+            for other in operands:
+                if other is not scalar:
+                    emit(Elem((other, scalar), self.span, operands=self._places(other, scalar)))
+        if len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result):
             return True
-        if type(a) is ty.Arr and type(b) is ty.Arr:
-            return self._arrays(s, emit, a, b, result)
-        for this, other in ((a, b), (b, a)):
-            if type(this) is ty.Arr and type(other) is Meta:
-                if is_product(other):  # of at least one dimension, and not free
-                    return self._product(s, emit, this, other, result)
-                if len(dimensions(result)[0]) > len(dimensions(this)[0]):
-                    s.unify(other, result)
-                    emit(Fits((this, result), self.span))
-                else:
-                    s.unify(result, this)
-                    emit(Fits((other, this), self.span))
-                return True
+        self._share(s, (*tops, result))
         return False
 
-    def _product(self, s, emit, this, product, result) -> bool:
-        """`x @ w + this`, the rank of x unknown: with one dimension, `this` fits every product."""
-        sizes, inner = dimensions(this)
-        if len(sizes) > 1 or not is_scalar(inner):
-            return False
-        s.unify(result, product)
-        emit(Fits((this, product), self.span))
-        return True
+    def _share(self, s, types) -> None:
+        """What is computed with each other is of one class of numbers."""
+        inner = [t for t in (dimensions(t)[1] for t in types) if type(t) is Meta]
+        classes = frozenset[str]().union(*(t.classes for t in inner)) & NUMERIC
+        for t in inner:
+            for cls in classes - t.classes:
+                s.require(t, cls)
 
-    def _arrays(self, s, emit, a, b, result) -> bool:
-        (rank_a, inner_a), (rank_b, inner_b) = ((len(d), i) for d, i in (dimensions(a), dimensions(b)))
-        same = rank_a == rank_b and inner_a is inner_b
-        if (
-            same
-            or (is_scalar(inner_a) and (rank_b > rank_a or is_scalar(inner_b)))
-            or (is_scalar(inner_b) and rank_a > rank_b)
-        ):
-            high, low = (a, b) if rank_a >= rank_b else (b, a)
-            if same:
-                s.unify(high, low)
+    def _places(self, *types) -> tuple[Span, ...]:
+        """Where these operands stand, if that is known."""
+        known = [(prune(t), place) for t, place in zip(self.types, self.operands)]
+        found = [place for t in types for u, place in known if u is t]
+        return tuple(found) if len(found) == len(types) else ()
+
+    def _highest(self, s, emit, operands: list) -> list:
+        """Those operands that may have the highest rank; the others fit one of them."""
+        tops: list = []
+        for t in operands:
+            for k, top in enumerate(tops):
+                high = self._higher(s, emit, top, t)
+                if high is not None:
+                    tops[k] = high
+                    break
             else:
-                emit(Fits((low, high), self.span, operands=self.operands if low is a else self.operands[::-1]))
-            s.unify(result, high)
-            return True
-        return False
+                tops.append(t)
+        return tops if len(tops) in (1, len(operands)) else self._highest(s, emit, tops)
+
+    def _higher(self, s, emit, a, b) -> Any:
+        """The one of higher rank, which the other is made to fit; None if that is not known."""
+        (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
+        if len(sizes_a) == len(sizes_b) and inner_a is inner_b:
+            s.unify(a, b)
+            return a
+        if not (type(a) is ty.Arr and type(b) is ty.Arr):
+            return None
+        known_a, known_b = is_scalar(inner_a), is_scalar(inner_b)
+        if (known_a and (known_b or len(sizes_b) > len(sizes_a))) or (known_b and len(sizes_a) > len(sizes_b)):
+            high, low = (a, b) if len(sizes_a) >= len(sizes_b) else (b, a)
+            emit(Fits((low, high), self.span, operands=self._places(low, high)))
+            return high
+        return None
+
+    def _with_result(self, s, emit, tops: list, result) -> bool:
+        """One of the operands is the result, or the only one that can have as many dimensions."""
+        whole = result if result in tops else None
+        sizes, inner = dimensions(result)
+        if whole is None and sizes:
+            low = [t for t in tops if is_scalar(dimensions(t)[1]) and len(dimensions(t)[0]) < len(sizes)]
+            same = [t for t in tops if is_scalar(dimensions(t)[1]) and len(dimensions(t)[0]) == len(sizes)]
+            if same and is_scalar(inner):
+                whole = same[0]
+            elif len(low) == len(tops) - 1:
+                (whole,) = [t for t in tops if t not in low]
+        if whole is None:
+            return False
+        self._is(s, result, whole)
+        return self._fitting(emit, tops, whole)
+
+    def _taken(self, s, emit, tops: list, result) -> bool:
+        """Beside one array, what is not known yet is of no higher rank."""
+        arrays = [t for t in tops if type(t) is ty.Arr]
+        if len(arrays) != 1:
+            return False
+        (this,) = arrays
+        sizes, inner = dimensions(this)
+        if self.held:
+            for t in tops:
+                if is_scalar(inner) and t is not this:
+                    emit(Elem((t, inner), self.span))
+            return False
+        products = [t for t in tops if is_product(t)]  # of at least one dimension, and not free
+        if products:
+            if len(tops) > 2 or len(sizes) > 1 or not is_scalar(inner):
+                return False
+            (this,) = products
+        self._is(s, result, this)
+        return self._fitting(emit, tops, this)
+
+    def _is(self, s, result, operand) -> None:
+        known = len(s.assumed)
+        s.unify(result, operand)
+        s.claimed += s.assumed[known:]
+
+    def _fitting(self, emit, tops: list, whole) -> bool:
+        for t in tops:
+            if t is not whole:
+                emit(Fits((t, whole), self.span))
+        return True
 
     def default(self, s, emit) -> None:
-        a, b, result = self.types
-        rank_a, rank_b = len(dimensions(a)[0]), len(dimensions(b)[0])
-        high, low = (a, b) if rank_a >= rank_b else (b, a)
-        if rank_a == rank_b or min(rank_a, rank_b) == 0:
-            s.unify(a, b)
-        else:
-            Fits((low, high), self.span).default(s, emit)
+        """What stays free is of one type, or fits the array beside it."""
+        self.held = False
+        if self.solve(s, emit):
+            return
+        *operands, result = self.types
+        high = max(operands, key=lambda t: len(dimensions(t)[0]))
+        for t in operands:
+            if len(dimensions(t)[0]) in (0, len(dimensions(high)[0])):
+                s.unify(t, high)
+            else:
+                Fits((t, high), self.span).default(s, emit)
         s.unify(result, high)
 
-    @property
-    def eager(self) -> bool:
-        return True
+
+def distinct(types: list) -> list:
+    return list({id(t): t for t in types}.values())
 
 
 class Pow(Constraint):
@@ -206,7 +286,7 @@ class Pow(Constraint):
         _, inner = dimensions(exponent)
         if type(inner) is Meta and "real" not in inner.classes and inner is not dimensions(base)[1]:
             return False
-        emit(Lift(self.types, self.span))
+        emit(Lift(self.types, self.span, operands=self.operands))
         return True
 
     def default(self, s, emit) -> None:
@@ -218,7 +298,7 @@ class Pow(Constraint):
 
     @property
     def eager(self) -> bool:
-        return True
+        return is_scalar(self.types[1])
 
 
 class Matmul(Constraint):
@@ -268,9 +348,9 @@ class Matmul(Constraint):
                     self._inner(s, columns[1], rows[0])
 
 
-def is_product(t: Meta) -> bool:
+def is_product(t: Type) -> bool:
     """Whether an unknown is the result of a matrix product whose ranks are not known yet."""
-    return any(type(w) is Matmul and not w.done and prune(w.types[2]) is t for w in t.watchers)
+    return type(t) is Meta and any(type(w) is Matmul and not w.done and prune(w.types[2]) is t for w in t.watchers)
 
 
 class Append(Constraint):

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, DplError, Edit, Warnings
+from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import NAMES, OPERATORS, SAME, SAME_NAMES
 from dpl.types import checks, errors, sizes
-from dpl.types.constraints import Constraint
+from dpl.types.constraints import Constraint, Lift
 from dpl.types.env import (
     CONSTRUCTORS,
     TYPES,
@@ -29,11 +28,11 @@ from dpl.types.env import (
     SizeName,
     TypeName,
     Value,
-    suggest,
 )
 from dpl.types.meta import PURE, Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.notes import Notes
 from dpl.types.scheme import NOTHING, Scheme, instantiate, mono, replace
+from dpl.types.unbound import unbound
 from dpl.types.unify import Clash, Solver
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ class Context:
         self.defining = ""
         self.definitions: dict[str, Definition] = {}  # functions by their names in core
         self.history: dict[str, list[tuple[int, Entry]]] = {}  # what each name of this module stood for, and since when
+        self.ahead: dict[tuple[str, str], Span] = {}  # what this module declares, by kind and name
         self.homes: Callable[[str], Context | None] = lambda name: None  # the contexts of other modules
         self.clock = 0  # how many values were declared
         self.horizon: int | None = None
@@ -126,6 +126,7 @@ class Context:
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.ints: dict[str, term.Var] = {}  # unknown sizes -> the ints in scope that they are
         self.tied: dict[str, str] = {}  # unknown sizes -> the int parameters that they are
         self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
         self.frames: list[Frame] = [Frame(1)]
@@ -134,6 +135,7 @@ class Context:
         self.literals: list[Meta] = []  # the types of numbers without a suffix
         self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
         self.pending: list[Constraint] = []
+        self.held: list[Lift] = []  # of the last instance
         self.counter = 0
 
     # ---- names
@@ -194,6 +196,11 @@ class Context:
         home = self.homes(module) if value.is_global and module != self.name else self
         return home.definitions.get(value.name) if home is not None else None
 
+    def known_sizes(self) -> dict[str, term.Term]:
+        """All evidence as it is now: also of ints that were used as sizes further inside, and are in scope here."""
+        visible = {stack[-1].name for stack in self.locals.values() if stack and isinstance(stack[-1], Value)}
+        return {**{n: var for n, var in self.ints.items() if var.name in visible}, **self.evidence}
+
     def unwind(self, mark: int) -> None:
         while len(self.trail) > mark:
             self.locals[self.trail.pop()].pop()
@@ -231,12 +238,11 @@ class Context:
             found = getattr(exports, kind).get(member) if exports else None
             return getattr(self.layers[0], kind).get(member) if found is None and qualifier == "Prelude" else found
         if self.horizon is not None and kind == "values":
-            return self._resolve_then(name)
-        for exports in reversed(self.layers):
-            found = getattr(exports, kind).get(name)
-            if found is not None:
-                return found
-        return None
+            found = self._resolve_then(name)
+        else:
+            layers = (getattr(exports, kind) for exports in reversed(self.layers))
+            found = next((names[name] for names in layers if name in names), None)
+        return Failed() if found is None and any(exports.missing for exports in self.layers) else found
 
     def _resolve_then(self, name: str) -> Entry | None:
         """What a name stood for before the horizon."""
@@ -247,9 +253,13 @@ class Context:
         return next((exports.values[name] for exports in others if name in exports.values), None)
 
     def type_name(self, name: str, span: Span) -> TypeName:
-        found = self._resolve("types", name) or TYPES.get(name)
+        found = self._resolve("types", name)
+        if found is None or (isinstance(found, Failed) and name in TYPES):
+            found = TYPES.get(name)
         if found is None:
             raise self.unbound("type", name, span)
+        if isinstance(found, Failed):
+            raise found.again()
         return found
 
     def constructor(self, name: str, span: Span, wanted: Type | None = None) -> Constructor:
@@ -262,16 +272,20 @@ class Context:
                     return Constructor(data, tag)
         found = self.known_constructor(name)
         if found is None:
-            raise self.unbound("constructor", name, span)
+            raise self.unbound("constructor", name, span, wanted)
+        if isinstance(found, Failed):
+            raise found.again()
         return found
 
-    def known_constructor(self, name: str) -> Constructor | None:
+    def known_constructor(self, name: str) -> Constructor | Failed | None:
         return CONSTRUCTORS.get(name) or self._resolve("constructors", name)
 
     def field_owner(self, name: str, span: Span) -> term.Data:
         found = self._resolve("fields", name)
         if found is None:
             raise self.unbound("field", name, span)
+        if isinstance(found, Failed):
+            raise found.again()
         self.warn_of_ambiguous(name, found, span)
         return found
 
@@ -289,38 +303,8 @@ class Context:
                 )
             )
 
-    def unbound(self, kind: str, name: str, span: Span) -> DplError:
-        qualifier, dot, member = name.rpartition(".")
-        if dot and qualifier and qualifier[0].isalpha():
-            if qualifier not in self.modules:
-                helps = suggest(qualifier, self.modules) or (
-                    f"a module of your own is imported first:  import {qualifier}",
-                )
-                return self.fail("E0560", f"there is no module `{qualifier}` in scope", span, helps=helps)
-            known = getattr(self.modules[qualifier], kind + "s")
-            if member.startswith("_"):
-                title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
-                return self.fail("E0561", title, span, helps=suggest(member.lstrip("_"), known))
-            return self.fail(
-                "E0561", f"module `{qualifier}` has no {kind} `{member}`", span, helps=suggest(member, known)
-            )
-        known = {k for exports in self.layers for k in getattr(exports, kind + "s")}
-        if kind == "value":
-            known |= {k for k, stack in self.locals.items() if stack}
-        if kind == "type":
-            known |= set(TYPES)
-        code = "E0202" if kind == "value" else "E0203"
-        same = SAME.get(name) or (NAMES[name] if name in SAME_NAMES else "")
-        edits = (Edit(span, same),) if same else ()
-        foreign = OPERATORS.get(name) or (f"here it is written  {NAMES[name]}" if name in NAMES else "")
-        helps = (foreign,) if foreign else suggest(name, known)
-        if kind == "constructor" and not helps:
-            helps = (f"names of values begin with a small letter:  {name[:1].lower()}{name[1:]}",)
-        if kind == "value" and name == self.defining:
-            helps = (f"a function that calls itself is defined with  let rec {name} ...",)
-        if kind == "field" and not helps:
-            helps = (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",)
-        return self.fail(code, f"there is no {kind} `{name}` here", span, helps=helps, edits=edits)
+    def unbound(self, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
+        return unbound(self, kind, name, span, wanted)
 
     @staticmethod
     def fail(code: str, title: str, span: Span | None, **more) -> DplError:
@@ -374,6 +358,7 @@ class Context:
         if t.ty is expected:
             return t
         self.solver.assumed.clear()
+        self.solver.claimed.clear()
         self.unify(t.ty, expected, t.span, why)
         return self.confirm(t, expected) if self.solver.assumed else t
 
@@ -438,7 +423,19 @@ class Context:
         self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
     ) -> tuple[Type, tuple]:
         self.solver.at(span)
-        return instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        mark = len(self.pending)
+        made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        self.held = [c for c in self.pending[mark:] if isinstance(c, Lift) and c.held]
+        return made
+
+    def release(self, held: list[Lift], result: Type) -> None:
+        """All arguments of a function were given: of the operands that it relates, no more will be known."""
+        if type(prune(result)) is not ty.Fn:
+            for c in held:
+                c.held = False
+                if not c.done:
+                    self.attempt(c)
+            self.drain()
 
     def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:
         """A name that is no primitive, as a term; `call` is where it is applied."""
@@ -446,7 +443,8 @@ class Context:
             case Value(core, scheme, group=None):
                 t, inst = self.instance(scheme, call or span, known)
                 self.note(span, t)
-                return term.Var(span, t, core, inst)
+                known_sizes: Any = (dict(self.evidence),) if inst else ()  # what they are is known later
+                return term.Var(span, t, core, inst, known_sizes)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
                 t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty

@@ -24,6 +24,15 @@ def extent(cx: Context, low, high) -> ty.Size | None:
     return ty.substitute(difference, {n: of_int(cx, n[1:]) for n in left})
 
 
+def inner_size_of(cx: Context, e) -> ty.Size | None:
+    """The size that an expression is, where ints in scope may stand for themselves: of rows, of which there may be none
+    to tell it."""
+    found = size_of(cx, e, symbols=True)
+    if found is None:
+        return None
+    return ty.substitute(found, {n: of_int(cx, n[1:]) for n in sizes.names(found) if n[0] == SYMBOL})
+
+
 def of_int(cx: Context, name: str) -> ty.Size:
     """An int in scope as a size: known when the program runs, and then it is that int."""
     value = cx.locals[name][-1]
@@ -32,7 +41,7 @@ def of_int(cx: Context, name: str) -> ty.Size:
         return value.size
     found = cx.solver.unknown_size()
     (unknown,) = sizes.names(found)
-    cx.evidence[unknown] = term.Var(value.span, ty.I64, value.name)
+    cx.evidence[unknown] = cx.ints[unknown] = term.Var(value.span, ty.I64, value.name)
     cx.tied[unknown] = value.name
     cx.unused.pop(value.name, None)
     cx.locals[name][-1] = replace(value, size=found)

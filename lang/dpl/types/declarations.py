@@ -9,7 +9,7 @@ from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.annotations import Flexible, resolve
+from dpl.types.annotations import Flexible, must_be_closed, resolve
 from dpl.types.bindings import (
     close,
     counted,
@@ -23,7 +23,7 @@ from dpl.types.bindings import (
 from dpl.types.checks import learn
 from dpl.types.context import Context
 from dpl.types.counts import size_of
-from dpl.types.env import Failed, Value
+from dpl.types.env import Exports, Failed, Value
 from dpl.types.errors import Why
 from dpl.types.meta import PURE, Type, prune
 from dpl.types.patterns import bind_pattern
@@ -119,17 +119,26 @@ class Module:
         return items
 
     def fail(self, decl: tree.Decl) -> None:
-        """The names of a declaration with an error fit everywhere, so that nothing is said twice."""
-        names: list[str] = []
+        """The names of a declaration with an error are there, so that nothing is said twice."""
+        cx = self.cx
         match decl:
             case tree.DeclLet(bindings=bindings):
-                names = [n for b in bindings for n in bound_names(b.pattern)]
+                for name in (n for b in bindings for n in bound_names(b.pattern)):
+                    cx.declare(name, Failed())
             case tree.DeclExtern(name=name):
-                names = [name]
+                cx.declare(name, Failed())
+            case tree.DeclType(defs=defs):
+                cx.own.types.update({d.name: Failed() for d in defs})
+                for body in (d.body for d in defs):
+                    if isinstance(body, tree.Variants):
+                        cx.own.constructors.update({name: Failed() for name, *_ in body.cases})
+                    elif isinstance(body, tree.Fields):
+                        cx.own.fields.update({name: Failed() for name, *_ in body.fields})
+            case tree.DeclOpen():
+                cx.layers.append(Exports(missing=True))
+                cx.new_layer()
             case _:
                 pass
-        for name in names:
-            self.cx.own.values[name] = Failed()
 
     def qualified(self, name: str) -> str:
         """A global name that is new: the second `f` is `f#2`."""
@@ -232,10 +241,12 @@ class Module:
 
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
         """What others than DPL call says its type."""
-        if decl.export and not (
-            (b.annot is not None and all(isinstance(p, tree.PatAnnot) or is_unit(p) for p in b.params))
-            or pattern_annotations(b.pattern)
-        ):
+        if not decl.export:
+            return
+        annots = pattern_annotations(b.pattern)
+        for t in (*annots, b.annot, *(t for p in b.params for t in annotations_in(p))):
+            must_be_closed(self.cx, t, "an exported definition", "E0215")
+        if not ((b.annot is not None and all(map(is_annotated, b.params))) or annots):
             raise self.cx.fail(
                 "E0215",
                 "an exported definition must have its type annotated",
@@ -250,6 +261,7 @@ class Module:
             raise self.cx.fail("E0215", f"an exported definition must be of one type, not {shown}", b.pattern.span)
 
     def extern(self, decl: tree.DeclExtern) -> None:
+        must_be_closed(self.cx, decl.type, "a C function")
         t = closed_type(self.cx, decl.type)
         core = self.qualified(decl.name)
         self.add(lambda zonk: term.Def(core, (), zonk.type(t), term.Extern(decl.span, zonk.type(t), decl.symbol)))
@@ -294,9 +306,16 @@ def pure_arrows(t) -> Type:
     return rebuild(t, lambda part: pure_arrows(part) if isinstance(part, ty.Con | ty.Tup | ty.Arr | ty.Fn) else part)
 
 
-def is_unit(p: tree.Pattern) -> bool:
-    """A pattern that says its type as it is."""
-    return isinstance(p, tree.PatTuple) and not p.items
+def is_annotated(p: tree.Pattern) -> bool:
+    """Whether a pattern says its whole type: `(x : t)`, `()`, `(x : t, y : u)`."""
+    return isinstance(p, tree.PatAnnot) or (isinstance(p, tree.PatTuple) and all(map(is_annotated, p.items)))
+
+
+def annotations_in(p: tree.Pattern) -> list[tree.Type]:
+    """The annotations of a parameter that is annotated as a whole."""
+    if isinstance(p, tree.PatTuple):
+        return [t for item in p.items for t in annotations_in(item)]
+    return pattern_annotations(p)
 
 
 def bound_names(p: tree.Pattern) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
+from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.prims import TABLE, Row
 from dpl.source import NOWHERE, Span
@@ -58,7 +58,13 @@ class SizeName:
 
 @node
 class Failed:
-    """A definition with an error: fits everywhere, so that the error is told once."""
+    """A declaration with an error.  As a value it fits everywhere; as a type, constructor or field it ends what uses it
+    without a word: the error is told once."""
+
+    @staticmethod
+    def again() -> DplError:
+        """What comes of an error that is told elsewhere."""
+        return DplError()
 
 
 Entry = Value | Primitive | SizeName | Failed
@@ -89,12 +95,13 @@ class Constructor:
 
 @dataclass(slots=True)
 class Exports:
-    """What a module offers."""
+    """What a module offers.  In one that is `missing` there may be anything."""
 
     values: MutableMapping[str, Entry] = field(default_factory=dict)
-    types: dict[str, TypeName] = field(default_factory=dict)
-    constructors: dict[str, Constructor] = field(default_factory=dict)
-    fields: dict[str, Data] = field(default_factory=dict)
+    types: dict[str, TypeName | Failed] = field(default_factory=dict)
+    constructors: dict[str, Constructor | Failed] = field(default_factory=dict)
+    fields: dict[str, Data | Failed] = field(default_factory=dict)
+    missing: bool = False
 
     def public(self) -> Exports:
         """Without the names that begin with an underscore."""
@@ -118,17 +125,4 @@ def _builtin_types() -> dict[str, TypeName]:
 
 
 TYPES = _builtin_types()
-SUGGESTING = "did you mean  "
 CONSTRUCTORS = {"[]": Constructor(LIST, 0), "::": Constructor(LIST, 1)}
-
-
-def suggest(name: str, known) -> tuple[str, ...]:
-    """`did you mean ...`, as helps of a message."""
-    close = get_close_matches(name, [k for k in known if k[:1].isalpha() or k[:1] == "_"], n=2, cutoff=0.65)
-    close = [c for c in close if c != name]
-    return (f"{SUGGESTING}{' or '.join(close)} ?",) if close else ()
-
-
-def suggested(help: str) -> list[str]:
-    """The names in a help that `suggest` made."""
-    return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []

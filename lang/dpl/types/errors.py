@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpl.core import ty
+from dpl.core import formats, ty
 from dpl.diagnostics import Call, DplError, Label
 from dpl.node import node
 from dpl.source import NOWHERE, Span
@@ -320,6 +320,19 @@ def captured(cx, what: str) -> tuple[Call, ...]:
     return tuple(steps)
 
 
+def unsuited(cx, form: str, kinds: frozenset[str], shown: str, span: Span) -> DplError:
+    """A format for other values than these, in which there are these kinds of numbers."""
+    if form.endswith("s"):
+        way = "`s` is for other data: leave it out"
+    elif formats.FLOAT in kinds:
+        way = "floats take  .2f  e  g  %,  or a width, a sign, an alignment:  >10"
+    elif kinds:
+        way = "integers take  d  x  b  o,  those of floats with their letter:  .2f,  or a width:  10"
+    else:
+        way = "without numbers in it, it takes a width, an alignment, a precision that cuts:  >10"
+    return cx.fail("E0220", f"the format `{form}` does not suit {shown}", span, helps=(way,))
+
+
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     """The message of a constraint that cannot hold, with the types of its operands where they stand."""
     p = printer(cx)
@@ -328,6 +341,8 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     labels = tuple(Label(place, p.type(t)) for place, t in zip(constraint.operands, types))
     a, b = shown if len(shown) == 2 else (shown[0], "")
     match constraint.name, clash.kind:
+        case "format", _:
+            return unsuited(cx, constraint.extra, clash.right, shown[0], span)
         case "matmul", ("inner" | "product" | "dot") as kind:
             return product(cx, p, kind, clash, types, span, labels)
         case (("lift" | "fits" | "pow" | "elem"), ("type" | "class")) if is_scalar(types[0]) and is_scalar(types[1]):

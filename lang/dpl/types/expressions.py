@@ -8,23 +8,24 @@ $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 from __future__ import annotations
 
 from dpl.core import term, ty
-from dpl.diagnostics import DplError
+from dpl.diagnostics import DplError, Label
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import sizes
+from dpl.syntax.foreign import table
+from dpl.types import formats, sizes
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.apply import Arg, apply, find_primitive, primitive
-from dpl.types.checks import compute, int_lit
 from dpl.types.constraints import Pow
 from dpl.types.context import Context, rule
-from dpl.types.deferred import Deferred
 from dpl.types.env import CONSTRUCTORS
 from dpl.types.errors import Why, printer
 from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
-from dpl.types.meta import PURE, Meta, Type, array, dimensions, prune
+from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
+from dpl.types.shaped import sized
+from dpl.types.unbound import called_on, of_other_library
 
 
 @rule(tree.Lit)
@@ -40,6 +41,8 @@ def interpolation(cx: Context, e: tree.Interp, expected) -> term.Term:
             parts.append(term.Lit(e.span, ty.STRING, part))
         else:
             value = cx.infer(part[0])
+            if part[1]:
+                formats.check(cx, part[1], value.ty, formats.place(e, *part))
             spec = (term.Lit(e.span, ty.STRING, part[1]),) if part[1] else ()
             parts.append(term.Prim(part[0].span, ty.STRING, "format" if spec else "show", (*spec, value)))
     whole = parts[0] if parts else term.Lit(e.span, ty.STRING, "")
@@ -60,7 +63,7 @@ def tuple_(cx: Context, e: tree.Tuple, expected) -> term.Term:
 def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     wanted = prune(expected) if expected is not None else None
     if not e.items and type(wanted) is ty.Arr:
-        return empty_array(cx, ty.Arr(wanted.elem, ty.Size(0)), e.span)
+        return sized(cx, term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ()))
     elem = cx.solver.fresh()
     t = ty.list_of(elem)
     if type(wanted) is ty.Con and wanted.name == "list":
@@ -70,26 +73,6 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     for item in reversed(items):
         result = cons_cell(e.span, t, item, result)
     return result
-
-
-NUMBERS = [ty.Con(name) for name in (*ty.INTS, *ty.FLOATS)]
-
-
-def empty_array(cx: Context, t: ty.Arr, span: Span) -> term.Term:
-    """An array without elements; if these would be arrays of numbers, it keeps their sizes: `[] : float[0, 3]`."""
-    evidence = dict(cx.evidence)
-
-    def build(zonk) -> term.Term:
-        dims, scalar = dimensions(zonk.type(t))
-        counts = [found for d in dims[1:] if (found := compute(d, evidence, span)) is not None]
-        if len(dims) == 1 or len(counts) < len(dims) - 1 or not isinstance(scalar, ty.Con) or scalar not in NUMBERS:
-            return term.ArrayLit(span, zonk.type(t), ())
-        made: term.Term = term.Lit(span, scalar, 0.0 if scalar.name in ty.FLOATS else 0)
-        for k, count in reversed(list(enumerate([int_lit(span, 0), *counts]))):
-            made = term.Prim(span, array(dims[k:], scalar), "fill", (count, made))
-        return zonk(made)
-
-    return Deferred(span, t, build)
 
 
 def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
@@ -124,10 +107,11 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return power(cx, e)
     if "lift" in found.row.type or found.row.name in ("append", "matmul"):
         left, right = cx.infer(e.left), cx.infer(e.right)
-        t, _ = cx.instance(found.scheme, e.span, operands=(e.left.span, e.right.span))
-        result = cx.solver.fresh()
-        cx.solver.unify(t, ty.Fn(left.ty, PURE, ty.Fn(right.ty, PURE, result)))
-        cx.drain()
+        (relation,) = found.scheme.constraints
+        *operands, last = relation.types
+        result = cx.solver.fresh(*found.scheme.classes.get(last.name, ()))
+        types = dict(zip((*operands, last), (left.ty, right.ty, result)))
+        cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
         return term.Prim(e.span, result, found.row.name, (left, right))
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
@@ -240,16 +224,19 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
 @rule(tree.Record)
 def record(cx: Context, e: tree.Record, expected) -> term.Term:
     data = record_of(cx, [name for name, _ in e.fields], expected, e.span)
-    given = {name.rpartition(".")[2]: value for name, value in e.fields}
+    given = {tree.member(name): value for name, value in e.fields}
     if len(given) < len(e.fields):
         raise cx.fail("E0203", "a field is given twice", e.span)
     missing = [f for f in data.fields if f not in given]
     if missing:
+        swallowed = [place for value in given.values() if (place := swallowed_field(value, missing[0]))]
+        ends = "a function's body goes on after `;`: put it in parentheses,  f = (fun x -> e); ..."
         raise cx.fail(
             "E0203",
             f"the field `{missing[0]}` is missing",
-            e.span,
-            helps=(f"the fields are  {', '.join(data.fields)}",),
+            replace(e.span, end=e.span.start + 1) if swallowed else e.span,
+            labels=tuple(Label(place, "this belongs to the function before it") for place in swallowed),
+            helps=(ends,) if swallowed else (f"the fields are  {', '.join(data.fields)}",),
         )
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     t = ty.Con(data.name, tuple(env.values()))
@@ -259,6 +246,22 @@ def record(cx: Context, e: tree.Record, expected) -> term.Term:
     types = dict(zip(data.fields, field_types(cx, data, env)))
     values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
     return in_order(cx, data, t, types, values, e.span)
+
+
+def swallowed_field(value: tree.Expr, field: str) -> Span | None:
+    """Where a function, a `let` or a `match` goes on into `field = e`, which was to be the next field."""
+    while True:
+        match value:
+            case tree.Fun(_, _, body) | tree.Let(_, _, _, body) | tree.Shift(_, _, body):
+                value = body
+            case tree.Match(_, _, arms):
+                value = arms[-1].body
+            case tree.Seq(_, _, tree.Binary(span, "=", tree.Var(_, name), _, _)) if name == field:
+                return span
+            case tree.Seq(_, _, second):
+                value = second
+            case _:
+                return None
 
 
 def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
@@ -288,7 +291,7 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
     before = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(old.ty, ty.Con(data.name, tuple(before.values())), e.record.span, Why("the record before `with`"))
     types = dict(zip(data.fields, field_types(cx, data, before)))
-    given = {name.rpartition(".")[2]: value for name, value in e.fields}
+    given = {tree.member(name): value for name, value in e.fields}
     name = cx.unique("record")
     variable = term.Var(e.record.span, old.ty, name)
     values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
@@ -300,15 +303,30 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
 
 @rule(tree.Field)
 def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
+    if prefix := of_no_use(cx, e):
+        raise of_other_library(cx, e, prefix)
     value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
-        raise cx.fail("E0203", f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`", e.span)
+        title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
+        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e.name))
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
-    index = data.fields.index(e.name.rpartition(".")[2])
+    index = data.fields.index(e.name)
     return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+
+
+def of_no_use(cx: Context, e: tree.Field) -> str:
+    """The `np` or `jax.numpy` of a name that is written so elsewhere."""
+    names: list[str] = []
+    inner = e.record
+    while isinstance(inner, tree.Field):
+        names.append(inner.name)
+        inner = inner.record
+    if not isinstance(inner, tree.Var) or inner.name not in table()["libraries"]["names"] or cx.find(inner.name):
+        return ""
+    return ".".join([inner.name, *reversed(names)])
 
 
 def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
@@ -316,6 +334,8 @@ def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
     try:
         return cx.infer(e)
     except DplError as error:
+        if not error.diagnostics:
+            raise
         first, *rest = error.diagnostics
         if e.op == "!" and first.span == e.arg.span:
             text = e.arg.span.source.text[e.arg.span.start : e.arg.span.end]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Diagnostic, Warnings
+from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
 from dpl.types.context import Context
-from dpl.types.declarations import Item
+from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
 from dpl.types.env import Exports
 
@@ -26,8 +27,46 @@ def check_module(
     """A module's core, the context with everything that it declares, and its errors; `modules` are those it can name,
     `homes` gives the contexts of others."""
     cx = Context(name, modules, datas, warnings, primitives)
-    cx.loud, cx.homes = loud, homes
+    cx.loud, cx.homes, cx.ahead = loud, homes, declared(file)
     checker = Checker(cx)
     for decl in file.decls:
         checker.declare(decl)
-    return checker.finish(), cx, sorted(checker.problems, key=lambda d: d.span.start if d.span else 0)
+    items = checker.finish()
+    return items, cx, once(sorted(checker.problems, key=lambda d: d.span.start if d.span else 0))
+
+
+def declared(file: tree.File) -> dict[tuple[str, str], Span]:
+    """What is declared anywhere in a file, by kind and name: the first of each."""
+    found: dict[tuple[str, str], Span] = {}
+    for decl in file.decls:
+        match decl:
+            case tree.DeclLet(_, _, bound):
+                for b in bound:
+                    for name in bound_names(b.pattern):
+                        found.setdefault(("value", name), b.pattern.span)
+            case tree.DeclType(defs=defs):
+                for d in defs:
+                    found.setdefault(("type", d.name), d.span)
+                    kind = "constructor" if isinstance(d.body, tree.Variants) else "field"
+                    for name, _, span in parts(d.body):
+                        found.setdefault((kind, name), span)
+            case _:
+                pass
+    return found
+
+
+def parts(body: tree.Node) -> tuple[tuple[str, tree.Type | None, Span], ...]:
+    """The constructors or fields of a declared type."""
+    match body:
+        case tree.Variants(_, cases):
+            return cases
+        case tree.Fields(_, fields):
+            return fields
+        case _:
+            return ()
+
+
+def once(problems: list[Diagnostic]) -> list[Diagnostic]:
+    """A module that is not in scope is missed at its first use."""
+    missed = {d.title: d for d in reversed(problems) if d.code == "E0560"}
+    return [d for d in problems if missed.get(d.title, d) is d]

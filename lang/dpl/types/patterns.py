@@ -24,7 +24,13 @@ def bind_pattern(
 ) -> term.Pattern:
     """The pattern for values of type `t`, its variables put into scope; if `watched`, they should be used."""
     found: Bound = {}
+    sized = set(cx.frames[-1].sizes)
     pattern = _pattern(cx, p, t, found, flexible)
+    for name in found.keys() & (cx.frames[-1].sizes.keys() - sized):
+        title = f"`{name}` is both a variable of this pattern and a size of its annotations"
+        helps = (f"make `{name}` a parameter of its own, before:  fun ({name} : int) (xs : float[{name}]) -> ...",
+                 f"or leave it out: the size `{name}` is an int in scope")  # fmt: skip
+        raise cx.fail("E0208", title, found[name][2], helps=helps)
     for name, (core, variable, span) in found.items():
         if watched:
             cx.watch(name, core, span)
@@ -124,7 +130,9 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(ty.Con(data.name, tuple(env.values())), t, p.span, Why("this pattern"))
     types = field_types(cx, data, env)
-    given = {name.rpartition(".")[2]: inner for name, inner in p.fields}
+    given = {tree.member(name): inner for name, inner in p.fields}
+    if len(given) < len(p.fields):
+        raise cx.fail("E0208", "a field is matched twice in this pattern", p.span)
     missing = [f for f in data.fields if f not in given]
     if missing and not p.open:
         raise cx.fail(
@@ -141,14 +149,20 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
 
 
 def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> term.Data:
-    """The record type that is meant: the one known, else the last declared with the first of the fields."""
+    """The record type that is meant: the one a qualified field names, else the one known, else the last declared with
+    the first of the fields."""
     known = prune(t) if t is not None else None
-    if type(known) is ty.Con and known.name in cx.datas and cx.datas[known.name].fields:
+    qualified = [cx.field_owner(name, span) for name in fields if "." in name]
+    if qualified:
+        data = qualified[0]
+        if any(other.name != data.name for other in qualified):
+            raise cx.fail("E0203", "these fields are of different record types", span)
+    elif type(known) is ty.Con and known.name in cx.datas and cx.datas[known.name].fields:
         data = cx.datas[known.name]
     else:
         data = cx.field_owner(fields[0], span)
     for name in fields:
-        if name.rpartition(".")[2] not in data.fields:
+        if tree.member(name) not in data.fields:
             shown = printer(cx).data_name(data.name)
             raise cx.fail(
                 "E0203",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpl.core import ty
 from dpl.diagnostics import marked
-from dpl.types.constraints import Constraint, Elem, Within
+from dpl.types.constraints import NUMERIC, Constraint, Elem, Fits, Within
 from dpl.types.meta import Meta, prune, prune_effect
 from dpl.types.scheme import Scheme
 
@@ -83,6 +83,8 @@ class Printer:
                     dims.append(self.size(t.size))
                     t = prune(t.elem)
                 return f"{self.type(t, ATOM)}[{', '.join(dims)}]"
+            case ty.Lift(_, items):
+                return parens(f"lift {' '.join(self.type(i, ATOM) for i in items)}", level == ATOM)
             case ty.Fn(arg, eff, result):
                 return parens(f"{self.type(arg, PRODUCT)} {self.arrow(eff)} {self.type(result, FUN)}", level > FUN)
             case _:
@@ -118,10 +120,10 @@ class Printer:
         parts = []
         for names, factor in sorted(size.terms, key=lambda term: term[1] < 0):
             product = " * ".join(self.size_name(n) for n in names)
-            text = product if abs(factor) == 1 else f"{abs(factor)} * {product}"
+            text = product if abs(factor) == 1 else f"{numeral(factor)} * {product}"
             parts.append(("- " if factor < 0 else "+ ") + text)
         if size.const or not parts:
-            parts.append(("- " if size.const < 0 else "+ ") + str(abs(size.const)))
+            parts.append(("- " if size.const < 0 else "+ ") + numeral(size.const))
         text = " ".join(parts)
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
 
@@ -138,33 +140,60 @@ class Printer:
     def scheme(self, scheme: Scheme) -> str:
         self.within |= {c.types[0]: c.types[1] for c in scheme.constraints if type(c) is Within}
         text = self.type(scheme.ty)
-        said = [self.constraint(c) for c in scheme.constraints if type(c) is not Within]
+        said = [self.constraint(c) for c in scheme.constraints if type(c) not in (Elem, Within)]
+        said = list(dict.fromkeys((*said, *self.elements(scheme), *self.classes(scheme))))
+        return f"{text} with {', '.join(said)}" if said else text
+
+    def classes(self, scheme: Scheme) -> list[str]:
+        """`'a 'b : num`; of what fits something, or is made of something, that is said of this."""
+        told = {t.name for c in scheme.constraints if self.tells(c) and type(t := prune(c.types[0])) is ty.Var}
+        members: dict[str, list[str]] = {}
         for name, classes in scheme.classes.items():
             if name in self.names:
                 shown = [c for c in CLASS_ORDER if c in classes and not (c == "num" and {"real", "integer"} & classes)]
                 shown = [c for c in shown if c not in IMPLIED or not {"num", "real"} & classes]
-                said += [f"'{self.names[name]} : {c}" for c in shown]
-        said = list(dict.fromkeys(s for s in said if s))
-        return f"{text} with {', '.join(said)}" if said else text
+                for c in shown:
+                    if c not in NUMERIC or name not in told:
+                        members.setdefault(c, []).append("'" + self.names[name])
+        return [f"{' '.join(names)} : {c}" for c, names in members.items()]
+
+    def elements(self, scheme: Scheme) -> list[str]:
+        """`'a 'b : float or array of it`"""
+        members: dict[str, list[str]] = {}
+        for c in scheme.constraints:
+            if type(c) is Elem and self.tells(c):
+                members.setdefault(self.type(c.types[1]), []).append(self.type(c.types[0], ATOM))
+        return [f"{' '.join(dict.fromkeys(names))} : {elem} or array of it" for elem, names in members.items()]
+
+    def tells(self, c: Constraint) -> bool:
+        """Whether it says what numbers its first type is made of."""
+        elem = prune(c.types[-1])
+        return type(c) is Fits or (type(c) is Elem and not (type(elem) is ty.Var and elem.name not in self.names))
 
     def constraint(self, c: Constraint) -> str:
-        if type(c) is Elem:
-            elem = prune(c.types[1])
-            if type(elem) is ty.Var and elem.name not in self.names:
-                return ""
         texts = [self.type(t) for t in c.types]
         match c.name:
             case "fits":
                 return f"{texts[0]} fits {texts[1]}"
-            case "elem":
-                return f"{texts[0]} : {texts[1]} or array of it"
+            case "lift":
+                return f"lift {' '.join(texts[:-1])} = {texts[-1]}"
+            case "pow":
+                return f"{texts[0]} ** {texts[1]} = {texts[2]}"
             case "matmul":
                 return f"{texts[0]} @ {texts[1]} = {texts[2]}"
+            case "format":
+                return f"{texts[0]} formatted by {c.extra}"
             case "append":
                 return f"{texts[0]} ++ {texts[1]} = {texts[2]}"
             case _:
                 pass
         return f"{c.name} {' '.join(texts)}"
+
+
+def numeral(number: int) -> str:
+    """A number without its sign; one that no array can have for a size is not spelled out."""
+    number = abs(number)
+    return str(number) if number < 10**40 else f"{number >> (number.bit_length() - 10)}·2^{number.bit_length() - 10}"
 
 
 def parens(text: str, needed: bool) -> str:

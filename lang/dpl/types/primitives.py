@@ -40,7 +40,8 @@ class Reader:
                 for dim in reversed(dims):
                     inner = ty.Arr(inner, self.size(dim))
                 return inner
-        raise AssertionError(t)
+            case _:
+                raise AssertionError(t)
 
     def size(self, s: tree.Size) -> ty.Size:
         match s:

@@ -81,6 +81,8 @@ class Replay:
             try:
                 lambdas(cx, params, body, binding.annot, binding.span, name, wanted, Flexible.ALL)
             except DplError as error:
+                if not error.diagnostics:
+                    raise
                 first = error.diagnostics[0]
                 call = Call(name, spans[-1] if spans else None, described(cx, params, known))
                 raise DplError(replace(first, path=(call, *first.path))) from None
@@ -164,15 +166,15 @@ def pattern(p: tree.Pattern) -> str:
 
 def explained(cx: Context, error: DplError, again: Callable[[], None]) -> DplError:
     """The error that following the calls finds, if it finds one; `again` checks the declaration once more."""
-    first, *rest = error.diagnostics
-    if first.code[:3] not in ("E02", "E03", "E04"):
+    if not error.diagnostics or error.diagnostics[0].code[:3] not in ("E02", "E03", "E04"):
         return error
+    first, *rest = error.diagnostics
     warnings, cx.warnings = cx.warnings, Warnings()
     cx.replay = Replay()
     try:
         again()
     except DplError as found:
-        return DplError(combined(first, found.diagnostics[0]), *rest)
+        return DplError(combined(first, found.diagnostics[0]), *rest) if found.diagnostics else error
     finally:
         cx.replay, cx.warnings = None, warnings
     return error

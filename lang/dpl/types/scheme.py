@@ -11,8 +11,8 @@ from typing import Any
 
 from dpl.core import ty
 from dpl.source import NOWHERE, Span
-from dpl.types.constraints import Constraint, Within
-from dpl.types.meta import EffectMeta, Meta, Type, prune, prune_effect
+from dpl.types.constraints import Constraint, Lift, Within
+from dpl.types.meta import EffectMeta, Meta, Type, is_scalar, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
 from dpl.types.unify import Solver, children
@@ -22,8 +22,9 @@ NOTHING: Mapping = {}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related; each use
-    makes new unknown sizes of `unknowns`, but that `counts` says which of them are the values of which arguments."""
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, and `lifts`
+    are made of them at each use.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them
+    are the values of which arguments."""
 
     params: tuple[ty.Var, ...]
     ty: Type
@@ -31,6 +32,7 @@ class Scheme:
     constraints: tuple[Constraint, ...] = ()
     unknowns: tuple[str, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
+    lifts: tuple[ty.Lift, ...] = ()
 
 
 def mono(t: Type) -> Scheme:
@@ -46,7 +48,7 @@ def instantiate(
     operands: tuple[Span, ...] = (),
 ) -> tuple[Type, tuple]:
     """A fresh instance of a scheme, and what its parameters became; `sizes` are the unknown sizes known here."""
-    if not scheme.params and not scheme.unknowns:
+    if not scheme.params and not scheme.unknowns and not scheme.lifts:
         return scheme.ty, ()
     env: dict = {}
     for p in scheme.params:
@@ -59,8 +61,12 @@ def instantiate(
         )
     for unknown in scheme.unknowns:
         env[unknown] = sizes.get(unknown) or s.unknown_size()
+    for lift in scheme.lifts:
+        env[lift.name] = s.fresh(*scheme.classes.get(lift.name, ()))
     memo: dict = {}
     t = replace(scheme.ty, env, memo)
+    for lift in scheme.lifts:
+        emit(Lift((*(replace(item, env, memo) for item in lift.items), env[lift.name]), span))
     for constraint in scheme.constraints:
         emit(constraint.mapped(lambda part: replace(part, env, memo), span, operands))
     return t, tuple(env[p.name] for p in scheme.params)
@@ -79,7 +85,7 @@ def replace(t: Any, env: dict, memo: dict) -> Any:
         kind = type(t)
         if kind is EffectMeta:
             return t
-    if kind is ty.Var:
+    if kind is ty.Var or (kind is ty.Lift and t.name in env):
         return env.get(t.name, t)
     if kind is ty.Size:
         return ty.substitute(t, env) if t.terms else t
@@ -106,6 +112,8 @@ def rebuild(t: Any, change: Callable) -> Any:
             return ty.Arr(*new)
         case ty.Fn():
             return ty.Fn(*new)
+        case ty.Lift(name, _):
+            return ty.lifted(name, list(new))
         case _:
             pass
     return ty.Ctl(*new)
@@ -170,6 +178,7 @@ def generalise(
     level = s.level
     found = free(s, types, level)
     kept = _related(s, found, pending, level)
+    lifts, kept = _eliminated(s, found, kept, level)
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
     for effect in found.effects:
         s.effects.relax(effect, lambda e: e.level <= level or e in taking)
@@ -187,6 +196,11 @@ def generalise(
             classes[var.name] = meta.classes
         meta.link = var
         params.append(var)
+    for result, operands in lifts:
+        name = fresh_name("", ("r",), taken)
+        if result.classes:
+            classes[name] = result.classes
+        result.link = ty.Lift(name, operands)
     for effect in found.effects:
         if prune_effect(effect) is effect and effect.level > level:  # settling may have made it one of the outside
             effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
@@ -206,8 +220,59 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    schemes = [Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else ()) for t in final]
+    used = _needed(
+        [closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)]
+    )
+    schemes = [
+        Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
+    ]
     return schemes, [c for c in pending if not c.done]
+
+
+def _eliminated(
+    s: Solver, found: Free, kept: list[Constraint], level: int
+) -> tuple[list[tuple[Meta, tuple[Type, ...]]], list[Constraint]]:
+    """Unknowns that are lifts of others need not be variables; the relations that remain."""
+    made: dict[Meta, tuple[Type, ...]] = {}
+    rest: list[Constraint] = []
+    for c in kept:
+        result = prune(c.types[-1])
+        if type(c) is not Lift or type(result) is not Meta or result.rigid or result.level <= level or result in made:
+            rest.append(c)
+            continue
+        inside, stack = set(), list(c.types[:-1])  # of what it is made
+        while stack:
+            for meta in free(s, [stack.pop()], level).metas:
+                if meta not in inside:
+                    inside.add(meta)
+                    stack += made.get(meta, ())
+        if result in inside:
+            rest.append(c)
+        else:
+            made[result] = tuple(t for t in c.types[:-1] if not is_scalar(t))
+            c.done = True
+    found.metas[:] = [meta for meta in found.metas if meta not in made]
+    return list(made.items()), rest
+
+
+def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
+    """The lifts that `types` mention, and those whose operands do not all go together by another one."""
+    mentioned: set[str] = set()
+    stack, seen = list(types), set()
+    while stack:
+        t = stack.pop()
+        if id(t) not in seen:
+            seen.add(id(t))
+            mentioned |= {t.name} if type(t) is ty.Lift else set()
+            stack += children(t)
+    found: list[tuple[ty.Lift, set]] = []
+    for lift in sorted(
+        (t for t in lifts if type(t) is ty.Lift), key=lambda t: (t.name not in mentioned, -len(t.items))
+    ):
+        items = set(lift.items)
+        if lift.name in mentioned or not any(items <= others for _, others in found):
+            found.append((lift, items))
+    return tuple(lift for lift, _ in found)
 
 
 def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> list[Constraint]:

@@ -7,7 +7,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import sizes
-from dpl.types.annotations import apply, combine
+from dpl.types.annotations import apply, combine, must_be_closed
 from dpl.types.context import Context
 from dpl.types.env import Constructor, TypeName
 from dpl.types.errors import printer
@@ -22,7 +22,7 @@ def declare_types(module, decl: tree.DeclType) -> None:
 def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
     """A constructor in scope loses its name to this one."""
     hidden = cx.known_constructor(name)
-    if hidden is not None:
+    if isinstance(hidden, Constructor):
         other, own = (printer(cx).data_name(d.name) for d in (hidden.data, data))
         before = cx.constructors.get(name)
         cx.warnings.add(
@@ -34,6 +34,17 @@ def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
                 helps=(f"another name keeps both usable; where a `{other}` is known to be wanted, its own is found",),
             )
         )
+
+
+def written(d: tree.TypeDef) -> tuple:
+    """The types that a declaration is made of."""
+    match d.body:
+        case tree.Variants(_, cases):
+            return tuple(t for _, t, _ in cases)
+        case tree.Fields(_, fields):
+            return tuple(t for _, t, _ in fields)
+        case alias:
+            return (alias,)
 
 
 class Group:
@@ -49,6 +60,9 @@ class Group:
         datas = [d for d in self.defs.values() if isinstance(d.body, tree.Variants | tree.Fields)]
         for d in datas:
             self.known[d.name] = TypeName(self.module.qualified(d.name), self.params(d))
+        for d in self.defs.values():
+            for t in written(d):
+                must_be_closed(self.cx, t, "a declared type")
         for d in self.defs.values():
             if d not in datas:
                 self.abbreviation(d)

@@ -29,15 +29,18 @@ class Clash(Exception):
 
 
 class Solver:
-    """What is known so far.  `assumed` are the equations of sizes that only running can confirm."""
+    """What is known so far.  `assumed` are the equations of sizes that only running can confirm; `claimed` are those of
+    them that the result of an operation on this operand is said to have, which no operation compares."""
 
     def __init__(self, datas: Mapping[str, Data], prefix: str = "") -> None:
         self.level = 0
         self.sizes = Sizes(prefix)
+        self.datas = datas
         self.kinds = Kinds(datas)
         self.effects = Effects(self._same_answer)
         self.queue: list = []
         self.assumed: list[tuple[ty.Size, ty.Size]] = []
+        self.claimed: list[tuple[ty.Size, ty.Size]] = []
         self.undecided: list[tuple[ty.Size, ty.Size]] = []
         self.at(NOWHERE)
 
@@ -213,6 +216,8 @@ def children(t) -> tuple:
             return arg, eff, result
         case ty.Ctl(answer):
             return (answer,)
+        case ty.Lift(_, items):
+            return items
         case _:
             pass
     return ()

@@ -15,6 +15,7 @@ from dpl.types.matches import judge
 from dpl.types.meta import EffectMeta, Meta, prune, prune_effect
 from dpl.types.pretty import NAMES
 from dpl.types.scheme import rebuild
+from dpl.types.shaped import inner_sizes
 from dpl.types.unify import Solver
 
 RANGES = {
@@ -87,8 +88,10 @@ class Zonk:
 
     def __call__(self, t: Any) -> Any:
         match t:
-            case term.Var(span, u, name, inst):
-                return term.Var(span, self.type(u), name, self.instance(inst) if inst else ())
+            case term.Var(_, _, _, inst) if inst:
+                return self.used(t, inst)
+            case term.Var(span, u, name):
+                return term.Var(span, self.type(u), name)
             case term.Lit(span, u, value):
                 return self.literal(span, self.type(u), value)
             case term.Let():
@@ -116,6 +119,13 @@ class Zonk:
             case _:
                 pass
         return self.rare(t)
+
+    def used(self, t: term.Var, inst: tuple) -> term.Term:
+        """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
+        evidence: Any = t.sizes
+        new = self.instance(inst)
+        sizes = tuple([inner_sizes(self, i, e, t.span) if type(i) is ty.Arr else () for i in new for e in evidence])
+        return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
 
     def rare(self, t):
         match t:

@@ -13,6 +13,7 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types.check import check_all
+from dplc.passes.exports import exports
 from dplc.tools.lsp import colours, hints, problems
 from dplc.tools.lsp.documents import Document, Workspace
 from dplc.tools.lsp.pages import Book
@@ -59,7 +60,9 @@ def said(d: Document) -> list[tuple]:
 def commanded(path) -> list[tuple]:
     """What `dpl check` says."""
     try:
-        found = check_all(load(path)).warnings
+        checked = check_all(load(path))
+        exports(checked)
+        found = checked.warnings
     except DplError as failure:
         found = failure.diagnostics
     return sorted((d.code, d.title, d.span.line if d.span else 0) for d in found)

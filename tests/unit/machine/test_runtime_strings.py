@@ -30,7 +30,7 @@ def strings() -> Loaded:
         "str_to_float": out("str_to_float", STRING, "{ double, i1 }"),
         "str_length": (forwarding("str_length", "rt.str_length", "i64", STRING), ("i64", STRING)),
         "str_cmp": (forwarding("str_cmp", "rt.str_cmp", "i64", STRING * 2), ("i64", STRING * 2)),
-        "is_utf8": (forwarding("is_utf8", "rt.is_utf8", "i1", ("ptr", "i64")), ("i1", ("ptr", "i64"))),
+        "wrong_byte": (forwarding("wrong_byte", "rt.wrong_byte", "i64", ("ptr", "i64")), ("i64", ("ptr", "i64"))),
     }
     return Loaded("".join(text for text, _ in made.values()), {name: types for name, (_, types) in made.items()})
 
@@ -115,7 +115,20 @@ def test_utf8_is_checked(strings: Loaded) -> None:
     for data in samples:
         try:
             data.decode()
-            good = True
-        except UnicodeDecodeError:
-            good = False
-        assert strings["is_utf8"](data, len(data)) == good, data
+            wrong = -1
+        except UnicodeDecodeError as error:
+            wrong = error.start
+        assert strings["wrong_byte"](data, len(data)) == wrong, data
+
+
+def test_no_string_is_read_beyond_its_end(strings: Loaded) -> None:
+    """Strings are checked where they enter; should one be broken all the same, what follows it stays unseen."""
+    dice = Random(3)
+    for _ in range(500):
+        data = bytes(dice.choice((0x41, 0x80, 0xBF, 0xC3, 0xE2, 0xF0, 0xFF)) for _ in range(dice.randrange(1, 9)))
+        seen = set()
+        for after in (b"\x80" * 4, b"\xbf" * 4):
+            codes = Answer()
+            strings["str_codes"](None, data + after, len(data), ctypes.addressof(codes))
+            seen.add(tuple((ctypes.c_int64 * codes.size).from_address(codes.data)))
+        assert len(seen) == 1, data

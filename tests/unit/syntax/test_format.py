@@ -92,6 +92,27 @@ do print [for i < 3, x in [1, 2] -> { v with [i] = x * -f.y ** 2 }]
         ("let x = - (- 1)", "let x = -(-1)\n"),
         ('do print $"{ x:.2f }  {{"', 'do print $"{ x:.2f }  {{"\n'),
         ("let x = f(a)[1]", "let x = f a[1]\n"),
+        ("let v : int (* c *) = 3", "let v : int (* c *) = 3\n"),
+        ("let v : int = (* c *) 3", "let v : int = (* c *) 3\n"),
+        ("let f (* a *) x (* b *) = x", "let f x (* a *) (* b *) = x\n"),
+        ("let v : int -- c\n = 3", "let v : int -- c\n  =\n  3\n"),
+        ("let rec f x = x and g x (* g *) = x", "let rec f x = x\nand g x (* g *) = x\n"),
+        ("type t (* c *) = A | B", "type t (* c *) = A | B\n"),
+        ("type t (* c *) = { x : int }", "type t (* c *) = { x : int }\n"),
+        ("type t = { (* d *) x : int }", "type t = { (* d *) x : int }\n"),
+        ('expect "a" (* c *) = true', 'expect "a" (* c *) = true\n'),
+        ("let a = loop s (* c *) = 0 for i < 3 do s", "let a = loop s (* c *) = 0 for i < 3 do s\n"),
+        ("let r = { x = (* c *) 1; y (* d *) = 2 }", "let r = { x = (* c *) 1; (* d *) y = 2 }\n"),
+        ("let r = { s with x = -- c\n 1 }", "let r = { s with x =\n                   -- c\n                   1 }\n"),
+        ("let b = i = (* c *) 0", "let b = i = (* c *) 0\n"),
+        ("let b = i (* c *) = 0", "let b = i (* c *) = 0\n"),
+        ("let x = a + -- why\n b * c", "let x =\n  a  -- why\n    + b * c\n"),
+        ("let x = f a -- one\n b", "let x =\n  f\n    a  -- one\n    b\n"),
+        ("let x = f ((* c *) g a b)", "let x = f ((* c *) g a b)\n"),
+        ('let s = $"{f (* c *) x}"', 'let s = $"{f (* c *) x}"\n'),
+        ("let p = { a = 1; b = 2 -- both\n }", "let p = { a = 1; b = 2 }  -- both\n"),
+        ("let p = { a = 1; -- one\n b = 2 }", "let p = { a = 1;  -- one\n          b = 2 }\n"),
+        ("let n = f { x = 1 } (fun x ->\n x)", "let n = f { x = 1 } (fun x ->\n  x)\n"),
     ],
 )
 def test_small(text, expected):
@@ -108,3 +129,46 @@ def test_long_lines_are_broken():
         "    (second_function argument_three)\n"
         "    (third_function argument_four)\n"
     )
+
+
+def test_a_record_that_fits_below_stays_in_one_line():
+    record = "{ weights = [0.1, -0.2, 0.3, 0.4]; biases = [0.1, 0.3, 0.3]; scale = [1.0] }"
+    assert fmt(f"let a_name_of_some_length = {record}") == f"let a_name_of_some_length =\n  {record}\n"
+    assert fmt(f"let name = {record}") == f"let name = {record}\n"
+
+
+def equals_before(text: str) -> list[tuple[str, int]]:
+    """Each comment, with how many `=` come before it."""
+    lexer = Lexer(Source("a.dp", text), tables()).read()
+    signs = [t.start for t in lexer.tokens if t.value == "="]
+    comments = parse(Source("a.dp", text)).comments
+    return [(c.text, sum(sign < c.span.start for sign in signs)) for c in comments]
+
+
+def test_no_comment_crosses_an_equals_sign():
+    """Comments in the line, thrown anywhere into declarations."""
+    program = SAMPLE + DECLARATIONS
+    chance = random.Random(2)
+    for _ in range(5):
+        lexer = Lexer(Source("a.dp", program), tables()).read()
+        text, end = "", 0
+        for number, token in enumerate(lexer.tokens):
+            text += program[end : token.start]
+            if chance.random() < 0.2 and token.kind not in ("INDEX", "INTERP_MIDDLE", "INTERP_CLOSE", "RBRACE"):
+                text += f"(* c{number} *) "
+            text += program[token.start : token.end]
+            end = token.end
+        text += program[end:]
+        crossed = set(equals_before(text)) ^ set(equals_before(check_text(text)))
+        assert not crossed
+
+
+DECLARATIONS = """
+let start = { x = 1.0; y = [2.0, 3.0] }
+let rec even (n : int) : bool = n = 0 || odd (n - 1)
+and odd n = if n = 0 then false else even (n - 1)
+let (a, b) = (1, f { start with x = 3.0; y = [1.0, 2.0] })
+let total : float = let s : float = 0.0 in loop s = s for i < 3 do s + a * 2.0
+expect "sums" = total = 3.0
+type t = { one : int; two : float }
+"""

@@ -33,6 +33,7 @@ OPERATORS = [
     "&&&",
 ]
 TYPES = st.sampled_from(["int", "float", "t", "Nn.layer"])
+FIELDS = st.one_of(LOWERS, st.just("Nn.width"))
 
 
 def build(kind, *parts, **more):
@@ -46,7 +47,12 @@ def tuples(items, low=0, high=3):
 # ---- sizes, types, patterns ---------------------------------------------------------------------------------------
 
 SIZES = st.recursive(
-    st.one_of(build(tree.SizeNum, st.integers(0, 99)), build(tree.SizeVar, LOWERS), build(tree.SizeUnknown)),
+    st.one_of(
+        build(tree.SizeNum, st.integers(0, 99)),
+        build(tree.SizeVar, LOWERS),
+        build(tree.SizeUnknown),
+        build(tree.SizeOpen),
+    ),
     lambda inner: build(tree.SizeOp, st.sampled_from("+-*"), inner, inner),
     max_leaves=4,
 )
@@ -62,7 +68,9 @@ def _types(inner):
     )
 
 
-TYPE = st.recursive(st.one_of(build(tree.TyVar, st.just("a")), build(tree.TyName, TYPES)), _types, max_leaves=5)
+TYPE = st.recursive(
+    st.one_of(build(tree.TyVar, st.just("a")), build(tree.TyName, TYPES), build(tree.TyOpen)), _types, max_leaves=5
+)
 NUMBERS = st.one_of(
     st.tuples(st.integers(0, 10**6), st.sampled_from(["", "i32", "u64"])),
     st.tuples(st.floats(0, 1e9).filter(lambda x: x == x), st.sampled_from(["", "f32"])),
@@ -84,7 +92,7 @@ PATTERN_LEAVES = st.one_of(
 
 
 def _patterns(inner):
-    fields_ = tuples(st.tuples(LOWERS, inner), 1)
+    fields_ = tuples(st.tuples(FIELDS, inner), 1)
     return st.one_of(
         tuples(inner).filter(lambda t: len(t) != 1).map(lambda t: tree.PatTuple(N, t)),
         build(tree.PatCon, UPPERS, inner),
@@ -142,7 +150,7 @@ def _binding(inner):
 
 
 def _exprs(inner):
-    records = tuples(st.tuples(LOWERS, inner), 1)
+    records = tuples(st.tuples(FIELDS, inner), 1)
     count = st.one_of(LOWERS, st.just("_"))
     slices = st.one_of(inner, build(tree.Slice, st.one_of(st.none(), inner), st.one_of(st.none(), inner)))
     clauses = st.one_of(build(tree.ForRange, count, inner), build(tree.ForIn, PATTERN, inner))
@@ -154,7 +162,7 @@ def _exprs(inner):
         build(tree.Tuple, tuples(inner, 2)),
         build(tree.ListLit, tuples(inner)),
         build(tree.ArrayLit, tuples(inner, 1, 6)),
-        build(tree.Comprehension, tuples(clauses, 1), inner),
+        build(tree.Comprehension, tuples(clauses, 1), st.one_of(st.none(), inner), inner),
         build(tree.Record, records),
         build(tree.RecordWith, inner, records),
         build(tree.ArrayWith, inner, tuples(st.tuples(tuples(inner, 1), inner), 1)),

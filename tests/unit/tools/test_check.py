@@ -1,4 +1,4 @@
-"""`dpl check --show-checks`: the sizes that only running can compare, and no others."""
+"""`dpl check`: which programs it looks at; `--show-checks`: the sizes that only running can compare, and no others."""
 
 from __future__ import annotations
 
@@ -43,3 +43,23 @@ def test_what_remains(dpl, tmp_path: Path, program: str, places: list[str]) -> N
 def test_the_examples_need_few(dpl) -> None:
     run = dpl("check", "--show-checks", *sorted((ROOT / "examples").glob("*.dp")))
     assert run.returncode == 0 and len(run.stdout.splitlines()) <= 3
+
+
+def test_standard_input(dpl) -> None:
+    run = dpl("check", "-", stdin='let x = 1 + "a"\n')
+    assert run.returncode == 1 and "<stdin>:1:9" in run.stderr
+
+
+def test_a_folder_and_no_folder(dpl, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "wrong.dp").write_text('let x = 1 + "a"\n')
+    (tmp_path / "right.dp").write_text("let y = 1\n")
+    for paths in (["."], []):
+        run = dpl("check", *paths, cwd=tmp_path)
+        assert run.returncode == 1 and run.stderr.count("error[") == 1 and "inner/wrong.dp:1:9" in run.stderr
+    assert dpl("check", "--types", "right.dp", cwd=tmp_path).stdout == "y : int\n"
+
+
+def test_a_folder_without_programs(dpl, tmp_path: Path) -> None:
+    run = dpl("check", tmp_path)
+    assert run.returncode == 1 and run.stderr == "no programs found\n"

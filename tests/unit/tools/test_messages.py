@@ -104,3 +104,23 @@ def test_a_second_run_warns_again(dpl, program, engine: str) -> None:
     third = dpl(file)
     assert first.stderr.startswith("warning[W0203]")
     assert first.stderr == second.stderr == third.stderr and third.stdout == "4\n"
+
+
+INSIDE = """let safe x = if x > 2.0 then error "too big" else x
+let go xs = List.map (fun x -> safe x + 1.0) xs
+do print (go [1.0; 3.0])
+"""
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_the_library_is_in_call_paths_if_asked_for(dpl, program, engine: str) -> None:
+    file = program(INSIDE)
+
+    def calls(run) -> list[str]:
+        (message,) = objects(run.stderr)
+        return [call["name"] for call in message["path"]]
+
+    for_json = ("--message-format", "json")
+    assert calls(dpl(*for_json, "run", "--engine", engine, file)) == ["go", "safe"]
+    assert "map" in calls(dpl(*for_json, "-v", "run", "--engine", engine, file))
+    assert "map" in calls(dpl(*for_json, "run", "--engine", engine, file, DPL_VERBOSE="1"))

@@ -30,7 +30,7 @@ from checking import check, rejected, type_of, types
         ("List.fold ( && ) true", "bool list -> bool"),
         ("( :: )", "'a -> 'a list -> 'a list"),
         ("( !)", "'a ref -> 'a"),
-        ("( ** )", "'a -> 'a -> 'a with 'a : num"),
+        ("( ** )", "'a -> 'b -> 'c with 'a ** 'b = 'c, 'a : num"),
         ("fun f -> f (fun x -> x)", "(('a -> 'a) -> 'b) -> 'b"),
     ],
 )  # fmt: skip
@@ -137,7 +137,7 @@ def test_numbers() -> None:
         "'a -> 'a with 'a : num",
         "'a -> 'a with 'a : real",
         "int",
-        "'a -> 'a -> 'a with 'a : num",
+        "'a -> 'b -> lift 'a 'b with 'a 'b : num",
     ]
     assert types("let eps = 1e-5\nlet f (x : f32) = let eps = 1e-5 in x + eps", "eps", "f") == ["float", "f32 -> f32"]
     assert types("let a = float 1\nlet b = f32 [1, 2]\nlet f x = float x", "a", "b", "f")[:2] == ["float", "f32[2]"]

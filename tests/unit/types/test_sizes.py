@@ -144,7 +144,7 @@ def test_an_equation_without_a_whole_solution() -> None:
         ),
         (
             "let it xs ks = [for i < length xs - length ks + 1 -> xs[i] * ks[0]]",
-            "'a[n] -> 'a[m] -> 'a[n - m + 1] with 'a : num",
+            "'a[n] -> 'b[m] -> (lift 'a 'b)[n - m + 1] with 'a 'b : num",
         ),
         ("let it (a : float[n]) (b : float[m]) = a ++ b", "float[n] -> float[m] -> float[m + n]"),
         ("let it (a : float[n, m]) = flatten a", "float[n, m] -> float[m * n]"),

@@ -25,6 +25,7 @@ from dpl.types.notes import Notes
 from dpl.types.scheme import Scheme, free, replace
 from dpl.types.unify import children
 
+from dplc.passes.exports import offered
 from dplc.tools.lsp.pages import Book, Page
 from dplc.tools.lsp.unfinished import ANYTHING, Draft
 
@@ -170,7 +171,7 @@ class Checking:
             checker.used[name] = checker.used.get(name, 0) + 1
         for kind, names in found.declares.items():
             for name, what in names.items():
-                if isinstance(what, Value):
+                if kind == "values":
                     cx.declare(name, what)
                 else:
                     getattr(cx.own, kind)[name] = what
@@ -245,7 +246,7 @@ class Checking:
         cx = checker.cx
         checker.unfinished, checker.problems, cx.warnings = found.unfinished, [], Warnings()
         found.items = checker.complete()
-        found.problems += checker.problems
+        found.problems += checker.problems or offered(found.items, found.declares["values"], self.datas)[1]
         found.warnings += cx.warnings.diagnostics
         found.unfinished = []
 

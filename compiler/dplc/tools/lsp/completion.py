@@ -80,7 +80,7 @@ def layers(cursor: Cursor) -> Iterator[Exports]:
 
 def of_value(cursor: Cursor, name: str, entry: Value, order: str) -> lsp.CompletionItem:
     is_function = isinstance(prune(entry.scheme.ty), ty.Fn)
-    described = describe_entry(cursor.printer, name, entry, "values")
+    described = describe_entry(cursor.printer, name, entry)
     return item(name, Kind.Function if is_function else Kind.Variable, order, *texts(described))
 
 
@@ -101,7 +101,7 @@ def of_library(module: str) -> dict[str, lsp.CompletionItem]:
 def member(name: str, space: str, entry: Any) -> lsp.CompletionItem:
     is_function = space == "values" and isinstance(prune(entry.scheme.ty), ty.Fn)
     kind = {"types": Kind.Class, "constructors": Kind.EnumMember}.get(space)
-    described = describe_entry(Printer(), name, entry, space)
+    described = describe_entry(Printer(), name, entry)
     return item(name, kind or (Kind.Function if is_function else Kind.Variable), LIBRARY, *texts(described))
 
 
@@ -127,20 +127,20 @@ def fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
             yield from all_fields(cursor)
         return
     for name in data.fields:
-        described = describe_entry(cursor.printer, name, data, "fields")
+        described = describe_entry(cursor.printer, name, data)
         yield item(name, Kind.Field, LOCAL, *texts(described))
 
 
 def all_fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
     for exports in layers(cursor):
         for name, data in exports.fields.items():
-            yield item(name, Kind.Field, OWN, *texts(describe_entry(cursor.printer, name, data, "fields")))
+            yield item(name, Kind.Field, OWN, *texts(describe_entry(cursor.printer, name, data)))
 
 
 def constructors(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
     for exports in layers(cursor):
         for name, entry in exports.constructors.items():
-            described = describe_entry(cursor.printer, name, entry, "constructors")
+            described = describe_entry(cursor.printer, name, entry)
             yield item(name, Kind.EnumMember, OWN, *texts(described))
     yield from modules(cursor)
 

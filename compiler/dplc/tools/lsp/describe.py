@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpl.core import ty
+from dpl.core.term import Data
 from dpl.node import node
 from dpl.types.env import TYPES, Constructor, Exports, Primitive, TypeName, Value
 from dpl.types.library import library
@@ -64,7 +65,7 @@ def describe_symbol(document: Document, symbol: Symbol) -> Description | None:
         case "constructor" | "field":
             found = document.found(document.book.page_of(symbol.span.start))
             kind = f"{symbol.kind}s"
-            return describe_entry(printer(document), symbol.name, found.declares[kind].get(symbol.name), kind)
+            return describe_entry(printer(document), symbol.name, found.declares[kind].get(symbol.name))
         case _:
             pass
     scheme = scheme_of(document, symbol)
@@ -101,11 +102,11 @@ def describe_foreign(document: Document, target: Foreign) -> Description | None:
     if isinstance(entry, TypeName) and (there := document.resolve(target)) and there[1]:
         return Description(shortened(there[0], there[1]), there[1].doc)
     if isinstance(entry, Value) and not entry.doc and (there := document.resolve(target)) and there[1]:
-        return describe_entry(printer(document), target.name, entry, target.space, there[1].doc)
-    return describe_entry(printer(document), target.name, entry, target.space)
+        return describe_entry(printer(document), target.name, entry, there[1].doc)
+    return describe_entry(printer(document), target.name, entry)
 
 
-def describe_entry(p: Printer, name: str, entry: Any, space: str, doc: str = "") -> Description | None:
+def describe_entry(p: Printer, name: str, entry: Any, doc: str = "") -> Description | None:
     """Of a name whose meaning inference knows."""
     match entry:
         case Value(scheme=scheme):
@@ -120,7 +121,7 @@ def describe_entry(p: Printer, name: str, entry: Any, space: str, doc: str = "")
             whole = ty.Con(entry.data.name, entry_params(entry.data.params))
             shown = p.type(whole if entry.arg is None else ty.Fn(entry.arg, ty.PURE, whole))
             return Description(f"{name} : {shown}", f"a constructor of `{p.data_name(entry.data.name)}`", shown)
-        case _ if space == "fields" and entry is not None:
+        case Data():
             content = entry.cases[0][1]
             parts = content.items if isinstance(content, ty.Tup) and len(entry.fields) != 1 else (content,)
             shown = p.type(parts[entry.fields.index(name)])

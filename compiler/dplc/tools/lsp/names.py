@@ -272,10 +272,11 @@ class Reader:
                 with self.scope():
                     self.named(name, span.start, body.span.start, body.span)
                     self.expr(body)
-            case tree.Comprehension(span, clauses, body):
+            case tree.Comprehension(span, clauses, cond, body):
                 with self.scope():
                     for clause in clauses:
                         self.clause(clause, span)
+                    self.expr(cond)
                     self.expr(body)
             case tree.Binary(_, op, left, right, place):
                 self.expr(left)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpl.diagnostics import Diagnostic, Edit, unmarked
 from dpl.node import replace
 from dpl.source import Span
-from dpl.types.env import suggested
+from dpl.types.unbound import suggested
 from lsprotocol import types as lsp
 from pygls import uris
 
@@ -89,12 +89,18 @@ def likely(d: Diagnostic) -> list[Edit]:
     if d.span is None or d.code not in MISSPELT:
         return []
     start, end = d.span.start, d.span.end
-    qualifier = d.span.text.rpartition(".")[0]
-    if d.code == "E0560":
-        end = start + len(qualifier)
-    elif d.code == "E0561":
-        start += len(qualifier) + 1
-    return [Edit(replace(d.span, start=start, end=end), name) for help_ in d.helps for name in suggested(help_)]
+    module_ends = start + len(d.span.text.rpartition(".")[0])
+    member = replace(d.span, start=module_ends + 1)
+    names = [name for help_ in d.helps for name in suggested(help_)]
+    match d.code:
+        case "E0560":  # a module is likely, or a member of another
+            return [
+                Edit(d.span if "." in name else replace(d.span, start=start, end=module_ends), name) for name in names
+            ]
+        case "E0561":
+            return [Edit(d.span if "." in name else member, name) for name in names]
+        case _:
+            return [Edit(replace(d.span, end=end), name) for name in names]
 
 
 def action(document: Document, d: Diagnostic, edits: Sequence[Edit], preferred: bool) -> lsp.CodeAction:

@@ -1,0 +1,127 @@
+"""Formats after Python's, `$"{x:>+10.2f}"`: how they are read, and what in a value they apply to.
+
+    [[fill]align][sign][#][0][width][, or _][.precision][letter]
+
+A number is written as Python's `format` writes it.  In data, a format is for the numbers inside: one for floats (a
+letter of theirs, or a precision) for the floats, or for the integers if there are no floats; one with a letter of the
+integers for these; one that says neither for all numbers.  Where there are no numbers, or with `s`, the text of the
+whole value is cut and padded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from dpl.core import ty as t
+from dpl.core.term import LIST, Data
+from dpl.node import node
+
+OF_INTEGERS, OF_FLOATS = "dboxX", "eEfFgG%"
+GRAMMAR = "[[fill]align][sign][#][0][width][, or _][.precision][letter]"
+WIDEST, FINEST = 1_000_000, 10_000
+INT, FLOAT = "int", "float"
+
+_PARTS = re.compile(r"(?:(.)?([<>=^]))?([+\- ]?)(#?)(0?)(\d*)([,_]?)(?:(\.)(\d*))?", re.DOTALL)
+
+
+class Unreadable(ValueError):
+    """No format, and why."""
+
+
+@node
+class Format:
+    text: str
+    align: str
+    sign: str
+    prefix: bool  # `#`
+    grouping: str
+    precision: bool
+    letter: str
+
+    @property
+    def suits_text(self) -> bool:
+        return self.letter in ("", "s") and not (self.sign or self.prefix or self.grouping or self.align == "=")
+
+
+def read(text: str) -> Format:
+    found = _PARTS.match(text)
+    assert found is not None
+    _, align, sign, prefix, _, width, grouping, point, digits = found.groups("")
+    letter = text[found.end() :]
+    if len(letter) > 1 or letter not in OF_INTEGERS + OF_FLOATS + "s":
+        what = f"`{letter[0]}` stands where a letter is expected" if len(letter) == 1 else f"`{letter}` is left over"
+        raise Unreadable(what)
+    if point and not digits:
+        raise Unreadable("the precision is missing after `.`")
+    if int(width or 0) > WIDEST or int(digits or 0) > FINEST:
+        raise Unreadable(f"a width is at most {WIDEST}, a precision at most {FINEST}")
+    if point and letter and letter in OF_INTEGERS:
+        raise Unreadable(f"`{letter}` is for integers, which have no precision")
+    if grouping and letter and letter in ("boxX" if grouping == "," else "") + "s":
+        raise Unreadable(f"`{grouping}` does not go with `{letter}`")
+    if prefix and (not letter or letter not in "boxX"):
+        raise Unreadable("`#` goes with b, o, x and X only")
+    made = Format(text, align, sign, bool(prefix), grouping, bool(point), letter)
+    if letter == "s" and not made.suits_text:
+        raise Unreadable("a text has no sign and no digits to be filled or grouped")
+    return made
+
+
+# ---- what it applies to -------------------------------------------------------------------------------------------
+
+
+def numbers(form: Format, kinds: frozenset[str]) -> frozenset[str]:
+    """Which of these kinds of numbers are written by the format."""
+    if form.letter == "s":
+        return frozenset()
+    if form.letter and form.letter in OF_FLOATS:
+        return kinds & {FLOAT} or kinds
+    if form.precision:
+        return kinds & {FLOAT}
+    return kinds & {INT} if form.letter else kinds
+
+
+def suits(form: Format, kinds: frozenset[str], lone: bool) -> bool:
+    """Whether a value with these kinds of numbers can be written; `lone`: it is itself a number."""
+    if form.letter == "s":
+        return not lone
+    return bool(numbers(form, kinds)) or (not kinds and form.suits_text)
+
+
+def kind_of(name: str) -> str:
+    """The kind of number of a scalar type, or nothing."""
+    return INT if name in t.INTS else FLOAT if name in t.FLOATS else ""
+
+
+def kinds_of(ty: t.Ty, datas: Mapping[str, Data]) -> frozenset[str]:
+    """The kinds of the numbers inside values of a type."""
+    return scan(ty, datas, lambda part: part)[0]
+
+
+def scan(ty: t.Ty, datas: Mapping[str, Data], look: Callable[[t.Ty], t.Ty]) -> tuple[frozenset[str], list[t.Hole]]:
+    """The kinds of the numbers inside values of a type, and what is unknown of it; `look` shows the head of a part."""
+    found: set[str] = set()
+    unknown: list[t.Hole] = []
+    seen: set[str] = set()
+    todo: list = [ty]
+    while todo:
+        part = todo.pop()
+        match look(part) if isinstance(part, t.Ty) else part:
+            case t.Hole() as hole:
+                if hole not in unknown:
+                    unknown.append(hole)
+            case t.Con(name, args):
+                todo += args
+                found.add(kind_of(name))
+                data = LIST if name == "list" else datas.get(name)
+                if data is not None and name not in seen:
+                    seen.add(name)
+                    todo += [argument for _, argument in data.cases if argument is not None]
+            case t.Tup(items):
+                todo += items
+            case t.Arr(elem):
+                todo.append(elem)
+            case _:
+                pass
+    return frozenset(found - {""}), unknown

@@ -1,0 +1,82 @@
+"""The sizes of what a type variable stands for, and which definitions must be told them.
+
+    let map (f : 'a -> 'b) (xs : 'a[n]) : 'b[n] = sized [for x in xs -> f x]
+
+An array without rows has nothing in it that says how long its rows would be: its type says so.  Where the type is a
+variable, whoever uses the definition knows: `map[float[m], float[2]]` comes with the ints m and 2 (`Var.sizes`), and
+whoever runs the definition hands over those that it needs, here 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.walk import subterms
+
+Needs = tuple[tuple[t.Var, ...], frozenset[str]]  # a definition's parameters; those whose sizes it must be told
+
+
+def innermost(ty: t.Ty) -> t.Ty:
+    while isinstance(ty, t.Arr):
+        ty = ty.elem
+    return ty
+
+
+def rank(ty: t.Ty) -> int:
+    n = 0
+    while isinstance(ty, t.Arr):
+        ty, n = ty.elem, n + 1
+    return n
+
+
+def variables(params: tuple[t.Var, ...]) -> frozenset[str]:
+    return frozenset([p.name for p in params if p.sort == "type"])
+
+
+def needed(params: tuple[t.Var, ...], bodies: list[c.Term], others: Callable[[str], Needs | None]) -> frozenset[str]:
+    """The type parameters of some definitions whose sizes they must be told; `others` knows this of global ones."""
+    own = variables(params)
+    return frozenset(_mentioned(bodies, others) & own) if own else frozenset()
+
+
+def _mentioned(bodies: list[c.Term], others: Callable[[str], Needs | None]) -> set[str]:
+    """The type variables whose sizes are needed somewhere inside."""
+    found: set[str] = set()
+    uses: list[c.Var] = []
+    local: dict[str, Needs] = {}  # definitions inside
+    nested: list[tuple[tuple[str, ...], tuple[t.Var, ...], list[c.Term]]] = []
+    todo = list(bodies)
+    while todo:
+        e = todo.pop()
+        match e:
+            case c.Prim(ty=ty, op="sized"):
+                found |= _variable(ty)
+            case c.Var(inst=inst) if inst:
+                uses.append(e)
+            case c.Let(name=name, params=params, rhs=rhs) if params:
+                nested.append(((name,), params, [rhs]))
+            case c.LetRec(params=params, bindings=bindings) if params:
+                nested.append((tuple([name for name, _ in bindings]), params, [rhs for _, rhs in bindings]))
+            case _:
+                pass
+        todo += subterms(e)
+    grown = True
+    while grown:
+        before = len(found), sum(len(names) for _, names in local.values())
+        for names, params, _ in nested:
+            local.update(dict.fromkeys(names, (params, frozenset(found & variables(params)))))
+        for use in uses:
+            known = local.get(use.name) or others(use.name)
+            if known is not None and known[1]:
+                for p, ty in zip(known[0], use.inst, strict=True):
+                    if p.name in known[1] and p.sort == "type":
+                        found |= _variable(ty)
+        grown = before != (len(found), sum(len(names) for _, names in local.values()))
+    return found
+
+
+def _variable(ty) -> set[str]:
+    inner = innermost(ty)
+    return {inner.name} if isinstance(inner, t.Var) else set()

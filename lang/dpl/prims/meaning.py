@@ -1,0 +1,305 @@
+"""What the rows for numbers do with Python's numbers: the same steps as in native code (`machine/rt/maths.rt`), and
+IEEE's answers where Python raises an error."""
+
+from __future__ import annotations
+
+import math
+
+INF, NAN = math.inf, math.nan
+
+
+def fdiv(a: float, b: float) -> float:
+    if b == 0.0:
+        return NAN if a == 0.0 or a != a else math.copysign(INF, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def div(a, b):
+    return a // b if isinstance(a, int) else fdiv(a, b)  # integers: by zero is the engine's run-time error
+
+
+def mod(a, b):
+    if isinstance(a, int):
+        return a % b
+    if b == 0.0 or math.isinf(a) or a != a or b != b:
+        return NAN
+    r = math.fmod(a, b)
+    return r + b if r != 0.0 and (r < 0.0) != (b < 0.0) else r
+
+
+def quot(a: int, b: int) -> int:
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+
+
+def power(x: float, n: float) -> float:
+    try:
+        return math.pow(x, n)
+    except OverflowError:
+        return -INF if x < 0 and n % 2 == 1 else INF
+    except ValueError:  # 0 to a negative power, or a negative base to a fraction
+        if x == 0.0:
+            odd = n == math.floor(n) and math.fmod(n, 2.0) != 0.0
+            return math.copysign(INF, x) if odd else INF
+        return NAN
+
+
+def powi(x, n: int):
+    if isinstance(x, int):
+        if n >= 0:
+            return pow(x, n) if n < 64 or x in (-1, 0, 1) else pow(x, n, 1 << 64)
+        return {1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)  # the quotient 1 / x ** -n, truncated
+    match n:  # multiplied out, as native code does
+        case -1:
+            return fdiv(1.0, x)
+        case 0:
+            return 1.0
+        case 1:
+            return x
+        case 2:
+            return x * x
+        case 3:
+            return (x * x) * x
+        case 4:
+            return (x * x) * (x * x)
+        case _:
+            return power(x, float(n))
+
+
+def hypot(x: float, y: float) -> float:
+    """Scaled by a power of two where squares would leave the range; the same steps in native code."""
+    x, y = abs(x), abs(y)
+    if INF in (x, y):
+        return INF
+    top = x if x >= y else y
+    scale = 2.0**-600 if top > 1e150 else 2.0**600 if top < 1e-150 else 1.0
+    x, y = x * scale, y * scale
+    return math.sqrt(x * x + y * y) / scale
+
+
+def cosine(x: float, y: float) -> float:
+    return 0.0 if x == 0.0 else x / hypot(x, y)
+
+
+def turn(x: float, y: float) -> float:
+    return 0.0 if x == 0.0 else x / hypot(x, y) / hypot(x, y)
+
+
+def bell(x: float) -> float:
+    """The square is that of a near number with few digits, which is exact, and a small rest."""
+    if abs(x) > 30.0:
+        return 0.0
+    if x != x:
+        return x
+    near = math.floor(x * 2097152.0) / 2097152.0
+    rest = (x - near) * (x + near)
+    return math.exp(-near * near) * (1.0 - rest * (1.0 - rest * (0.5 - rest / 6.0)))
+
+
+def total(f):
+    """A function of math with IEEE's answers instead of exceptions."""
+
+    def g(x: float) -> float:
+        try:
+            return f(x)
+        except OverflowError:
+            return INF
+        except ValueError:
+            return NAN
+
+    return g
+
+
+def log(f):
+    def g(x: float) -> float:
+        return f(x) if x > 0.0 else -INF if x == 0.0 else NAN
+
+    return g
+
+
+def log1p(x: float) -> float:
+    return math.log1p(x) if x > -1.0 else -INF if x == -1.0 else NAN
+
+
+def sinh(x: float) -> float:
+    try:
+        return math.sinh(x)
+    except OverflowError:
+        return math.copysign(INF, x)
+
+
+def atanh(x: float) -> float:
+    return math.atanh(x) if -1.0 < x < 1.0 else math.copysign(INF, x) if abs(x) == 1.0 else NAN
+
+
+def whole(f):
+    return lambda x: x if isinstance(x, int) or math.isinf(x) or x != x else math.copysign(float(f(x)), x)
+
+
+def sign(x):
+    return x if x != x else type(x)((x > 0) - (x < 0))
+
+
+def greater(a, b):
+    return a if a >= b or a != a else b
+
+
+def lesser(a, b):
+    return a if a <= b or a != a else b
+
+
+def clip(x, lo, hi):
+    return lo if x < lo else hi if x > hi else x
+
+
+def exp(x: float) -> float:
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return INF
+
+
+def sigmoid(x: float) -> float:
+    e = math.exp(-abs(x))
+    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+
+
+def sech2(x: float) -> float:
+    e = math.exp(-2.0 * abs(x))
+    return 4.0 * e / ((1.0 + e) * (1.0 + e))
+
+
+def odds(a: float, b: float) -> float:
+    """exp (-abs (a - b)), with what the difference loses when it is rounded."""
+    d = a - b
+    if abs(d) > 800.0:
+        return 0.0
+    back = d - a
+    lost = (a - (d - back)) - (b + back)
+    return math.exp(-abs(d)) * (1.0 - (lost if d >= 0.0 else -lost))
+
+
+def share(a: float, b: float) -> float:
+    e = odds(a, b)
+    return (1.0 if a >= b else e) / (1.0 + e)
+
+
+def overlap(a: float, b: float) -> float:
+    e = odds(a, b)
+    return e / ((1.0 + e) * (1.0 + e))
+
+
+def softplus(x: float) -> float:
+    return greater(x, 0.0) + math.log1p(exp(-abs(x)))
+
+
+def logaddexp(a: float, b: float) -> float:
+    top = greater(a, b)
+    return top if math.isinf(top) else top + math.log1p(exp(-abs(a - b)))
+
+
+def xlogy(x: float, y: float) -> float:
+    return 0.0 if x == 0.0 else x * log(math.log)(y)
+
+
+def lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (OverflowError, ValueError):
+        return INF
+
+
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+
+
+# psi x = (x - root) * (NEAR + P (x - 1) / Q (x - 1)) for x from 1 to 2; the root in three parts, each exact.
+ROOT = (1569415565 / 2**30, 381566830 / 2**60, 9.016312093258695918615325266959189453125e-20)
+NEAR = 0.99558162689208984
+PSI_UP = (0.25479851061131551, -0.32555031186804491, -0.65031853770896507, -0.28919126444774784,
+          -0.045251321448739056, -0.0020713321167745952)  # fmt: skip
+PSI_DOWN = (1.0, 2.0767117023730469, 1.4606242909763515, 0.43593529692665969, 0.054151797245674225,
+            0.0021284987017821144, -5.5789841321675513e-07)  # fmt: skip
+
+
+def polynomial(coefficients: tuple[float, ...], x: float) -> float:
+    total = 0.0
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def cot_pi(x: float) -> float:
+    """cot (pi x) for x from -1/2 to 1/2."""
+    size = abs(x)
+    cot = 1.0 / math.tan(math.pi * size) if size < 0.25 else math.tan(math.pi * (0.5 - size))
+    return cot if x > 0.0 else -cot
+
+
+def digamma(x: float) -> float:
+    """By reflection to x > 0, the recurrence to 1 <= x <= 2 or x >= 10, and there a quotient of polynomials or the
+    asymptotic series (Abramowitz & Stegun 6.3.18)."""
+    if x != x or x == -INF:
+        return NAN
+    reflected = rest = 0.0
+    if x < 0.0:
+        part = x - math.floor(x + 0.5)
+        if part == 0.0:
+            return NAN
+        reflected = -math.pi * cot_pi(part)
+        x = 1.0 - x
+    elif x == 0.0:
+        return NAN
+    elif x < 1.0:
+        rest = -1.0 / x
+        x += 1.0
+    while 2.0 < x < 10.0:
+        x -= 1.0
+        rest += 1.0 / x
+    if x <= 2.0:
+        away = x - ROOT[0] - ROOT[1] - ROOT[2]
+        ratio = polynomial(PSI_UP, x - 1.0) / polynomial(PSI_DOWN, x - 1.0)
+        return (away * NEAR + away * ratio) + rest + reflected
+    square = 1.0 / (x * x)
+    series = 0.0
+    for k in range(10, 0, -1):
+        series = (series + BERNOULLI[k - 1] / (2.0 * k)) * square
+    return math.log(x) - 0.5 / x - series + reflected
+
+
+def factorial(n: int) -> float:
+    product = 1.0
+    for i in range(2, n + 1):
+        product *= i
+    return product
+
+
+def polygamma(n: int, x: float) -> float:
+    """psi^(n)(x) by recurrence to x >= 20 + n and the asymptotic series (Abramowitz & Stegun 6.4.11); for n > 0
+    reflection is replaced by the recurrence, so negative x far from 0 is slow but right.  Poles give NaN."""
+    if n == 0:
+        return digamma(x)
+    if x != x or (x <= 0.0 and x == math.floor(x)) or x < -1e6 or n < 0:
+        return NAN
+    shift = 0.0
+    sign = -1.0 if n % 2 == 0 else 1.0
+    product = factorial(n)
+    while x < 20.0 + n:
+        shift += fdiv(sign * product, power(x, n + 1.0))
+        x += 1.0
+    total = factorial(n - 1) / power(x, float(n)) + product / (2.0 * power(x, n + 1.0))
+    for k, b in enumerate(BERNOULLI, 1):
+        total += b * factorial(2 * k + n - 1) / (factorial(2 * k) * power(x, 2.0 * k + n))
+    return sign * total + shift
+
+
+def saturate(bits: int, signed: bool):
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def convert(x):
+        """Integers wrap; floats truncate and saturate, NaN gives 0; booleans give 0 and 1."""
+        if isinstance(x, float):
+            return 0 if x != x else int(min(max(x, low), high)) if not math.isinf(x) else (high if x > 0 else low)
+        x = int(x) & ((1 << bits) - 1)
+        return x - (1 << bits) if signed and x > high else x
+
+    return convert

@@ -1,0 +1,126 @@
+"""Names that stand for nothing: what is proposed exists, and is likely."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.source import Source
+from dpl.syntax.foreign import table
+from dpl.syntax.load import load
+from dpl.types.check import check_all
+from dpl.types.unbound import distance
+
+TABLE = table()
+MEANT = "fun x y z n i k c a b r f g xs ys text -> "  # what stands for what was meant
+
+
+def checked(text: str) -> list[Diagnostic]:
+    try:
+        check_all(load(Source("it.dp", text)))
+    except DplError as error:
+        return error.diagnostics
+    return []
+
+
+def told(text: str) -> str:
+    """The ways out of the only error."""
+    (error,) = checked(text)
+    return "; ".join(error.helps)
+
+
+def test_every_name_of_the_table_exists() -> None:
+    values = [*TABLE["same"].values(), *(f"{MEANT}({e})" for e in TABLE["like"].values())]
+    values += [f"{MEANT}({e})" for e in TABLE["fields"].values()]
+    types = [f"fun (x : {t}) -> 1" for t in TABLE["types"].values()]
+    constructors = [f"{MEANT}{c} {'x' * (c in ('Some', 'Ok', 'Error'))}" for c in TABLE["constructors"].values()]
+    for text in (*values, *(f"({t})" for t in types), *constructors):
+        assert not checked(f"let it = {text}\n"), text
+
+
+def test_the_table_does_not_rename_what_is_there() -> None:
+    known = [
+        n
+        for n in (*TABLE["same"], *TABLE["like"], *TABLE["said"])
+        if n.isidentifier() and not checked(f"let it = {n}\n")
+    ]
+    assert not known
+
+
+def test_modules_that_are_not_to_be_proposed_exist() -> None:
+    for module in TABLE["hidden"]["names"]:
+        assert not checked(f"open {module}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("inv [[1.0]]", "Linalg.inverse"),
+        ("hessian (fun x -> x)", "Ad.hessian"),
+        ("throw 1", "Control.throw"),
+        ("pow 2.0 3.0", "x ** y"),
+        ("ln 2.0", "log"),
+        ("str 1", "show"),
+        ("append 1 2", "xs ++ ys"),
+        ("raise 1", "Control.throw"),
+        ("failwith 1", "error"),
+        ("isnan 1.0", "x <> x"),
+        ("infinity", "inf"),
+        ("eye 3", "Linalg.identity"),
+        ("matmul 1 2", "a @ b"),
+        ("stop_gradient 1.0", "stop_grad"),
+        ("stopGradient 1.0", "stop_grad"),
+        ("vmap 1", "map"),
+        ("np.exp 1.0", "exp"),
+        ("jnp.linalg.inv 1.0", "Linalg.inverse"),
+        ("Math.sqrt 2.0", "sqrt"),
+        ("List.fold_left 1", "List.fold"),
+        ("List.lenght 1", "length"),
+        ("List.hessian 1", "Ad.hessian"),
+        ("lenght [1]", "length"),
+        ("pirnt 1", "print"),
+        ("readText 1", "Data.read_text"),
+        ("[1.0].shape", "length x"),
+        ("[1.0].sum", "sum x"),
+        ("(fun p -> p.step) 1", "Optim.descent"),
+        ("Just 1", "Some"),
+        ("(fun (x : double) -> x) 1", "float"),
+        ("(fun (x : strng) -> x) 1", "string"),
+        ("(fun (x : option) -> x) 1", ""),
+    ],
+)
+def test_what_is_proposed(text: str, way: str) -> None:
+    helps = told(f"let it = {text}\n")
+    assert re.search(rf"(?<![\w.]){re.escape(way)}", helps), helps
+
+
+@pytest.mark.parametrize("name", ["fft", "xyz", "fof", "zz", "q", "foo", "bar", "val", "total", "grid"])
+def test_no_wild_guesses(name: str) -> None:
+    assert told(f"let it = {name} 1\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slips"),
+    [
+        ("lenght", "length", 1),
+        ("sni", "sin", 1),
+        ("fft", "fst", None),
+        ("inv", "sin", None),
+        ("summ", "sum", 1),
+        ("read_csv", "readCsv", 0),
+        ("throw", "show", None),
+        ("tnah", "tanh", 1),
+        ("checkpont_lop", "checkpoint_loop", 2),
+        ("x", "y", None),
+    ],
+)
+def test_distance(one: str, other: str, slips: int | None) -> None:
+    assert distance(one, other) == distance(other, one) == slips
+
+
+def test_what_is_declared_below() -> None:
+    text = "let f x = g x\nlet h p = p.speed\nlet g x = x\ntype t = { speed : float }\n"
+    errors = checked(text)
+    assert [e.labels[0].span.line for e in errors] == [3, 4]
+    assert all("before its use" in e.helps[0] for e in errors)
