@@ -312,33 +312,15 @@ def _top_level(place: Place) -> Diagnostic | None:
     if place.parser.start == "file" and place.due("export"):
         at_start = len(place.parser.values) == 0 or not isinstance(place.parser.values[-1], Token)
         if at_start and place.token.kind in _BEGINS_EXPRESSION:
-            return place.error(
-                "E0101",
-                f"expected a declaration, found {expected.token_in_words(place.token)}",
-                "to run an expression:  do print x",
-                "to name its value:  let x = e",
-            )
+            title = f"expected a declaration, found {expected.token_in_words(place.token)}"
+            return place.error("E0101", title, "to run an expression:  do print x", "to name its value:  let x = e")
     return None
 
 
-_BEGINS_EXPRESSION = frozenset(
-    (
-        "LOWER",
-        "QLOWER",
-        "INT",
-        "FLOAT",
-        "STRING",
-        "INTERP",
-        "INTERP_OPEN",
-        "LPAR",
-        "LSQB",
-        "BEGIN",
-        "IF",
-        "MATCH",
-        "FUN",
-        "LOOP",
-    )
-)
+_BEGINS_EXPRESSION = frozenset((
+    "LOWER", "QLOWER", "INT", "FLOAT", "STRING", "INTERP", "INTERP_OPEN", "LPAR", "LSQB", "BEGIN", "IF", "MATCH", "FUN",
+    "LOOP",
+))  # fmt: skip
 
 
 def _comma(place: Place) -> Diagnostic | None:

@@ -68,7 +68,7 @@ def test_names_mean_what_they_meant_at_the_definition() -> None:
 def test_a_wrong_argument_is_marked_at_the_call_and_at_what_wants_another() -> None:
     (found,) = rejected('let inc x = x + 1\nlet both x = (x, inc x)\nlet r = both "a"', "E0201")
     assert found.span is not None and found.span.source.text[found.span.start : found.span.end] == '"a"'
-    assert path(found) == ["both", "inc"] and "x + 1" in marked(found)
+    assert path(found) == ["both", "inc"] and "+" in marked(found)
 
 
 def test_an_annotation_is_where_a_size_comes_from() -> None:
