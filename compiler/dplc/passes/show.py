@@ -53,7 +53,7 @@ def show_type(ty: t.Ty) -> str:
             return f"{show_type(elem)}[]"
         case t.Var(name):
             return name
-        case t.Hole():
+        case t.Lift() | t.Hole():
             raise Bug(f"a type that inference left open: {ty}")
 
 

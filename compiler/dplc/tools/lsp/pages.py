@@ -236,6 +236,6 @@ class Book(Source):
         before = page.text[: offset - page.base]
         return page.line + before.count("\n") + 1, len(before) - before.rfind("\n")
 
-    def line(self, number: int) -> str:
+    def line(self, number: int, first: int = 0, last: int | None = None) -> str:
         lines = self.current.split("\n")
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        return lines[number - 1][first:last] if 0 < number <= len(lines) else ""
