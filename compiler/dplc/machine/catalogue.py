@@ -37,12 +37,13 @@ class Texts:
 def tables(sites: Sites) -> str:
     """The tables of a program, as LLVM's text."""
     texts = Texts()
-    kinds = [KINDS.get(failure, Kind("", "")) for failure in Failure]
+    known = {int(failure): kind for failure, kind in KINDS.items()}  # programs look them up by code
+    kinds = [known.get(code, Kind("", "")) for code in range(max(Failure) + 1)]
     told = [texts.offset(text) for kind in kinds for text in (kind.code, kind.title, kind.word, helped(kind))]
     entries = [(NOWHERE, ""), *sites.entries]
-    known = [texts.offset(text) for span, word in entries for text in (word, picture(span))]
+    told_of = [texts.offset(text) for span, word in entries for text in (word, picture(span))]
     return (
-        f'@"dpl kinds" = private constant {numbers(told)}\n@"dpl places" = private constant {numbers(known)}\n'
+        f'@"dpl kinds" = private constant {numbers(told)}\n@"dpl places" = private constant {numbers(told_of)}\n'
         f'@"dpl texts" = private constant [{len(texts.data)} x i8] c"{escape(bytes(texts.data))}"\n'
     )
 

@@ -90,8 +90,8 @@ def test_growth_is_told() -> None:
 @pytest.mark.parametrize(("gradients", "code"), [((300, 600, 1200), 0), ((300, 1200, 4800), 1)])
 def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
     rows = tuple(Cost(n, 0, 100 * n, 0, g, 8 * n) for n, g in zip((1, 2, 4), gradients, strict=True))
-    monkeypatch.setattr(command, "costs", lambda target, names: [Report("f", rows)])
-    assert command.tell_costs("it.dp", (), False) == code
+    monkeypatch.setattr(command, "costs", lambda target, names, limit: [Report("f", rows)])
+    assert command.tell_costs("it.dp", (), 1.0, False) == code
     assert ("grows" in capsys.readouterr().out) == bool(code)
 
 
