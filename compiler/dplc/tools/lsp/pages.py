@@ -67,8 +67,8 @@ class Page:
     def leave(self) -> None:
         """It is in the text no more: only its place is of use."""
         self.live = False
-        self.tokens = self.comments = self.lexical = self.problems = self.foreign = []
-        self.decls, self.told, self.names = (), None, None
+        self.tokens, self.comments, self.decls, self.names = [], [], (), None
+        self.lexical, self.problems, self.foreign, self.told = [], [], [], None
 
     @property
     def is_right(self) -> bool:
