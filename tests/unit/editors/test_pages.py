@@ -1,9 +1,11 @@
 """A text that is edited says the same as one that is read anew, and what `dpl check` says of it."""
 
 import difflib
+import gc
 import random
 import sys
 import threading
+import tracemalloc
 
 import pytest
 from conftest import ROOT
@@ -13,6 +15,7 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types.check import check_all
+from dpl.types.context import Context
 from dplc.passes.exports import exports
 from dplc.tools.lsp import colours, hints, problems
 from dplc.tools.lsp.documents import Document, Workspace
@@ -241,3 +244,98 @@ def test_lines_of_all_kinds_and_characters_of_all_sizes() -> None:
         assert lines.offset(lsp.Position(1, 99)) == text.index("x") + 1
         assert lines.offset(lsp.Position(99, 0)) == len(text)
     assert readable("a\ud800b") == "a\ufffdb"
+
+
+# ---- memory
+
+
+def written(number: int, lines: int) -> str:
+    """A text with functions of its own."""
+    some = "let f{i} x = let y = x * {n}.0 in y + sin x\nlet g{i} (a : float[n]) b = sum (a * b) + f{i} 2.0\n"
+    return "".join(some.format(i=i, n=number) for i in range(lines // 2))
+
+
+def bytes_held() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_texts_that_are_closed_give_back_their_memory() -> None:
+    def open_and_close() -> tuple[int, int, int]:
+        workspace = Workspace()
+
+        def look(number: int) -> None:
+            d = Document(workspace, f"untitled:{number}", None)
+            workspace.open[d.uri] = d
+            d.update(written(number, 30))
+            said(d)
+
+        look(0)  # what is made once
+        workspace.open.clear()
+        tracemalloc.start()
+        try:
+            before = bytes_held()
+            for number in range(6):
+                look(number)
+            held = bytes_held()
+            workspace.open.clear()
+            workspace.forget()
+            return before, held, bytes_held()
+        finally:
+            tracemalloc.stop()
+
+    before, held, after = on_large_stack(open_and_close)
+    assert held - before > 1_000_000
+    assert after - before < 0.25 * (held - before)
+
+
+def test_edits_keep_nothing_but_the_places_of_what_has_gone() -> None:
+    def edit() -> int:
+        text = written(0, 10)
+        d = document(text)
+
+        def type_on(rounds: int) -> int:
+            for number in range(rounds):
+                d.update(text.replace("let y = x", f"let y{number % 7} = x + {number}.0", 1))
+                said(d)
+            return bytes_held()
+
+        tracemalloc.start()
+        try:
+            before = type_on(10)
+            return type_on(30) - before
+        finally:
+            tracemalloc.stop()
+
+    assert on_large_stack(edit) < 30 * 2000
+
+
+def test_of_an_imported_module_only_the_last_version_is_known(tmp_path) -> None:
+    def edit() -> int:
+        workspace = Workspace()
+        for name in ("lib", "main"):
+            path = tmp_path / f"{name}.dp"
+            workspace.open[name] = Document(workspace, path.as_uri(), path)
+        (tmp_path / "lib.dp").write_text("")
+        for number in range(5):
+            workspace.open["lib"].update(f"let a = {number}\n")
+            workspace.open["main"].update('import "lib.dp"\ndo print (Lib.a + 1)\n')
+            assert workspace.open["main"].diagnostics() == []
+        return len(workspace.modules)
+
+    assert on_large_stack(edit) == 1
+
+
+def test_what_is_known_of_a_page_does_not_hold_on_to_the_others() -> None:
+    """Each page was checked in a context of its own; these hold all pages that there were."""
+
+    def edit() -> int:
+        text = written(0, 10)
+        d = document(text)
+        for number in range(5):
+            d.update(text.replace(f"let f{number} x = ", f"let f{number} x = x + "))
+            d.check()
+        gc.collect()
+        return sum(isinstance(o, Context) and o.module == "main" for o in gc.get_objects())
+
+    assert on_large_stack(edit) <= 2

@@ -14,7 +14,7 @@ from dpl.diagnostics import Diagnostic, Warnings
 from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.types import activity, arrays, bindings, expressions, sizes  # noqa: F401  (they register their rules)
-from dpl.types.context import Context, Definition
+from dpl.types.context import Context
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
 from dpl.types.env import Exports, Failed, Value
@@ -32,17 +32,18 @@ from dplc.tools.lsp.unfinished import ANYTHING, Draft
 OLD = 2000  # pages checked, after which what is known of unknowns is thrown away
 
 KINDS = ("values", "types", "constructors", "fields")
-TABLES = ("captures", "global_evidence", "definitions", "constructors")  # of a context, that declarations add to
+TABLES = ("captures", "global_evidence", "constructors")  # of a context, that declarations add to
 
 
 @dataclass(slots=True)
 class Found:
     """What was found out about a page: the names that it `declares`, by kind; what it adds to the tables of its
-    context; `numbers`, how many definitions of each name there were before."""
+    context, and its functions, without that context; `numbers`, how many definitions of each name there were before."""
 
     notes: Notes
     declares: dict[str, dict[str, Any]]
     added: dict[str, dict]
+    functions: dict[str, tree.Binding]
     datas: dict[str, term.Data]
     fields: dict[str, list[term.Data]]
     loud: set[str]
@@ -177,9 +178,8 @@ class Checking:
                     getattr(cx.own, kind)[name] = what
         for table, entries in found.added.items():
             getattr(cx, table).update(entries)
-        for name, definition in found.added["definitions"].items():
-            if not definition.frames:
-                cx.definitions[name] = Definition(definition.binding, cx, cx.clock)
+        for name, binding in found.functions.items():
+            cx.remember(name, binding, cx.clock)
         for name, datas in found.fields.items():
             cx.fields.setdefault(name, []).extend(datas)
         self.datas.update(found.datas)
@@ -194,6 +194,7 @@ class Checking:
         cx.notes = notes = Notes()
         declared = {kind: dict(getattr(cx.own, kind)) for kind in KINDS}
         added = {table: dict(getattr(cx, table)) for table in TABLES}
+        definitions = dict(cx.definitions)
         datas, loud, numbers = dict(self.datas), set(cx.loud), dict(checker.used)
         fields = {name: len(known) for name, known in cx.fields.items()}
         layers = len(cx.layers)
@@ -217,6 +218,7 @@ class Checking:
             notes,
             declares,
             {table: changes(added[table], getattr(cx, table)) for table in TABLES},
+            {n: d.binding for n, d in changes(definitions, cx.definitions).items() if not d.frames},
             changes(datas, self.datas),
             {
                 name: known[fields.get(name, 0) :]

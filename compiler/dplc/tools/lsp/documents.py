@@ -194,6 +194,7 @@ class Document:
             if ANYTHING not in (decl.target, decl.alias):
                 self.follow(decl, loader, imports)
         self.imports = imports
+        self.workspace.forget_modules()
 
     def follow(self, decl: tree.DeclImport, loader: Loader, imports: Imports) -> None:
         run, before = imports.run, len(loader.done)
@@ -292,6 +293,17 @@ class Workspace:
             return None
         self.disk[path] = changed, document
         return document
+
+    def forget(self) -> None:
+        """What can be read again goes: files that no editor has open, and modules that no open text uses."""
+        self.disk.clear()
+        self.forget_modules()
+
+    def forget_modules(self) -> None:
+        """Each edit of a module makes another one of it, by its key."""
+        used = {key for d in self.open.values() if d.imports.run for key in d.imports.run.keys.values()}
+        for key in self.modules.keys() - used:
+            del self.modules[key]
 
     def files(self) -> list[Path]:
         """The programs in the folders that are open."""

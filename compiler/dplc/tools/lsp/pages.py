@@ -2,7 +2,8 @@
 
 When the text changes, the pages whose own text did not are kept, with their trees and whatever was found out about
 them, though they may stand elsewhere now.  So that their spans stay true, a book gives every new page offsets of its
-own, after those of all pages that it ever had; where a page stands in the text just now is asked of the page.
+own, after those of all pages that it ever had; where a page stands in the text just now is asked of the page.  Of a
+page that has gone, its place stays, as something may still refer to it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dplc.tools.lsp.unfinished import completed
 
 BOUNDARY = re.compile(r"^(?:[ \t]*--[^\n]*\n)*(?:let|type|do|export|expect|import|open|extern)\b(?!')", re.MULTILINE)
 JOINED = 20  # pieces of text that are tried as one declaration
-GARBAGE, SLACK = 8, 100_000  # a book starts anew when it has had so many times the text, and more, in pages
+GARBAGE, SLACK = 8, 20_000  # a book starts anew when it has had so many times the text, and more, in pages
 
 
 class Page:
@@ -62,6 +63,12 @@ class Page:
         self.pieces = 1  # of the text between margins
         self.live = True  # it is in the text
         self.names: list[Names] | None = None  # of its declarations, when they were asked for
+
+    def leave(self) -> None:
+        """It is in the text no more: only its place is of use."""
+        self.live = False
+        self.tokens, self.comments, self.decls, self.names = [], [], (), None
+        self.lexical, self.problems, self.foreign, self.told = [], [], [], None
 
     @property
     def is_right(self) -> bool:
@@ -136,7 +143,7 @@ class Book(Source):
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         super().__init__(name, "\n", path)
-        self.all: list[Page] = []  # in the order in which they were made
+        self.all: list[Page] = []  # that were ever in the text, in the order in which they were made
         self.pages: list[Page] = []  # in the order of the text
         self.current = ""
 
@@ -155,18 +162,21 @@ class Book(Source):
         sizes = sorted({1, *(page.pieces for page in self.pages)}, reverse=True)
         for page in reversed(self.pages):
             known[page.text].append(page)
-        for page in self.pages:
-            page.live = False
         starts = [*sorted({0, *(m.start() for m in BOUNDARY.finditer(text))}), len(text)]
         self.pages, self.current = [], text
         number = start = line = 0
         while number < len(starts) - 1:
-            page = self.kept(text, starts, number, known, sizes) or self.page(text, starts, number)
+            page = self.kept(text, starts, number, known, sizes)
+            if page is None:
+                page = self.page(text, starts, number)
+                self.all.append(page)
             number += page.pieces
-            page.start, page.line, page.live = start, line, True
+            page.start, page.line = start, line
             start += len(page.text)
             line += page.text.count("\n")
             self.pages.append(page)
+        for gone in (page for pages in known.values() for page in pages):
+            gone.leave()
         self.find_foreign()
         return full
 
@@ -212,7 +222,6 @@ class Book(Source):
         self._text = self.text + text
         page = Page(self, text, base)
         self._text += "\n"
-        self.all.append(page)
         return page
 
     # ---- as a source

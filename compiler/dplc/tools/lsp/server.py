@@ -4,6 +4,7 @@ when typing pauses."""
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -27,6 +28,7 @@ from dplc.tools.lsp import colours, completion, hints, hover, navigate, outline,
 from dplc.tools.lsp.documents import Document, Workspace
 
 PAUSE = 0.15  # seconds without typing, after which diagnostics are told
+LULL = 2.0  # seconds after a text was closed, after which the memory of those that were is given back
 
 log = logging.getLogger("dpl")
 
@@ -36,6 +38,7 @@ class Server(LanguageServer):
         super().__init__("dpl", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.documents = Workspace()
         self.waiting: dict[str, asyncio.TimerHandle] = {}
+        self.leaving: asyncio.TimerHandle | None = None
 
     def document(self, uri: str) -> Document:
         """An open text; one that is not open, as a client may ask for, as it is on disk."""
@@ -76,8 +79,24 @@ class Server(LanguageServer):
             return
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, document.version))
 
+    def leave(self, uri: str) -> None:
+        """The text is closed; what was known of it is given back once no more texts are being closed."""
+        self.documents.open.pop(uri, None)
+        for handle in (self.waiting.pop(uri, None), self.leaving):
+            if handle:
+                handle.cancel()
+        self.leaving = asyncio.get_running_loop().call_later(LULL, give_back)
+
 
 server = Server()
+
+
+def give_back() -> None:
+    """Memory that is not needed any more goes to the system: Python would look for circles later, if ever."""
+    server.documents.forget()
+    gc.collect()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # GNU's C library has it
+        trim(0)
 
 
 def placed(answer: Callable[[Document, int], Any]) -> Callable:
@@ -143,9 +162,7 @@ def saved(_: Any) -> None:
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
 def closed(params: lsp.DidCloseTextDocumentParams) -> None:
     uri = params.text_document.uri
-    server.documents.open.pop(uri, None)
-    if handle := server.waiting.pop(uri, None):
-        handle.cancel()
+    server.leave(uri)
     server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
     saved(params)
 
