@@ -11,6 +11,7 @@ from dpl.source import Span
 
 _PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|[][(){},]', re.DOTALL)
 _WRITTEN = re.compile(r"[-\d:\s]+")  # says itself what it is
+_BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
 
 
 class OutOfBounds(DplError):
@@ -31,7 +32,8 @@ class OutOfBounds(DplError):
         note = "" if _WRITTEN.fullmatch(at.text) else f"this is {self.value}"
         name = f"`{array.text}`" if re.fullmatch(r"[\w.']+", array.text) else "this"
         has = f"{name} has length {self.length}" + (f" in dimension {number + 1}" if number else "")
-        return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),)))
+        ways = (f"from the end:  {array.text}[length {array.text} - 1]",) if _BACKWARDS.search(at.text) else ()
+        return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=ways))
 
 
 def index_error(index: int, length: int, back: int) -> OutOfBounds:

@@ -110,6 +110,8 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
     value = place.token.value
     if value in ("->", "=>", ":=", "<-", "==") and place.due("=") and not (value == "=>" and place.due("->")):
         return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", LAMBDA)
+    if value == ":" and place.due("->") and place.inside("fun", "(") == "fun":
+        return place.error("E0106", "expected `->`, found `:`", "a type is put in parentheses:  fun (x : int) -> e")
     if value in ("=>", "=", ":", ":=") and place.due("->"):
         return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
     return None
@@ -243,9 +245,12 @@ def _else_or_then(place: Place) -> Diagnostic | None:
 
 def _loop(place: Place) -> Diagnostic | None:
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
+        title = f"`{place.token.value}` begins no expression"
+        if place.token.kind == "WHILE":
+            return place.error("E0106", title, "a loop with its state:  loop s = 1 while s < 100 do 2 * s")
         return place.error(
             "E0106",
-            f"`{place.token.value}` begins no expression",
+            title,
             "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
             "an array of results:  [for i < n -> e]",
         )
