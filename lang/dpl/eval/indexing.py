@@ -17,7 +17,7 @@ _BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
 class OutOfBounds(DplError):
     """Of an index or slice: what it is, and how long the array.  `back` more indices are written behind it."""
 
-    def __init__(self, title: str, value: str, length: int, back: int = 0) -> None:
+    def __init__(self, title: str, value: str, length: str | int, back: int = 0) -> None:
         super().__init__(Diagnostic("R0705", title))
         self.value, self.length, self.back = value, length, back
 
