@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.eval.failure import RuntimeFailure, Site, for_user
+from dpl.eval.failure import RuntimeFailure, Site, for_user, located
 from dpl.node import replace
 from dpl.render import render
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
 from dplc.machine.emitter import escape
-from dplc.machine.failures import KINDS, LIBRARY, Failure, Kind, Sites
+from dplc.machine.failures import KINDS, LIBRARY, Failure, Kind, Sites, out_of_bounds
 
 
 class Texts:
@@ -41,9 +41,9 @@ def tables(sites: Sites) -> str:
     kinds = [known.get(code, Kind("", "")) for code in range(max(Failure) + 1)]
     told = [texts.offset(text) for kind in kinds for text in (kind.code, kind.title, kind.word, helped(kind))]
     entries = [(NOWHERE, ""), *sites.entries]
-    told_of = [texts.offset(text) for span, word in entries for text in (word, picture(span))]
+    places = [texts.offset(text) for span, word in entries for text in (word, picture(span, word))]
     return (
-        f'@"dpl kinds" = private constant {numbers(told)}\n@"dpl places" = private constant {numbers(told_of)}\n'
+        f'@"dpl kinds" = private constant {numbers(told)}\n@"dpl places" = private constant {numbers(places)}\n'
         f'@"dpl texts" = private constant [{len(texts.data)} x i8] c"{escape(bytes(texts.data))}"\n'
     )
 
@@ -56,12 +56,20 @@ def helped(kind: Kind) -> str:
     return f"  = help: {kind.help}\n" if kind.help else ""
 
 
-def picture(span: Span) -> str:
-    """Where it was, without the line that says what it was; in the user's own text where the call is known."""
+HOLES = {"a": "\ue00a", "b": "\ue00b", "c": "\ue00c"}  # characters of private use stand for them while this is drawn
+
+
+def picture(span: Span, word: str) -> str:
+    """Where it was, without the line that says what it was; in the user's own text where the call is known.
+    It has holes, as titles have, and braces of the text are put as {{}."""
     if span == NOWHERE:
         return ""
     calls = [Site(label, place) for label, place in places.path(span)]
-    bare = RuntimeFailure(DplError.at("R", "", span), calls)
+    failure = located(out_of_bounds(word, "", HOLES) or DplError.at("R", ""), span)
+    bare = RuntimeFailure(failure, calls)
     own = {s.source for s in (span, *(c.span for c in calls)) if not s.source.name.startswith(LIBRARY)}
     told: Diagnostic = replace(for_user(bare, own).diagnostics[0], path=())
-    return "".join(f"{line}\n" for line in render(told).split("\n")[1:])
+    drawn = "".join(f"{line}\n" for line in render(told).split("\n")[1:]).replace("{", "{{}")
+    for hole, character in HOLES.items():
+        drawn = drawn.replace(character, f"{{{hole}}}")
+    return drawn

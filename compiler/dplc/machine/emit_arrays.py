@@ -9,7 +9,7 @@ from dplc.flat.types import rank_of
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
 from dplc.machine.emitter import zeros
-from dplc.machine.failures import Failure
+from dplc.machine.failures import Failure, bounds_word
 from dplc.machine.layout import SCALARS, leaves
 from dplc.machine.writer import Values
 
@@ -43,8 +43,8 @@ def index(e: FunctionEmitter, op: f.Op) -> Values:
 
 def _check_indices(e: FunctionEmitter, op: f.Op, a: Array, indices: list[str]) -> None:
     if not op.attr("unchecked"):
-        for i, length in zip(indices, a.dims, strict=False):
-            arrays.check_index(e, i, length, e.site(op.span))
+        for after, i, length in zip(reversed(range(len(indices))), indices, a.dims, strict=False):
+            arrays.check_index(e, i, length, e.site(op.span, bounds_word(Failure.INDEX, after)))
 
 
 def update(e: FunctionEmitter, op: f.Op) -> Values:
@@ -75,7 +75,9 @@ def slice_(e: FunctionEmitter, op: f.Op) -> Values:
         inside = w.let(f"icmp ule i64 {hi}, {a.dims[0]}")
         third = w.let(f"sub i64 0, {a.dims[0]}")
         good = w.let(f"and i1 {ordered}, {inside}")
-        w.unless_cold(good, lambda: e.fail(Failure.SLICE, e.site(op.span), lo, hi, size=third))
+        w.unless_cold(
+            good, lambda: e.fail(Failure.SLICE, e.site(op.span, bounds_word(Failure.SLICE)), lo, hi, size=third)
+        )
     view = arrays.sub_array(e, a, [lo])
     e.dup(a.type, a.values)
     return [view.owner, view.data, w.let(f"sub i64 {hi}, {lo}"), *a.dims[1:]]

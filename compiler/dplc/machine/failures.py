@@ -7,7 +7,7 @@ code as JSON, so that a program from the cache can still point into its source.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,8 @@ from dpl.source import NOWHERE, Source, Span
 from dplc.flat import places
 
 if TYPE_CHECKING:
+    from dpl.eval.indexing import OutOfBounds
+
     from dplc.machine.trace import Frame
 
 LIBRARY = "stdlib/"  # how the names of its sources begin
@@ -111,10 +113,15 @@ class Record:
     c: int
     text: str
 
+    @property
+    def holes(self) -> dict[str, object]:
+        """What titles have holes for."""
+        return {"a": self.a, "b": self.b, "c": self.c, "t": self.text}
+
 
 def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     """The message for a failure (not for EXIT, which is none), with the calls that led there."""
-    from dpl.eval.failure import RuntimeFailure, Site, for_user
+    from dpl.eval.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
     code, title, helps = describe(record, word)
@@ -127,7 +134,9 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     calls += [Site(label, place) for label, place in places.path(span)]
     if span == NOWHERE:  # in what the compiler wrote for a type: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
-    bare = DplError.at(code, title, None if span == NOWHERE else span, helps=helps)
+    bare = DplError.at(code, title, helps=helps)
+    if span != NOWHERE:
+        bare = located(out_of_bounds(word, title, record.holes) or bare, span)
     mentioned = {span.source, *(call.span.source for call in calls)}
     own = {source for source in mentioned if not source.name.startswith(LIBRARY)}
     return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
@@ -148,18 +157,21 @@ def shown(label: str) -> str:
 @node
 class Kind:
     """What a failure says: its code, its title with holes for the numbers a, b and c, the text t and the word w of the
-    place, the word where the place has none, and a way out.  Without a code of its own, the word is the code."""
+    place, the word where the place has none, and a way out.  Without a code of its own, the word is the code.  Of what
+    is out of bounds, also its value, and the length of the array."""
 
     code: str
     title: str
     word: str = ""
     help: str = ""
+    value: str = ""
+    length: str = ""
 
 
 KINDS = {
     Failure.MESSAGE: Kind("", "{t}", "R0706"),
-    Failure.INDEX: Kind("R0705", "index {a} is out of bounds for length {b}"),
-    Failure.SLICE: Kind("R0705", "the slice {a}:{b} is out of bounds for length {c}"),
+    Failure.INDEX: Kind("R0705", "index {a} is out of bounds for length {b}", value="{a}", length="{b}"),
+    Failure.SLICE: Kind("R0705", "the slice {a}:{b} is out of bounds for length {c}", value="{a}:{b}", length="{c}"),
     Failure.NEGATIVE: Kind("R0702", "{w} cannot have {a} elements", "an array"),
     Failure.SHAPE: Kind("R0703", "{w}", SIZES),
     Failure.CHECK: Kind("R0703", "{w}: {a} is not {b}", "size"),
@@ -183,6 +195,22 @@ def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
         raise Bug(f"no failure: {record.code}")
     kind = KINDS[record.code]
     word = word or kind.word
-    holes = {"a": record.a, "b": record.b, "c": record.c, "t": record.text}
+    holes = record.holes
     title = kind.title.format(w=word.format(**holes) if record.code in HOLED else word, **holes)
     return kind.code or word, title, (kind.help.format(**holes),) if kind.help else ()
+
+
+def bounds_word(failure: Failure, back: int = 0) -> str:
+    """The word of a place that may be out of bounds; `back` more indices are written behind it."""
+    return f"{failure.name} {back}"
+
+
+def out_of_bounds(word: str, title: str, holes: Mapping[str, object]) -> OutOfBounds | None:
+    """What failed at a place with this word, if that was an index or a slice."""
+    from dpl.eval.indexing import OutOfBounds
+
+    name, _, back = word.partition(" ")
+    if name not in (Failure.INDEX.name, Failure.SLICE.name):
+        return None
+    kind = KINDS[Failure[name]]
+    return OutOfBounds(title, kind.value.format(**holes), kind.length.format(**holes), int(back))

@@ -1,17 +1,18 @@
 """core -> core where expectations are done when they are asked for.
 
     expect "it holds" = e      =>      if Test._asked 0 then assert e else ()
-    expect "same" = a = b      =>      ... let l = a in let r = b in if l = r then () else error $"not so: {l} = {r}"
 
-The program is compiled once; which of its expectations it is to do, it is told when it runs.
+What does not hold is told as by `assert` (`core/told.py`).  The program is compiled once; which of its expectations it
+is to do, it is told when it runs.
 """
 
 from __future__ import annotations
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.told import told
 from dpl.node import replace
-from dpl.source import Source, Span
+from dpl.source import Source
 
 ASKED = "Test._asked"  # in stdlib/test.dp
 
@@ -36,40 +37,3 @@ def asked(question: c.Def, number: int, item: c.Expect) -> c.Term:
     test = c.Var(span, t.Fn(t.I64, t.PURE, t.BOOL), ASKED, tuple(t.PURE for _ in question.params))
     holds = told(body) if body.ty == t.BOOL else body
     return c.If(span, t.UNIT, c.App(span, t.BOOL, test, c.Lit(span, t.I64, number)), holds, c.Tuple(span, t.UNIT, ()))
-
-
-# ---- what does not hold, with both sides
-
-COMPARED = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-
-
-def told(e: c.Term) -> c.Term:
-    """Unit, if it holds.  Of a comparison that does not, both sides are told; of `a && b`, that which fails."""
-    match e:
-        case c.Prim(span, _, op, (left, right)) if op in COMPARED:
-            return compared(span, op, left, right)
-        case c.If(span, _, cond, then, c.Lit(_, _, False)):
-            return c.Let(span, t.UNIT, "_", (), told(cond), told(then))
-        case c.If(_, _, _, then, other):
-            return replace(e, ty=t.UNIT, then=told(then), else_=told(other))
-        case c.Let(body=body) | c.LetRec(body=body):
-            return replace(e, ty=t.UNIT, body=told(body))
-        case c.Match(_, _, _, arms):
-            return replace(e, ty=t.UNIT, arms=tuple(replace(arm, body=told(arm.body)) for arm in arms))
-        case _:
-            return c.Prim(e.span, t.UNIT, "assert", (e,))
-
-
-def compared(span: Span, op: str, left: c.Term, right: c.Term) -> c.Term:
-    sides = [c.Var(side.span, side.ty, name) for side, name in ((left, "left."), (right, "right."))]
-    quote = '"' if left.ty == t.STRING else ""
-    texts = [c.Prim(side.span, t.STRING, "show", (side,)) for side in sides]
-    between = c.Lit(span, t.STRING, f"{quote} {COMPARED[op]} {quote}")
-    said: c.Term = c.Lit(span, t.STRING, f"not so: {quote}")
-    for part in (texts[0], between, texts[1], c.Lit(span, t.STRING, quote)):
-        said = c.Prim(span, t.STRING, "append", (said, part))
-    holds = c.Prim(span, t.BOOL, op, tuple(sides))
-    body: c.Term = c.If(span, t.UNIT, holds, c.Tuple(span, t.UNIT, ()), c.Prim(span, t.UNIT, "error", (said,)))
-    for side, value in reversed(list(zip(sides, (left, right), strict=True))):
-        body = c.Let(span, t.UNIT, side.name, (), value, body)
-    return body

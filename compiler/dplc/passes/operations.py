@@ -228,9 +228,10 @@ def format_(body: Body, e: c.Prim) -> Value:
 
 
 def stop(body: Body, e: c.Prim) -> Value:
-    """error and exit: what comes after is never reached."""
+    """error, refuted and exit: what comes after is never reached."""
     arg = body.atom(e.args[0])
-    rhs = f.Op("exit", (arg,), (), e.span) if e.op == "exit" else f.Op("fail", (arg,), (("code", "R0706"),), e.span)
+    codes = {"error": "R0706", "refuted": "R0707"}
+    rhs = f.Op("fail", (arg,), (("code", codes[e.op]),), e.span) if e.op in codes else f.Op("exit", (arg,), (), e.span)
     return body.b.explode(body.b.one(rhs, body.flat(e), "never"))
 
 
@@ -294,7 +295,8 @@ HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
     "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
-    "show": show_, "print": print_, "format": format_, "error": stop, "exit": stop, "assert": assert_,
+    "show": show_, "print": print_, "format": format_, "error": stop, "refuted": stop, "exit": stop,
+    "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
     "keep": keep, "recall": recall,
     **dict.fromkeys(LAPACK, lapack),

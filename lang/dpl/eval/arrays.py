@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from dpl.diagnostics import Bug, DplError
+from dpl.eval.indexing import index_error, slice_error
 from dpl.eval.scalar import scalar
 from dpl.eval.structure import sizes
 from dpl.eval.value import Array, Con, Value, list_items, make_list
@@ -127,7 +128,7 @@ def _offset(x: Array, indices: tuple[int, ...]) -> tuple[int, int]:
     for k, i in enumerate(indices):
         n = x.shape[k]
         if not 0 <= i < n:
-            raise DplError.at("R0705", f"index {i} is out of bounds for length {n}")
+            raise index_error(i, n, len(indices) - 1 - k)
         size //= n
         start += i * size
     return start, size
@@ -155,7 +156,7 @@ def update(x: Array, value: Value, *indices: int) -> Array:
 def slice_(x: Array, low: int, high: int) -> Array:
     n = x.shape[0]
     if not 0 <= low <= high <= n:
-        raise DplError.at("R0705", f"the slice {low}:{high} is out of bounds for length {n}")
+        raise slice_error(low, high, n)
     size = product(x.shape[1:])
     return Array((high - low, *x.shape[1:]), x.data[low * size : high * size])
 

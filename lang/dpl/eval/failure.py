@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection
 
 from dpl.diagnostics import Call, DplError, Label
+from dpl.eval.indexing import OutOfBounds
 from dpl.node import node, replace
 from dpl.source import Source, Span
 from dpl.syntax.load import standard_modules
@@ -52,7 +53,7 @@ def located(error: DplError, span: Span) -> DplError:
     first, *rest = error.diagnostics
     if first.span is not None:
         return error
-    placed = DplError(replace(first, span=span), *rest)
+    placed = error.placed(span) if isinstance(error, OutOfBounds) else DplError(replace(first, span=span), *rest)
     return RuntimeFailure(placed, error.sites) if isinstance(error, RuntimeFailure) else placed
 
 
@@ -71,8 +72,8 @@ def for_user(error: DplError, own: Collection[Source]) -> DplError:
     if first.span is not None and first.span.source not in own:
         ours = [i for i, site in enumerate(sites) if site.span.source in own]
         if ours:
-            raised = (Label(first.span, "raised here"),) if tells_all() else ()
-            first = replace(first, span=sites[ours[-1]].span, labels=(*raised, *first.labels))
+            labels = (Label(first.span, "raised here"), *first.labels) if tells_all() else ()
+            first = replace(first, span=sites[ours[-1]].span, note="", labels=labels)
     return DplError(replace(first, path=path(sites, own)), *rest)
 
 

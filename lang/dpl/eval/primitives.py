@@ -96,6 +96,10 @@ def assert_(holds: bool) -> tuple:
     return ()
 
 
+def refuted(why: str):
+    raise DplError.at("R0707", why)
+
+
 def deref(cell: Cell) -> Value:
     return cell.content
 
@@ -152,6 +156,7 @@ BY_NAME: dict[str, Callable] = {
     "string_to_float": strings.to_float,
     "error": error,
     "assert": assert_,
+    "refuted": refuted,
     "ref": Cell,
     "deref": deref,
     "assign": assign,

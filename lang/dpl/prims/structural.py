@@ -59,6 +59,7 @@ EFFECTS = (
     row("print_string", "string -> unit", "to standard output, without a newline", pure=False),
     row("error", "string -> 'a", "stop with a message", pure=False),
     row("assert", "bool -> unit", "stop unless it holds", pure=False),
+    hidden("refuted", "string -> unit", "stop, as what was asserted does not hold", pure=False),
     row("ref", "'a -> 'a ref where 'a : data", "a new reference", pure=False),
     hidden("deref", "'a ref -> 'a", "the content", op="!", pure=False),
     hidden("assign", "'a ref -> 'a -> unit", "change the content", op=":=", pure=False),

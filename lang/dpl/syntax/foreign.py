@@ -31,6 +31,28 @@ WORDS = {
     "class": ("a record:  type t = { x : float; y : float }",),
 }
 
+STARTS = {
+    "from": ("all names of a module:  open List", "or with its name:  List.map f xs"),
+    "include": ("a file of yours:  import Model",),
+    "using": ("all names of a module:  open List",),
+    "enum": ("type t = A | B",),
+    "data": ("type t = A | B of int",),
+    "try": ("to go on after a failure:  match Control.attempt (fun () -> e) with ...",),
+    "raise": ('to end the program:  do error "why"',),
+    "throw": ('to end the program:  do error "why"',),
+    "async": ("leave it out; everything is done in order",),
+    "pub": ("what others may call:  export let f x = e",),
+    "public": ("what others may call:  export let f x = e",),
+    "static": ("leave it out",),
+    "func": ("a function:  let f x = e",),
+}
+
+TYPE_WORDS = {
+    "int": "int", "float": "float", "bool": "bool", "string": "string", "double": "float", "long": "int",
+    "str": "string", "boolean": "bool", "char": "string", "f32": "f32", "f64": "f64", "i32": "i32", "i64": "int",
+    "auto": "_",
+}  # fmt: skip
+
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",
@@ -39,7 +61,7 @@ OPERATORS = {
     "=/=": "inequality is written  a <> b",
     "&": "and is written  a && b",
     "<-": "a reference is changed by  r := e",
-    "=>": "an arrow is written  ->",
+    "=>": LAMBDA,
     "+=": "a reference is changed by  r := !r + e",
     "-=": "a reference is changed by  r := !r - e",
     "*=": "a reference is changed by  r := !r * e",

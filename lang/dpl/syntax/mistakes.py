@@ -6,75 +6,26 @@ in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Diagnostic, Edit, Label
-from dpl.node import node, replace
-from dpl.source import Source, Span
+from dpl.node import replace
+from dpl.source import Span
 from dpl.syntax import expected
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, WORDS, table
+from dpl.syntax.foreign import LAMBDA, table
+from dpl.syntax.habits import HABITS
 from dpl.syntax.lexer import Token
+from dpl.syntax.place import Place
 
 if TYPE_CHECKING:
     from dpl.syntax.parse import Parser
 
 
-@node
-class Place:
-    """Where the parser stands: `token` is what it cannot use, `before` the one it read last."""
-
-    parser: Parser
-    source: Source
-    tokens: list[Token]
-    number: int
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.number]
-
-    @property
-    def before(self) -> Token:
-        return self.tokens[self.number - 1] if self.number else Token("", 0, 0, "")
-
-    @property
-    def after(self) -> Token:
-        return self.tokens[min(self.number + 1, len(self.tokens) - 1)]
-
-    def span(self, token: Token) -> Span:
-        """Where a token is; of the text after a hole in an interpolated string, its first character."""
-        after_hole = token.kind in ("INTERP_MIDDLE", "INTERP_CLOSE")
-        return Span(self.source, token.start, token.start + 1 if after_hole else token.end)
-
-    def due(self, word: str) -> bool:
-        """Could this keyword or symbol come next?"""
-        return self.parser.accepts(self.parser.tables.words[word])
-
-    def ends_declaration(self) -> bool:
-        return self.token.kind == "$END" or begins_declaration(self.source, self.token)
-
-    def unfinished(self) -> Iterator[tuple[str, Span]]:
-        """The keywords and brackets whose constructs are not complete, innermost first."""
-        for value, (start, end) in zip(reversed(self.parser.values), reversed(self.parser.spans), strict=True):
-            if isinstance(value, bool):  # what a `let` becomes
-                yield "let", Span(self.source, start, end)
-            elif isinstance(value, Token) and isinstance(value.value, str):
-                yield value.value, Span(self.source, start, end)
-
-    def inside(self, *words: str) -> str:
-        """The innermost unfinished of these words."""
-        return next((word for word, _ in self.unfinished() if word in words), "")
-
-    def error(
-        self, code: str, title: str, *helps: str, at: Span | None = None, note: str = "", labels=()
-    ) -> Diagnostic:
-        return Diagnostic(code, title, at or self.span(self.token), note, tuple(labels), helps)
-
-
 def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:
     place = Place(parser, parser.builder.source, tokens, number)
-    found = next((d for d in (rule(place) for rule in _RULES) if d), None)
+    found = next((d for d in (rule(place) for rule in (*HABITS, *SLIPS)) if d), None)
     return found or _general(place)
 
 
@@ -111,29 +62,6 @@ def _long_string(place: Place) -> list[Label]:
 # ---- the usual mistakes -------------------------------------------------------------------------------------------
 
 
-def _range(place: Place) -> Diagnostic | None:
-    """`0..10`"""
-    dots = place.before if place.before.kind == "DOT" else place.token
-    text = place.source.text
-    if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
-        ways = ("the numbers from 0 to 9:  range 10", "to count:  [for i < 10 -> e]  or  loop s = s0 for i < 10 do e")
-        return place.error("E0106", "there are no ranges with dots", *ways, at=place.span(dots))
-    return None
-
-
-def _comprehension(place: Place) -> Diagnostic | None:
-    """Comprehensions as Python has them."""
-    if place.inside("[", "(", "{") != "[":
-        return None
-    if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
-        edit = Edit(place.span(place.token), "when")
-        error = place.error("E0106", "a condition in a comprehension begins with `when`", "[for x in xs when c -> e]")
-        return replace(error, edits=(edit,))
-    if place.token.kind == "FOR" and not place.inside("loop"):
-        return place.error("E0106", "a comprehension begins with its `for`", "[for x in xs -> e]")
-    return None
-
-
 def _case_without_bar(place: Place) -> Diagnostic | None:
     """`None -> 0` below another case."""
     if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
@@ -145,50 +73,6 @@ def _case_without_bar(place: Place) -> Diagnostic | None:
     at = place.span(first)
     error = place.error("E0101", "a case begins with `|`", at=at, note="a case?")
     return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "| "),), helps=("| p -> e",))
-
-
-def _try(place: Place) -> Diagnostic | None:
-    """`try e with ...`, where `try` was read as a function."""
-    if place.token.kind != "WITH":
-        return None
-    for token in reversed(place.tokens[: place.number]):
-        if token.kind == "MATCH":
-            return None
-        if token.value == "try":
-            way = "match Control.attempt (fun () -> e) with ..."
-            help_ = f"to go on after a failure:  {way}"
-            return place.error("E0106", "there is no `try` in DPL", help_, at=place.span(token))
-    return None
-
-
-def _tuple_type(place: Place) -> Diagnostic | None:
-    """`(float, float)` as a type, which reads like the arguments of one."""
-    if place.before.kind != "RPAR" or not place.parser.accepts("QLOWER") or place.parser.accepts("RPAR"):
-        return None
-    number, depth = place.number - 1, 0
-    while number:
-        depth += {"RPAR": 1, "LPAR": -1}.get(place.tokens[number].kind, 0)
-        if depth == 0:
-            break
-        number -= 1
-    parts = place.source.text[place.tokens[number].start : place.before.end]
-    if "," not in parts or place.parser.accepts("INT"):
-        return None
-    at = Span(place.source, place.tokens[number].start, place.before.end)
-    help_ = f"the type of a tuple:  {parts.replace(',', ' *')}"
-    error = place.error("E0101", "the parts of a tuple's type are joined by `*`", help_, at=at)
-    return replace(error, edits=(Edit(at, parts.replace(",", " *")),))
-
-
-def _assignment(place: Place) -> Diagnostic | None:
-    """`x = 6` for a statement."""
-    at_start = place.parser.start == "file" and place.due("export")
-    if at_start and place.token.kind == "LOWER" and place.after.value == "=":
-        name = place.token.value
-        error = place.error("E0101", "a definition begins with `let`", f"let {name} = e")
-        at = place.span(place.token)
-        return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "let "),))
-    return None
 
 
 def _let_without_in(place: Place) -> Diagnostic | None:
@@ -226,6 +110,8 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
     value = place.token.value
     if value in ("->", "=>", ":=", "<-", "==") and place.due("=") and not (value == "=>" and place.due("->")):
         return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", LAMBDA)
+    if value == ":" and place.due("->") and place.inside("fun", "(") == "fun":
+        return place.error("E0106", "expected `->`, found `:`", "a type is put in parentheses:  fun (x : int) -> e")
     if value in ("=>", "=", ":", ":=") and place.due("->"):
         return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
     return None
@@ -242,28 +128,6 @@ def _glued_operator(place: Place) -> Diagnostic | None:
     return None
 
 
-def _ocaml_array(place: Place) -> Diagnostic | None:
-    if place.before.value == "[" and str(place.token.value).startswith("|"):
-        return place.error("E0106", "arrays are written without bars", "an array:  [1.0, 2.0]", "a list:  [1.0; 2.0]")
-    return None
-
-
-def _foreign_word(place: Place) -> Diagnostic | None:
-    """A keyword of another language just before; here it was read as a name."""
-    for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
-        if token.kind in _ENDS_SEARCH:
-            return None
-        if token.kind == "LOWER" and token.value in WORDS:
-            if token is place.before and place.source.text[token.start - 1 : token.start] == "(":
-                return None
-            helps = WORDS[str(token.value)]
-            return place.error("E0106", f"there is no `{token.value}` in DPL", *helps, at=place.span(token))
-    return None
-
-
-_ENDS_SEARCH = frozenset(
-    ("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE")
-)
 _TAKES_NAME = frozenset(("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN"))
 
 
@@ -275,27 +139,6 @@ def _keyword_as_name(place: Place) -> Diagnostic | None:
     if is_word and takes_name and place.parser.accepts("LOWER") and not place.ends_declaration():
         help_ = f"call it {token.value}_ or {token.value}'"
         return place.error("E0109", f"`{token.value}` is a keyword and cannot be a name", help_)
-    return None
-
-
-def _looks_foreign(place: Place) -> Diagnostic | None:
-    """What reads like another language: its comments, `and` between conditions, constructors in small letters."""
-    token, before = place.token, place.before
-    if isinstance(token.value, str) and token.value.startswith("//"):
-        return place.error("E0106", "`//` begins no comment", "a comment begins with  --")
-    if token.value == "|" and before.kind == "LOWER" and place.inside("type"):
-        name = str(before.value)
-        help_ = f"write  {name[:1].upper()}{name[1:]} | ..."
-        title = f"a constructor begins with a capital letter, unlike `{name}`"
-        return place.error("E0101", title, help_, at=place.span(before))
-    last = before if token.kind == "$END" or place.ends_declaration() else token
-    line = place.source.position(last.start)[0]
-    for earlier in place.tokens[place.number - (last is before) :: -1]:
-        if place.source.position(earlier.start)[0] != line or earlier.value == "=":
-            break
-        if earlier.kind == "AND":
-            title = "`and` joins definitions, not conditions"
-            return place.error("E0106", title, "conditions are joined by  &&", at=place.span(earlier))
     return None
 
 
@@ -400,42 +243,14 @@ def _else_or_then(place: Place) -> Diagnostic | None:
     return None
 
 
-def _number_without_digit(place: Place) -> Diagnostic | None:
-    """`.5`, after something that has no fields."""
-    dot, number = (place.token, place.after) if place.token.kind == "DOT" else (place.before, place.token)
-    apart = not place.source.text[dot.start - 1 : dot.start].strip(" \n\t([{,;=")
-    if dot.kind == "DOT" and number.kind == "INT" and number.start == dot.end and apart:
-        return place.error("E0106", "a number begins with a digit", f"write  0.{number.value}", at=place.span(dot))
-    return None
-
-
-def _after_dot(place: Place) -> Diagnostic | None:
-    if place.before.kind != "DOT":
-        return None
-    match place.token.kind:
-        case "LPAR" if place.tokens[place.number - 2].kind == "UPPER":
-            module, helps = place.tokens[place.number - 2].value, ("name it there:  let plus = ( + )",)
-            title = "operators have no qualified names"
-            return place.error("E0106", title, f"take them all into scope:  open {module}", *helps)
-        case "LPAR" | "LSQB" | "INDEX":
-            return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
-        case "INT" | "FLOAT":
-            return place.error(
-                "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
-            )
-        case "UPPER":
-            ours = table()["fields"].get(place.token.value, "")
-            helps = (f"here it is written  {ours}",) if ours else ()
-            return place.error("E0101", "the name of a field begins with a small letter", *helps)
-        case _:
-            return None
-
-
 def _loop(place: Place) -> Diagnostic | None:
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
+        title = f"`{place.token.value}` begins no expression"
+        if place.token.kind == "WHILE":
+            return place.error("E0106", title, "a loop with its state:  loop s = 1 while s < 100 do 2 * s")
         return place.error(
             "E0106",
-            f"`{place.token.value}` begins no expression",
+            title,
             "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
             "an array of results:  [for i < n -> e]",
         )
@@ -474,16 +289,8 @@ def _annotation(place: Place) -> Diagnostic | None:
     return None
 
 
-_RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
-    _range,
-    _comprehension,
-    _try,
-    _assignment,
-    _tuple_type,
+SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _case_without_bar,
-    _looks_foreign,
-    _ocaml_array,
-    _foreign_word,
     _wrong_arrow,
     _glued_operator,
     _keyword_as_name,
@@ -492,8 +299,6 @@ _RULES: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _else_or_then,
     _let_without_in,
     _top_level,
-    _number_without_digit,
-    _after_dot,
     _loop,
     _comma,
     _semicolon,

@@ -249,16 +249,29 @@ def written(e: tree.Expr | term.Term) -> str:
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 
+WORD_OPERATORS = {
+    "mod": "the remainder is written  a % b",
+    "rem": "the remainder is written  a % b",
+    "div": "integers are divided by  a / b",
+    "to": "the numbers below 10:  range 10",
+    "xor": "of booleans:  a <> b",
+}
+
+
 def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Ways out, where a function is given an argument too many."""
     if not given:
-        return (), ()
+        found = args[0].value
+        way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
+        return ((way,) if way else ()), ()
     extra, last = args[given].value, args[given - 1].value
     if name in ("zeros", "ones") and given == 1:
         return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
     gap = Span(last.span.source, last.span.end, extra.span.start)
     if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    if given == 1 and name and isinstance(last, tree.Var):
+        return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
     return (), ()
 
 

@@ -147,6 +147,14 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
     return body
 
 
+COMPARES = "`=` compares; an array with another element:  { a with [0] = e }"
+
+
+def compares(e: tree.Expr) -> str:
+    """What to say of `a[0] = 3`, where nobody wants a truth."""
+    return COMPARES if isinstance(e, tree.Binary) and e.op == "=" else ""
+
+
 def dropped(cx: Context, e: tree.Expr) -> term.Term:
     """What comes before `;`, whose value nobody wants: it should be unit."""
     if isinstance(e, tree.Binary) and e.op == "=" and isinstance(e.left, tree.Var) and cx.find(e.left.name) is None:
@@ -162,7 +170,7 @@ def dropped(cx: Context, e: tree.Expr) -> term.Term:
         is_function = type(t) is ty.Fn
         helps = ("is an argument missing?",) if is_function else ()
         title = f"this value is dropped: {'a function, ' if is_function else ''}{shown}"
-        helps = (*helps, "if that is meant, say so:  ignore (...)")
+        helps = (*helps, *filter(None, [compares(e)]), "if that is meant, say so:  ignore (...)")
         ends = replace(e.span, end=e.span.start), replace(e.span, start=e.span.end)
         edits = () if is_function else (Edit(ends[0], "ignore ("), Edit(ends[1], ")"))
         cx.warnings.add(Diagnostic("W0204", title, e.span, helps=helps, edits=edits))

@@ -5,11 +5,12 @@ let twice x = x + x   ->   Def main.twice ['a e]: 'a -> 'a = fun x -> add(x, x)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.syntax.load import Module
 from dpl.types import activity
 from dpl.types.context import Context
@@ -40,12 +41,31 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
     for module in modules:
         run.add(module)
     if run.problems:
-        raise DplError(*run.problems)
+        raise DplError(*once(run.problems))
     program = term.Program(run.items, run.library.definitions, run.datas)
     own = [module.source for module in modules]
     found = [*run.warnings, *activity.warnings(program, set(own))]
     found.sort(key=lambda d: (own.index(d.span.source), d.span.start) if d.span else (0, 0))
     return Checked(program, found, run.exports)
+
+
+MISSING = ("E0202", "E0203")
+
+
+def once(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What is missing is told where it is missed first, and in how many places after that."""
+
+    def what(d: Diagnostic) -> tuple:
+        return d.title, d.span and d.span.source.name
+
+    uses = Counter(what(d) for d in problems if d.code in MISSING and not d.note)
+    told: list[Diagnostic] = []
+    for d in problems:
+        if d.code not in MISSING or d.note:
+            told.append(d)
+        elif more := uses.pop(what(d), 0):
+            told.append(replace(d, note=f"and in {more - 1} more place{'s' * (more > 2)}") if more > 1 else d)
+    return told
 
 
 class Run:

@@ -5,6 +5,7 @@ xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,10 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
                 "E0305",
                 f"the size `{name}` cannot be computed here: no array in scope has it",
                 span,
-                helps=("take it from an argument whose type is annotated with it, or pass it as an int",),
+                helps=(
+                    f"from an argument that has it:  (xs : float[{name}])",
+                    f"or as a number:  let {cx.defining or 'f'} ({name} : int) ... = ...",
+                ),
             )
         return zonk(found)
 
@@ -215,6 +219,17 @@ def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     )
 
 
+def named(e: term.Term) -> str:
+    """An array, or that a size is taken of, as the program has it, if that can be told in a title."""
+    if isinstance(e, term.Prim) and e.op in ("length", "dim"):
+        e = e.args[0]
+    text = e.span.text
+    if isinstance(e, term.Var) and (bound := re.match(r"\(?([^\W\d][\w']*)", text)):  # where it is bound
+        name = re.sub(r"^.*\.(?=\D)|\.\d+$", "", e.name)
+        text = name if name == bound[1] else text
+    return f"`{text}`" if 0 < len(text) <= 30 and not set(text) & set("{}\n") else ""
+
+
 def _pairs(
     cx: Context,
     value: term.Term,
@@ -244,9 +259,10 @@ def _pairs(
                 wanted = compute(norm(want), evidence, value.span)
                 if wanted is not None:
                     shown = Printer(cx.solver.sizes, cx.module)
-                    where = "this array's size" if k == 0 else f"the size of this array's dimension {k}"
+                    array = named(value) or "this array"
+                    where = f"{array}'s size" if k == 0 else f"the size of {array}'s dimension {k}"
                     other = shown.type(expected)
-                    text = f"{where} is not that of {'the other' if '?' in other else other}"
+                    text = f"{where} is not that of {(named(wanted) or 'the other') if '?' in other else other}"
                     text = f"{where} is not {shown.size(want)}, the result's" if claim else text
                     yield dim(value, k, value.span), wanted, text
         case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):

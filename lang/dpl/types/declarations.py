@@ -12,6 +12,7 @@ from dpl.syntax import tree
 from dpl.types.annotations import Flexible, must_be_closed, resolve
 from dpl.types.bindings import (
     close,
+    compares,
     counted,
     generalisable,
     group,
@@ -35,6 +36,8 @@ from dpl.types.typedefs import declare_types
 from dpl.types.zonk import Zonk
 
 Item = term.Def | term.Do | term.Expect
+
+DOES = "to show a value:  do print e"
 
 
 class Module:
@@ -80,7 +83,7 @@ class Module:
             case tree.DeclExtern():
                 self.extern(decl)
             case tree.DeclDo():
-                body = self.cx.check(decl.body, ty.UNIT, Why("a `do`"))
+                body = self.cx.check(decl.body, ty.UNIT, Why("a `do`", help=compares(decl.body) or DOES))
                 self.add(lambda zonk: term.Do(zonk(body)))
             case tree.DeclExpect():
                 self.expect(decl)

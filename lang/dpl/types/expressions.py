@@ -117,11 +117,20 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return agreeing(cx, made) if cx.solver.assumed else made
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
-        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side")
+        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=applied_first(e, left.ty))
         _, right = branch(cx, e.right, left.ty, None, why)
         cx.require(left.ty, "data", e.span)
         return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
     return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
+
+
+def applied_first(e: tree.Binary, left: Type) -> str:
+    """Of `assert x > 0`, which reads as `(assert x) > 0`."""
+    if prune(left) != ty.UNIT or not isinstance(e.left, tree.App):
+        return ""
+    text = e.left.span.source.text
+    start = e.left.fn.span.end
+    return f"`{e.left.fn.span.text}` comes first:  {e.left.fn.span.text} ({text[start : e.right.span.end].strip()})"
 
 
 def power(cx: Context, e: tree.Binary) -> term.Term:

@@ -8,7 +8,7 @@ from dpl.prims.structural import EFFECTS
 from dpl.types.context import Context
 from dpl.types.deferred import Deferred
 
-LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "exit"}
+LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "refuted", "exit"}
 
 
 def is_value(t: term.Term) -> bool:

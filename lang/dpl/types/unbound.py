@@ -50,6 +50,8 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
         way = Way((f"declare it before its use{together}",))
     else:
         way = elsewhere_called(kind, name, span)
+    if not way.helps and kind == "value":
+        way = misread(name, span)
     if not way.helps and kind == "field":
         way = Way(owners(cx, name))
     if not way.helps:
@@ -61,6 +63,16 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
         way = Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
     labels = (Label(below, f"`{name}` is declared below"),) if below is not None else ()
     return cx.fail(code, f"there is no {kind} `{name}` here", span, labels=labels, helps=way.helps, edits=way.edits)
+
+
+def misread(name: str, span: Span) -> Way:
+    """`f"{x}"`; `y = 1` as a step of its own."""
+    text, line = span.source.text, span.source.line(span.line)
+    if name == "f" and text[span.end : span.end + 1] == '"':
+        return Way(('values in a string:  $"x = {x}"',), (Edit(span, "$"),))
+    if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
+        return Way((f"to name a value:  let {name} = e in ...",))
+    return Way()
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
@@ -85,7 +97,8 @@ def called_on(cx, name: str) -> tuple[str, ...]:
     if target := renamed("field", name, "same"):
         return (f"{HERE}{target}",)
     entry = cx.find(name)
-    return (f"functions stand before what they are given:  {name} x",) if entry is not None else ()
+    shown = name if entry is not None else "f"
+    return (f"functions stand before what they are given:  {shown} x",)
 
 
 def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:

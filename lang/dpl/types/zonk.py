@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from dpl.core import term, ty
+from dpl.core.told import told
 from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.node import replace
 from dpl.source import Span
 from dpl.types.env import Group
 from dpl.types.matches import judge
@@ -102,6 +104,8 @@ class Zonk:
                 return term.App(span, self.type(u), self(fn), self(arg))
             case term.LetRec(span, u, params, bindings, body):
                 return term.LetRec(span, self.type(u), params, tuple((n, self(v)) for n, v in bindings), self(body))
+            case term.Prim(_, _, "assert", (fact,)):
+                return replace(told(self(fact)), span=t.span)
             case term.Prim(span, u, op, args):
                 return term.Prim(span, self.type(u), op, tuple([self(a) for a in args]))
             case term.If(span, u, cond, then, else_):

@@ -32,7 +32,8 @@ def test_place_and_path():
     assert [(call.name, call.span.line) for call in error.path if call.span] == [("g", 3), ("f", 2)]
 
 
-def test_library_errors_point_to_the_users_call():
+def test_library_errors_point_to_the_users_call(monkeypatch):
+    monkeypatch.setenv("DPL_VERBOSE", "1")
     error = failure("let empty = [for _ < 0 -> 1.0]\ndo print (maximum empty)")
     assert "maximum" in error.title
     assert error.span and "maximum empty" in error.span.text
@@ -46,7 +47,8 @@ def test_library_errors_point_to_the_users_call():
         ("do print (diff (fun x -> [x][int x]) 1.0)", "index 1 is out of bounds for length 1"),
         ("do print (1 % length [for i < 0 -> i])", "division by zero"),
         ('do print (error "no way" + 1)', "no way"),
-        ("do assert (1 > 2)", "an assertion does not hold"),
+        ("do assert (1 > 2)", "1 > 2 does not hold"),
+        ("do assert (any [false])", "an assertion does not hold"),
         ("do print [for i < List.length Sys.args - 1 -> i]", "an array cannot have -1 elements"),
         (
             "let (_, pull) = vjp (fun v -> filter (fun _ -> true) v) [1.0, 2.0, 3.0]\ndo print (pull [1.0, 2.0])",

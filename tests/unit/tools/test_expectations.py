@@ -38,7 +38,7 @@ def test_outcomes(dpl, program: Path, engine: str) -> None:
         "exits": "FAIL",
     }  # fmt: skip
     assert run.stdout.endswith("3 passed, 4 failed\n")
-    assert "not so: 9.0 = 8.0" in run.stdout and "it.dp:6:18" in run.stdout
+    assert "9.0 = 8.0 does not hold" in run.stdout and "it.dp:6:18" in run.stdout
     assert "index 2 is out of bounds" in run.stdout and "exit code 3" in run.stdout
     assert "false for [1; 0]" in run.stdout and "of seed 0" in run.stdout
     assert "noise" in run.stdout  # what was printed, of those that fail
@@ -75,12 +75,12 @@ def test_both_sides_are_told(dpl, tmp_path: Path, engine: str) -> None:
     run = dpl("test", "--engine", engine, file)
     said = [line.partition("]: ")[2] for line in run.stdout.split("\n") if "error[" in line]
     assert said == [
-        "not so: [2; 1] = [1; 2]",
-        'not so: "ab" = "ac"',
-        "not so: { a = 1; b = [1.0;] } = { a = 1; b = [2.0;] }",
-        "not so: Some 2 = None",
-        "not so: [1, 2] <> [1, 2]",
-        "not so: 3 < 2",
+        "[2; 1] = [1; 2] does not hold",
+        '"ab" = "ac" does not hold',
+        "{ a = 1; b = [1.0;] } = { a = 1; b = [2.0;] } does not hold",
+        "Some 2 = None does not hold",
+        "[1, 2] <> [1, 2] does not hold",
+        "3 < 2 does not hold",
         "an assertion does not hold",
     ]
 

@@ -1,0 +1,83 @@
+"""An index or a slice out of bounds: which one it was, and of what, marked in the text `array[i, j][k]`."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from dpl.diagnostics import Diagnostic, DplError, Label
+from dpl.node import node, replace
+from dpl.source import Span
+
+_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|[][(){},]', re.DOTALL)
+_WRITTEN = re.compile(r"[-\d:\s]+")  # says itself what it is
+_BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
+
+
+class OutOfBounds(DplError):
+    """Of an index or slice: what it is, and how long the array.  `back` more indices are written behind it."""
+
+    def __init__(self, title: str, value: str, length: str | int, back: int = 0) -> None:
+        super().__init__(Diagnostic("R0705", title))
+        self.value, self.length, self.back = value, length, back
+
+    def placed(self, span: Span) -> DplError:
+        """The error at a place, with what was too large there, and the array, which was too short."""
+        (bare,) = self.diagnostics
+        parts = [(group, number) for group in index_groups(span) for number in range(len(group.parts))]
+        if self.back >= len(parts):
+            return DplError(replace(bare, span=span))
+        group, number = parts[-1 - self.back]
+        at, array = group.parts[number], Span(span.source, span.start, group.opens)
+        note = "" if _WRITTEN.fullmatch(at.text) else f"this is {self.value}"
+        name = f"`{array.text}`" if re.fullmatch(r"[\w.']+", array.text) else "this"
+        has = f"{name} has length {self.length}" + (f" in dimension {number + 1}" if number else "")
+        ways = (f"from the end:  {array.text}[length {array.text} - 1]",) if _BACKWARDS.search(at.text) else ()
+        return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=ways))
+
+
+def index_error(index: int, length: int, back: int) -> OutOfBounds:
+    return OutOfBounds(f"index {index} is out of bounds for length {length}", str(index), length, back)
+
+
+def slice_error(low: int, high: int, length: int) -> OutOfBounds:
+    return OutOfBounds(f"the slice {low}:{high} is out of bounds for length {length}", f"{low}:{high}", length)
+
+
+@node
+class Group:
+    """`[i, j]` after an array: where its bracket is, and its indices."""
+
+    opens: int
+    parts: tuple[Span, ...]
+
+
+def index_groups(span: Span) -> list[Group]:
+    """The brackets that an expression ends with; none, if it is no array with indices."""
+    groups: list[Group] = []
+    opened: list[int] = []
+    commas: list[int] = []
+    end = 0
+    for found in _PIECE.finditer(span.text):
+        piece, at = found.group(), found.start()
+        if piece in "([{":
+            opened.append(at)
+        elif piece in ")]}" and opened:
+            start = opened.pop()
+            if not opened:
+                if piece == "]" and start > 0:
+                    groups = [*(groups if start == end else []), _group(span, [start, *commas, at])]
+                commas, end = [], at + 1
+        elif piece == "," and len(opened) == 1:
+            commas.append(at)
+    return groups if end == len(span.text) else []
+
+
+def _group(span: Span, marks: list[int]) -> Group:
+    """`marks`: the bracket, the commas, the other bracket."""
+    parts = []
+    for before, after in pairwise(marks):
+        text = span.text[before + 1 : after]
+        start = span.start + before + 1 + len(text) - len(text.lstrip())
+        parts.append(Span(span.source, start, start + len(text.strip())))
+    return Group(span.start + marks[0], tuple(parts))

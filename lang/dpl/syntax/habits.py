@@ -1,0 +1,308 @@
+"""Habits from other languages: what does not parse, but reads like Python, C, Rust, OCaml or Haskell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.diagnostics import Diagnostic, Edit
+from dpl.node import replace
+from dpl.source import Span
+from dpl.syntax.brackets import begins_declaration
+from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
+from dpl.syntax.place import Place
+
+
+def _range(place: Place) -> Diagnostic | None:
+    """`0..10`"""
+    dots = place.before if place.before.kind == "DOT" else place.token
+    text = place.source.text
+    if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
+        ways = ("the numbers from 0 to 9:  range 10", "to count:  [for i < 10 -> e]  or  loop s = s0 for i < 10 do e")
+        return place.error("E0106", "there are no ranges with dots", *ways, at=place.span(dots))
+    return None
+
+
+def _comprehension(place: Place) -> Diagnostic | None:
+    """Comprehensions as Python has them."""
+    if place.inside("[", "(", "{") != "[":
+        return None
+    if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
+        edit = Edit(place.span(place.token), "when")
+        error = place.error("E0106", "a condition in a comprehension begins with `when`", "[for x in xs when c -> e]")
+        return replace(error, edits=(edit,))
+    if place.token.kind in ("FOR", "VBAR") and place.before.kind != "LSQB" and not place.inside("loop"):
+        return place.error("E0106", "a comprehension begins with its `for`", "[for x in xs -> e]")
+    return None
+
+
+def _try(place: Place) -> Diagnostic | None:
+    """`try e with ...`, where `try` was read as a function."""
+    if place.token.kind != "WITH":
+        return None
+    for token in reversed(place.tokens[: place.number]):
+        if token.kind == "MATCH":
+            return None
+        if token.value == "try":
+            way = "match Control.attempt (fun () -> e) with ..."
+            help_ = f"to go on after a failure:  {way}"
+            return place.error("E0106", "there is no `try` in DPL", help_, at=place.span(token))
+    return None
+
+
+def _tuple_type(place: Place) -> Diagnostic | None:
+    """`(float, float)` as a type, which reads like the arguments of one."""
+    if place.before.kind != "RPAR" or not place.parser.accepts("QLOWER") or place.parser.accepts("RPAR"):
+        return None
+    number, depth = place.number - 1, 0
+    while number:
+        depth += {"RPAR": 1, "LPAR": -1}.get(place.tokens[number].kind, 0)
+        if depth == 0:
+            break
+        number -= 1
+    parts = place.source.text[place.tokens[number].start : place.before.end]
+    if "," not in parts or place.parser.accepts("INT"):
+        return None
+    at = Span(place.source, place.tokens[number].start, place.before.end)
+    help_ = f"the type of a tuple:  {parts.replace(',', ' *')}"
+    error = place.error("E0101", "the parts of a tuple's type are joined by `*`", help_, at=at)
+    return replace(error, edits=(Edit(at, parts.replace(",", " *")),))
+
+
+def _assignment(place: Place) -> Diagnostic | None:
+    """`x = 6` for a statement."""
+    at_start = place.parser.start == "file" and place.due("export")
+    if at_start and place.token.kind == "LOWER" and place.after.value == "=":
+        name = place.token.value
+        error = place.error("E0101", "a definition begins with `let`", f"let {name} = e")
+        at = place.span(place.token)
+        return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "let "),))
+    return None
+
+
+def _ocaml_array(place: Place) -> Diagnostic | None:
+    if place.before.value == "[" and str(place.token.value).startswith("|"):
+        return place.error("E0106", "arrays are written without bars", "an array:  [1.0, 2.0]", "a list:  [1.0; 2.0]")
+    return None
+
+
+def _foreign_word(place: Place) -> Diagnostic | None:
+    """A keyword of another language just before; here it was read as a name."""
+    for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
+        if token.kind in _ENDS_SEARCH:
+            return None
+        if token.kind == "LOWER" and token.value in WORDS:
+            if token is place.before and place.source.text[token.start - 1 : token.start] == "(":
+                return None
+            helps = WORDS[str(token.value)]
+            return place.error("E0106", f"there is no `{token.value}` in DPL", *helps, at=place.span(token))
+    return None
+
+
+def _looks_foreign(place: Place) -> Diagnostic | None:
+    """What reads like another language: its comments, `and` between conditions, constructors in small letters."""
+    token, before = place.token, place.before
+    if isinstance(token.value, str) and token.value.startswith(("//", "/*")):
+        ways = ("a comment begins with  --", "or stands in  (* ... *)")
+        return place.error("E0106", f"`{token.value[:2]}` begins no comment", *ways)
+    if token.value == "|" and before.kind == "LOWER" and place.inside("type"):
+        name = str(before.value)
+        help_ = f"write  {name[:1].upper()}{name[1:]} | ..."
+        title = f"a constructor begins with a capital letter, unlike `{name}`"
+        return place.error("E0101", title, help_, at=place.span(before))
+    last = before if token.kind == "$END" or place.ends_declaration() else token
+    line = place.source.position(last.start)[0]
+    for earlier in place.tokens[place.number - (last is before) :: -1]:
+        if place.source.position(earlier.start)[0] != line or earlier.value == "=":
+            break
+        if earlier.kind == "AND":
+            title = "`and` joins definitions, not conditions"
+            return place.error("E0106", title, "conditions are joined by  &&", at=place.span(earlier))
+    return None
+
+
+def _number_without_digit(place: Place) -> Diagnostic | None:
+    """`.5`, after something that has no fields."""
+    dot, number = (place.token, place.after) if place.token.kind == "DOT" else (place.before, place.token)
+    apart = not place.source.text[dot.start - 1 : dot.start].strip(" \n\t([{,;=")
+    if dot.kind == "DOT" and number.kind == "INT" and number.start == dot.end and apart:
+        return place.error("E0106", "a number begins with a digit", f"write  0.{number.value}", at=place.span(dot))
+    return None
+
+
+def _after_dot(place: Place) -> Diagnostic | None:
+    if place.before.kind != "DOT":
+        return None
+    match place.token.kind:
+        case "LPAR" if place.tokens[place.number - 2].kind == "UPPER":
+            module, helps = place.tokens[place.number - 2].value, ("name it there:  let plus = ( + )",)
+            title = "operators have no qualified names"
+            return place.error("E0106", title, f"take them all into scope:  open {module}", *helps)
+        case "LPAR" | "LSQB" | "INDEX":
+            return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
+        case "INT" | "FLOAT":
+            return place.error(
+                "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
+            )
+        case "UPPER":
+            ours = table()["fields"].get(place.token.value, "")
+            helps = (f"here it is written  {ours}",) if ours else ()
+            return place.error("E0101", "the name of a field begins with a small letter", *helps)
+        case _:
+            return None
+
+
+_ENDS_SEARCH = frozenset(
+    ("LET", "IN", "IF", "FUN", "MATCH", "WITH", "DO", "TYPE", "EXPORT", "EXPECT", "SEMICOLON", "DOT", "LBRACE")
+)
+
+
+def _block(place: Place) -> Diagnostic | None:
+    """`if c { a } else { b }`: what follows the brace is no record."""
+    if place.inside("{", "(", "[") != "{":
+        return None
+    brace = next(span for word, span in place.unfinished() if word == "{")
+    number = next(i for i, token in enumerate(place.tokens) if token.start == brace.start)
+    first, second = (place.tokens[min(number + k, len(place.tokens) - 1)] for k in (1, 2))
+    about = place.inside("if", "then", "else", "fun", "match", "for", "while", "do", "with", "->")
+    named = first.kind == "LOWER" and second.kind in ("EQUAL", "COLON", "SEMICOLON", "COMMA", "RBRACE", "WITH")
+    braced = named and not (second.kind == "RBRACE" and about in _BLOCKS)
+    if first.kind in ("STRING", "INT", "FLOAT") and second.kind == "COLON":
+        return place.error("E0106", "a record's fields have names", "{ x = 1; y = 2 }", at=place.span(first))
+    if braced or first.kind in ("QLOWER", "DOT", "RBRACE"):
+        return None
+    helps = _BLOCKS.get(about, ("leave them out; several steps are put in parentheses:  (a; b)",))
+    return place.error("E0106", "braces make records; they group no steps", *helps, at=brace)
+
+
+_BLOCKS = {
+    "if": ("if c then a else b", "several steps are put in parentheses:  (a; b)"),
+    "fun": (LAMBDA,),
+    "match": ("match x with | p -> e | q -> f",),
+    "for": ("loop s = s0 for i < n do e",),
+    "while": ("loop s = s0 while c do e",),
+}
+
+
+def _separator(place: Place) -> Diagnostic | None:
+    """`let x = 3;` before the next declaration, which may have been read as a step, with a `let` of its own."""
+    let = next((span.start for word, span in place.unfinished() if word == "let"), -1)
+    number = next((i for i, token in enumerate(place.tokens) if token.start == let and i), place.number or 1)
+    for i in (place.number or 1, place.number + 1, number):
+        ends, after = place.tokens[i - 1], place.tokens[min(i, len(place.tokens) - 1)]
+        closed = after.kind == "$END" or begins_declaration(place.source, after)
+        if ends.kind == "SEMICOLON" and closed and not place.inside("(", "[", "{", "begin"):
+            at = place.span(ends)
+            error = place.error("E0106", "no `;` stands between declarations", "leave it out", at=at)
+            return replace(error, edits=(Edit(at, ""),))
+    return None
+
+
+def _operator(place: Place) -> Diagnostic | None:
+    """`i++`, `c ? a : b`, `&x`"""
+    if place.before.value == "++" and place.source.text[place.before.start - 1].isalnum():
+        ways = ("the next number:  i + 1", "a reference is changed by  r := !r + 1")
+        return place.error("E0106", "`++` does not count; it appends", *ways, at=place.span(place.before))
+    match place.token.value:
+        case "?":
+            return place.error("E0106", "there is no `? :` in DPL", "if c then a else b")
+        case "&":
+            return place.error("E0106", "there are no addresses", "a reference is made by  ref e")
+        case "::" if place.inside("[", "(") == "[":
+            return place.error("E0106", "a slice takes no steps", "[for i < length xs / 2 -> xs[2 * i]]")
+        case _:
+            return None
+
+
+def _lambda(place: Place) -> Diagnostic | None:
+    """`x -> e` and `|x| e`"""
+    bars = place.token.value == "|" and place.after.kind == "LOWER"
+    bars = bars and place.tokens[min(place.number + 2, len(place.tokens) - 1)].value == "|"
+    arrow = place.token.value == "->" and not place.due("->") and not place.inside("match", "with", "fun", "[", "type")
+    operand = place.before.kind in ("LOWER", "RPAR")
+    if bars or (arrow and operand and not place.due("=")):
+        return place.error("E0106", "a function without a name begins with `fun`", LAMBDA)
+    return None
+
+
+def _condition(place: Place) -> Diagnostic | None:
+    """`a if c else b`, `if x in xs`"""
+    if place.token.kind == "IF" and place.before.kind in _ENDS_OPERAND and not place.inside("[", "with"):
+        return place.error("E0106", "the condition comes first", "if c then a else b")
+    if place.token.kind == "IN" and place.inside("if", "then", "let") == "if":
+        return place.error("E0106", "`in` asks no question", "is it there:  any [for y in xs -> y = x]")
+    if place.token.kind == "AS" and place.before.kind in _ENDS_OPERAND and place.inside("match", "let") != "match":
+        return place.error("E0106", "`as` converts nothing", "functions do:  float x")
+    return None
+
+
+_ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", "RSQB", "INTERP_CLOSE"))
+
+
+def _counting(place: Place) -> Diagnostic | None:
+    """`for i = 0 to n`, `for i in 0 to n`"""
+    if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and place.inside("loop", "[") == "loop":
+        ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
+        return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
+    return None
+
+
+def _typed_before(place: Place) -> Diagnostic | None:
+    """`(int x)`"""
+    kind, name = place.before.value, place.token.value
+    if kind in TYPE_WORDS and place.token.kind == "LOWER" and place.due(":"):
+        at = Span(place.source, place.before.start, place.token.end)
+        ours = TYPE_WORDS[str(kind)]
+        error = place.error("E0106", "a type stands behind what has it", f"({name} : {ours})", at=at)
+        return replace(error, edits=(Edit(at, f"{name} : {ours}"),))
+    return None
+
+
+def _foreign_start(place: Place) -> Diagnostic | None:
+    """A declaration of another language."""
+    if not (place.parser.start == "file" and place.due("export") and place.token.kind == "LOWER"):
+        return None
+    word = str(place.token.value)
+    if word in TYPE_WORDS and place.after.kind == "LOWER":
+        return place.error(
+            "E0106", "a definition begins with `let`", f"let {place.after.value} : {TYPE_WORDS[word]} = e"
+        )
+    if word in STARTS:
+        return place.error("E0106", f"there is no `{word}` in DPL", *STARTS[word])
+    return None
+
+
+def _do_block(place: Place) -> Diagnostic | None:
+    if place.token.kind == "DO" and not place.due("do") and not place.ends_declaration() and not place.inside("loop"):
+        return place.error("E0106", "`do` begins a declaration", "several steps for one value:  (a; b)")
+    return None
+
+
+def _single(place: Place) -> Diagnostic | None:
+    """`(1,)`"""
+    if place.token.kind == "RPAR" and place.before.kind == "COMMA":
+        return place.error("E0106", "a tuple has at least two parts", "of one there is the value itself:  e")
+    return None
+
+
+HABITS: tuple[Callable[[Place], Diagnostic | None], ...] = (
+    _range,
+    _foreign_start,
+    _separator,
+    _block,
+    _operator,
+    _condition,
+    _counting,
+    _typed_before,
+    _do_block,
+    _single,
+    _comprehension,
+    _try,
+    _assignment,
+    _tuple_type,
+    _looks_foreign,
+    _ocaml_array,
+    _foreign_word,
+    _lambda,
+    _number_without_digit,
+    _after_dot,
+)
