@@ -272,7 +272,7 @@ class Compiler:
         functions = {name: rhs for name, rhs in term.bindings if isinstance(rhs, c.Lam)}
         generalised = bool(type_params(term.params))
         needs = self.local_needs(term.params, list(functions.values()), scope) if generalised else None
-        captured = self.captured(list(functions.values()), scope)
+        captured = [name for name in self.captured(list(functions.values()), scope) if name not in functions]
         take, group = scope.taking(captured), {}
         for name, rhs in functions.items():
             group[name] = self.code(rhs, scope.inside(captured, group))
