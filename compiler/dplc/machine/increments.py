@@ -20,8 +20,9 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine import entries, shared
 from dplc.machine.codegen import Compiled, assemble, module
+from dplc.machine.constants import FOREVER
 from dplc.machine.effort import effort
-from dplc.machine.emit import FOREVER, emit_program
+from dplc.machine.emit import emit_program
 from dplc.machine.emitter import unescape
 from dplc.machine.failures import Failure, Sites
 from dplc.machine.jit import (

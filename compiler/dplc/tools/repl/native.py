@@ -177,9 +177,7 @@ class Native:
 
     def refers(self, ty: t.Ty) -> bool:
         """Whether a value of a type may hold references to what may be constants of some code."""
-        return self.holds(
-            ty, lambda part: isinstance(part, t.Con) and part.name == "ref" and not all(map(is_plain, part.args))
-        )
+        return self.holds(ty, is_reference_to_blocks)
 
     def holds(self, ty: t.Ty, wanted: Callable[[t.Ty], bool], inside: tuple[str, ...] = ()) -> bool:
         """Whether a value of a type may have parts of such types."""
@@ -242,6 +240,14 @@ def is_plain(ty: t.Ty) -> bool:
             return all(map(is_plain, items))
         case t.Con(name):
             return name in (*t.INTS, *t.FLOATS, "bool")
+        case _:
+            return False
+
+
+def is_reference_to_blocks(ty: t.Ty) -> bool:
+    match ty:
+        case t.Con("ref", (content,)):
+            return isinstance(content, t.Size) or not is_plain(content)
         case _:
             return False
 
