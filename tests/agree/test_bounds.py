@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
-from dplc.ad import guesses
+from dplc.ad import guesses, reverse
 from dplc.machine import codegen, emit_loops, emit_map
 from dplc.passes import cells, frames, fuse, matching, mono, operators, simplify, tupled, tupling
 
@@ -73,7 +73,8 @@ TINY = [
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
     (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (matching, "TINY", 0), (matching, "TINY", 1000),
     (operators, "DEEPEST", 0), (cells, "VARIANTS", 0), (guesses, "PATIENCE", 0), (guesses, "PATIENCE", 1),
-    (emit_map, "STRICT", 1), (emit_map, "LANES", 1), (emit_loops, "FIRST_ROOM", 1), (codegen, "LARGE", 0),
+    (reverse, "WIDE", 0), (reverse, "WIDE", 2), (emit_map, "STRICT", 1), (emit_map, "LANES", 1),
+    (emit_loops, "FIRST_ROOM", 1), (codegen, "LARGE", 0),
 ]  # fmt: skip
 
 

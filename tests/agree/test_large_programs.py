@@ -44,6 +44,16 @@ PROGRAMS = {
     "functions": f"let fs = [{words('(fun x -> x + #.0)', between='; ')}]\n"
     "do print (grad (fun z -> List.fold (fun a f -> a * 0.5 + f z) 0.0 fs) 1.0)\n",
     "comparisons": f"let a = [1.0, 2.0]\ndo print ({words('a = a', 100, ' && ')})\n",
+    "captures in a row": "let flip p = shift k -> p * k true + (1.0 - p) * k false\nlet f p = reset (let a0 = p in "
+    + "".join(f"let a{i} = if flip p then a{i - 1} + p else a{i - 1} in " for i in range(1, 14)) + "a13)\n"
+    "do print (grad f 0.5, diff f 0.5)\n",
+    "twice as many calls in each": "let f0 x = sin x * exp x\n"
+    + "".join(f"let f{i} x = if x > 9.0 then x else f{i - 1} x * f{i - 1} (1.0 - x)\n" for i in range(1, 16))
+    + "do print (grad f15 0.5)\n",
+    "calls of what is unknown in each other": f"let g f x = {'f 1.0 (' * 40}f 1.0 x{')' * 40}\n"
+    "do print (g (fun a b -> a + b) 1.0)\n",
+    "recursions in arguments": "let f x = (let rec go n k = if n <= 0 then k else go (n - 1) k in"
+    " go 1 (let rec on n y = if n <= 0 then y else on (n - 1) (y * 0.5) in on 1 x))\ndo print (f 2.0)\n",
     "operators": f"let f (x : float[n]) = sum ({words('#.0 * x', between=' + ')})\ndo print (grad f [1.5, 2.0])\n",
     "operators in each other": f"let f x = {'sin (' * 900}x{')' * 900}\ndo print (f 0.1, grad f 0.1)\n",
 }  # fmt: skip

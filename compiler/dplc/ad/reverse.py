@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from dplc.ad.paths import Paths
 
 
+WIDE = 64  # a residual of more leaves is a block: callers keep those of all their calls, and so they would double
+
+
 class Step(Protocol):
     def backward(self, scope: Scope) -> None: ...
 
@@ -179,7 +182,7 @@ class Reverse:
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
         """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
-        data type `box` if calls inside turn out to need one (`Derivatives.boxed`)."""
+        data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
         self.sizes, self.box = Dims(fn.body), box
         self.changing = set(changing(fn.body))
@@ -220,7 +223,7 @@ class Reverse:
             return self.paths.residual(kept, forward, body)
         there, back = Builder(self.d.supply), Builder(self.d.supply)
         value = there.make(kept)
-        if self.d.boxed(self.box):
+        if self.d.boxed(self.box) or width(value.ty) > WIDE:
             self.d.program.datas[self.box] = f.DataDecl(self.box, (value.ty,), (self.box,))
             param = back.fresh("res", f.Data(self.box))
             tup, value = self.d.convert.open(back, param, 0), there.con(self.box, 0, value)
@@ -353,6 +356,11 @@ class Reverse:
 
     def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
         return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))
+
+
+def width(ty: f.Type) -> int:
+    """How many leaves a type has, where it is laid out flat."""
+    return sum(map(width, ty.items)) if isinstance(ty, f.Tup) else 1
 
 
 def changing(body: f.Block) -> Iterator[str]:

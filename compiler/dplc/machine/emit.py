@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.recursion import groups
+from dplc.machine.constants import FOREVER, cell
 from dplc.machine.debug import DebugInfo
 from dplc.machine.emit_function import FunctionEmitter, many, symbol
 from dplc.machine.emitter import BYTES, NEVER, OPERATIONS, escape
 from dplc.machine.failures import Sites
 from dplc.machine.layout import leaves
 from dplc.machine.memory import Droppers
-from dplc.machine.writer import result_type
+from dplc.machine.writer import Values, result_type
 from dplc.passes.holes import with_holes
 
 ENTRY = "dpl_entry"
 FIRST_NODE = 10  # of the metadata; the others are in the prelude
-FOREVER = 1 << 62  # owners of what is never freed
 STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
 HUGE_PAGE, HUGE_PAGES = 2 << 20, 14  # a size, and advice to the system: deep recursion touches less pages then
 
@@ -45,6 +45,7 @@ class Unit:
     counting: bool = False  # whether allocated bytes are counted (`passes/tally.py`)
     patient: bool = True  # whether loops need not ask if they are to stop
     globals: list[str] = field(default_factory=list)
+    arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # what is in constant ones, by address
     helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
     states: dict[str, str] = field(default_factory=dict)  # cells that last, by symbol
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
@@ -63,6 +64,18 @@ class Unit:
         """A constant in memory: its address."""
         name = f'@"constant {len(self.globals)}"'
         self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
+        return name
+
+    def elements(self, kind: str, items: list[str]) -> str:
+        """The elements of a constant array: their address."""
+        address = self.constant(f"[{len(items)} x {kind}]", f"[{', '.join(items)}]")
+        self.arrays[address] = kind, items
+        return address
+
+    def cell(self, tag: int, payload: f.Type, values: Values) -> str:
+        """A constructor of constants: its address.  Owners come and go, so it is no constant itself."""
+        name, (kind, text) = f'@"constant {len(self.globals)}"', cell(tag, payload, values)
+        self.globals.append(f"{name} = internal global {kind} {text}, align 16\n")
         return name
 
     def state(self, name: str, size: int) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine import arrays
 from dplc.machine.arrays import Array
+from dplc.machine.constants import are_constant, elements, fields
 from dplc.machine.emitter import zeros
 from dplc.machine.failures import Failure, bounds_word
 from dplc.machine.layout import SCALARS, leaves
@@ -168,8 +170,8 @@ def iota(e: FunctionEmitter, op: f.Op) -> Values:
 
 def array(e: FunctionEmitter, op: f.Op) -> Values:
     first = op.args[0].ty
-    if isinstance(first, f.Num) and all(isinstance(x, f.Const) for x in op.args):
-        return _constant_array(e, first, op.args)
+    if (constant := _constant_array(e, op.args)) is not None:
+        return constant
     if not isinstance(first, f.Arr):
         fresh = arrays.new_array(e, first, [str(len(op.args))])
         for i, x in enumerate(op.args):
@@ -189,11 +191,19 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
-def _constant_array(e: FunctionEmitter, elem: f.Num, items: tuple[f.Atom, ...]) -> Values:
-    leaf = "i8" if elem.name == "bool" else SCALARS[elem.name]
-    texts = [{"true": "1", "false": "0"}.get(text, text) for text in map(e.one, items)]
-    data = e.unit.constant(f"[{len(texts)} x {leaf}]", "[" + ", ".join(f"{leaf} {x}" for x in texts) + "]")
-    return ["null", data, str(len(texts))]
+def _constant_array(e: FunctionEmitter, items: tuple[f.Atom, ...]) -> Values | None:
+    """An array of which everything is known when compiling; rows are of one size, and whole constants themselves."""
+    values, first = [e.value(x) for x in items], items[0].ty
+    if not all(map(are_constant, values)):
+        return None
+    if not isinstance(first, f.Arr):
+        return ["null", e.unit.elements(fields(first, values[0])[0], elements(first, values)), str(len(items))]
+    dims = values[0][2:]
+    rows = [row for _, data, *sizes in values if sizes == dims and (row := e.unit.arrays.get(data))]
+    if len(rows) < len(items) or any(len(row) != math.prod(map(int, dims)) for _, row in rows):
+        return None
+    whole = [item for _, row in rows for item in row]
+    return ["null", e.unit.elements(rows[0][0], whole), str(len(items)), *dims]
 
 
 # ---- sums and products

@@ -16,6 +16,7 @@ from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.machine import emit_loops, emit_map, emit_ops
+from dplc.machine.constants import are_constant
 from dplc.machine.debug import is_unmarked
 from dplc.machine.emitter import Emitter, escape, number, zeros
 from dplc.machine.failures import Failure
@@ -287,7 +288,8 @@ class FunctionEmitter(Emitter):
         payload = decl.payloads[tag]
         if payload is None or arg is None:
             return f"inttoptr (i64 {2 * tag + 1} to ptr)"
-        return self._cell(tag, payload, self.value(arg))
+        values = self.value(arg)
+        return self.unit.cell(tag, payload, values) if are_constant(values) else self._cell(tag, payload, values)
 
     def _cell(self, tag: int, payload: f.Type, values: Values) -> str:
         self.allocated(str(HEADER + struct(payload).size))

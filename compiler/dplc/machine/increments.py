@@ -20,8 +20,9 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine import entries, shared
 from dplc.machine.codegen import Compiled, assemble, module
+from dplc.machine.constants import FOREVER
 from dplc.machine.effort import effort
-from dplc.machine.emit import FOREVER, emit_program
+from dplc.machine.emit import emit_program
 from dplc.machine.emitter import unescape
 from dplc.machine.failures import Failure, Sites
 from dplc.machine.jit import (
@@ -86,15 +87,14 @@ class Increments:
         entries.write(path, {"sites": made.compiled.sites, "cells": made.cells}, made.compiled.code)
         return made
 
-    def run(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
-        """Runs an increment, perhaps again; it finds other cells `instead` of some.  What it kept may be constants of
-        its own, which are there as long as its code, that is the result.  Raises DplError, Exit, KeyboardInterrupt."""
-        loaded = self.load(increment, instead)
+    def run(self, increment: Increment, loaded: Loaded) -> None:
+        """Runs an increment, perhaps again.  What it keeps, or assigns, may be constants of its own, which are there as
+        long as its code.  Raises DplError, Exit, KeyboardInterrupt."""
         running = start(loaded, ())
         stopped = self.wait(running)
         match running.record.code:
             case Failure.NONE:
-                return loaded
+                pass
             case Failure.EXIT:
                 raise Exit(running.record.a)
             case Failure.DEPTH if stopped:
@@ -102,8 +102,8 @@ class Increments:
             case _:
                 raise failure(increment.compiled, loaded, running.record, increment.sites)
 
-    def load(self, increment: Increment, instead: Mapping[str, str]) -> Loaded:
-        """Beside all that there is."""
+    def load(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
+        """Beside all that there is; it finds other cells `instead` of some."""
         require_externs(increment.sites)
         self.count += 1
         library = llvm.JITLibraryBuilder().add_object_img(increment.compiled.code)

@@ -18,7 +18,8 @@ A heap block begins with a header of 16 bytes, {i64 owners, i64 spare}:
     constructor    spare = tag; then the payload's leaves as a struct
     reference      then the content's leaves as a struct
 
-An owner that is null owns nothing: constants of the program, which are never freed.  A null array has all leaves zero
+An owner that is null owns nothing: constants of the program, which are never freed; constant
+constructors have owners for ever (`constants.py`).  A null array has all leaves zero
 (an *empty* one has `data` not null); a null Data is a null pointer.  A constructor without payload is the odd pointer
 2 * tag + 1.
 """

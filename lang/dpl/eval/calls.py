@@ -46,7 +46,8 @@ def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
     if known and known.code.arity <= len(args):
         n = known.code.arity
         code = _known(compiler, known, _prefix(term, len(args) - n), args[:n], scope)
-        return code if n == len(args) else _more(compiler, code, term, args[n:], scope)
+        more = [compiler.compile(arg, scope) for arg in args[n:]]
+        return _more(compiler, code, term, more)
     return _unknown(compiler, term, head, args, scope)
 
 
@@ -102,29 +103,21 @@ def _inline(body: Direct, captured: tuple, args: list[Direct], called: Site) -> 
 def _unknown(compiler: Compiler, term: c.App, head: c.Term, args: list[c.Term], scope: Scope) -> Code:
     fn = compiler.compile(head, scope)
     operands = [compiler.compile(arg, scope) for arg in args]
-    later = [operand.direct for operand in operands if operand.direct]
-    if fn.direct and len(later) == len(args):
-        return Code(_all_direct(compiler, fn.direct, tuple(later), term))
-    if len(args) == 1:
-        apply = compiler.machine.apply
-
-        def done(env: tuple, values: tuple, k: tuple) -> tuple:
-            try:
-                return apply(values[0], values[1:], k)
-            except DplError as error:
-                raise located(error, term.span) from None
-
-        return Code(compiler.gather([fn, *operands], [head, *args], done))
-    first = _unknown(compiler, _prefix(term, len(args) - 1), head, args[:1], scope)
-    return _more(compiler, first, term, args[1:], scope)
+    direct = [operand.direct for operand in operands if operand.direct]
+    if fn.direct and len(direct) == len(args):
+        return Code(_all_direct(compiler, fn.direct, tuple(direct), term))
+    call = _prefix(term, len(args) - 1)
+    if fn.direct and operands[0].direct:
+        first = Code(_all_direct(compiler, fn.direct, (operands[0].direct,), call))
+    else:
+        first = Code(_apply_next(compiler, fn, operands[0], call))
+    return _more(compiler, first, term, operands[1:])
 
 
-def _more(compiler: Compiler, first: Code, term: c.App, args: list[c.Term], scope: Scope) -> Code:
-    """Apply what `first` gives to further arguments, one after the other."""
-    code = first
-    for i, arg in enumerate(args):
-        call = _prefix(term, len(args) - 1 - i)
-        code = Code(_apply_next(compiler, code, compiler.compile(arg, scope), call))
+def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code]) -> Code:
+    """Apply what `code` gives to the last arguments, one after the other."""
+    for i, operand in enumerate(operands):
+        code = Code(_apply_next(compiler, code, operand, _prefix(term, len(operands) - 1 - i)))
     return code
 
 

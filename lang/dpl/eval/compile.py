@@ -272,8 +272,7 @@ class Compiler:
         functions = {name: rhs for name, rhs in term.bindings if isinstance(rhs, c.Lam)}
         generalised = bool(type_params(term.params))
         needs = self.local_needs(term.params, list(functions.values()), scope) if generalised else None
-        # Terms may be compiled twice, and slots are shared: the second time, the group itself is among them.
-        captured = [n for n in self.captured(list(functions.values()), scope) if n not in functions]
+        captured = [name for name in self.captured(list(functions.values()), scope) if name not in functions]
         take, group = scope.taking(captured), {}
         for name, rhs in functions.items():
             group[name] = self.code(rhs, scope.inside(captured, group))

@@ -20,6 +20,7 @@ let main (words : string list) =
   print (map (fun x -> exp (sin x) / 3.0) [0.0, 1.0, Sys.time ()]);
   print (grad (fun x -> sum (sum (tanh (product x (transpose x))))) [[0.1, 0.2], [0.3, 0.4]]);
   print (Linalg.solve [[2.0, 1.0], [1.0, 3.0]] [1.0, 2.0]);
+  print (List.rev [("a", 1); ("b", 2)], [Some [1.0, 2.0], None], words = ["a"; "b"]);
   print (String.length (Data.read_text "there"), 7 % List.length words);
   Sys.exit ([1, 2][List.length words])
 do main Sys.args

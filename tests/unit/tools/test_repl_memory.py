@@ -21,6 +21,13 @@ let t = s
 let x = [5.0, 6.0]
 let x = x + 1.0
 let x = x + 1.0
+let r = ref "ab"
+let q = (ref ["k"; t], 1)
+let both = (r, q)
+r := "assigned later"
+(fst q) := ["one"; "two"]
+let both = 1
+do (r := "and then a failure"; print (error "stop"))
 let s = "def"
 let s = t ++ s
 "gh" ++ "i"
@@ -31,9 +38,9 @@ it ++ "j"
 it ++ "k"
 do print_string "done"
 f [1.0, 1.0]
-(x, t, s, v, it)
+(x, t, s, v, it, !r, !(fst q))
 """
-LAST = '([7.0, 8.0], "abc", "abcdef", ["ghi"; "k"], [2.0, 3.0])'
+LAST = '([7.0, 8.0], "abc", "abcdef", ["ghi"; "k"], [2.0, 3.0], "and then a failure", ["one"; "two"])'
 
 
 @pytest.fixture(autouse=True)

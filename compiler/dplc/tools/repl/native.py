@@ -12,7 +12,7 @@ have references of their own or print when they are made, the session is for the
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +26,9 @@ from dpl.node import replace
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
+from dplc.flat import term as f
+from dplc.flat.walk import every
+from dplc.machine.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.tools.process import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from dplc.machine.jit import Loaded
 
 ANY = "picture"  # the cell of a picture that is to be drawn
-NOTHING: Mapping[str, str] = {}
 NOTICED = frozenset({
     "print", "print_string", "ref", "assign", "deref", "read_text", "write_text", "read_bytes", "write_bytes", "time",
     "progress", "exit",
@@ -83,10 +85,15 @@ class Native:
             for text, _ in told:  # nothing to do: functions are compiled where they are used
                 print(text, flush=True)
             return
-        increment = self.increments.compile(to_memory(self.part(whole)))
+        program = to_memory(self.part(whole))
+        increment = self.increments.compile(program)
         with self.cells_for(kept):
-            loaded = self.perform(increment)
-        self.kept |= {item.name: frozenset() if is_plain(item.ty) else known | {loaded} for item in kept}
+            loaded = self.increments.load(increment)
+            reached = known | {loaded}
+            if assigns(program):
+                self.kept |= {name: was | reached for name, was in self.kept.items() if self.refers(self.defs[name].ty)}
+            self.perform(increment, loaded)
+        self.kept |= {item.name: frozenset() if is_plain(item.ty) else reached for item in kept}
         for text, item in pictures:
             print(text)
             self.draw(item)
@@ -123,11 +130,11 @@ class Native:
             if item and cell is not None:
                 self.spare.append(Spare(erase(item.ty), cell, loaded))
 
-    def perform(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
+    def perform(self, increment: Increment, loaded: Loaded) -> None:
         from dplc.machine.increments import Exit
 
         try:
-            return self.increments.run(increment, instead)
+            self.increments.run(increment, loaded)
         except Exit as stop:
             raise ProgramExit(stop.code) from None
 
@@ -141,7 +148,7 @@ class Native:
 
         if self.drawing is None:
             self.drawing = self.increments.compile_once("drawing", program)
-        self.perform(self.drawing, instead={cell_of(ANY): cell_of(picture.name)})
+        self.perform(self.drawing, self.increments.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
         """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""
@@ -162,24 +169,32 @@ class Native:
         ]
 
     def is_kept(self, item: c.Def) -> bool:
-        return not is_function(item) and not any(p.sort == "type" for p in item.params) and not self.holds(item.ty)
+        return not is_function(item) and not any(p.sort == "type" for p in item.params) and not self.applies(item.ty)
 
-    def holds(self, ty: t.Ty, inside: tuple[str, ...] = ()) -> bool:
+    def applies(self, ty: t.Ty) -> bool:
         """Whether a value of a type may hold functions."""
+        return self.holds(ty, lambda part: isinstance(part, t.Fn))
+
+    def refers(self, ty: t.Ty) -> bool:
+        """Whether a value of a type may hold references to what may be constants of some code."""
+        return self.holds(ty, is_reference_to_blocks)
+
+    def holds(self, ty: t.Ty, wanted: Callable[[t.Ty], bool], inside: tuple[str, ...] = ()) -> bool:
+        """Whether a value of a type may have parts of such types."""
+        if wanted(ty):
+            return True
         match ty:
-            case t.Fn():
-                return True
             case t.Tup(items):
-                return any(self.holds(item, inside) for item in items)
+                return any(self.holds(item, wanted, inside) for item in items)
             case t.Arr(elem, _):
-                return self.holds(elem, inside)
+                return self.holds(elem, wanted, inside)
             case t.Con(name, args):
-                if any(self.holds(a, inside) for a in args if not isinstance(a, t.Size)):
+                if any(self.holds(a, wanted, inside) for a in args if not isinstance(a, t.Size)):
                     return True
                 data = self.program.datas.get(name)
                 if data is None or name in inside:
                     return False
-                return any(ty is not None and self.holds(ty, (*inside, name)) for _, ty in data.cases)
+                return any(ty is not None and self.holds(ty, wanted, (*inside, name)) for _, ty in data.cases)
             case _:
                 return False
 
@@ -212,6 +227,12 @@ def to_memory(program: c.Program):
         raise Restless(need.reason) from None
 
 
+def assigns(program: f.Program) -> bool:
+    """Whether references are given what may be constants of this code, or what earlier values hold."""
+    rhss = (bind.rhs for fn in program.fns.values() for bind in every(fn.body))
+    return any(isinstance(rhs, f.Op) and rhs.op == "ref_set" and counted(rhs.args[1].ty) for rhs in rhss)
+
+
 def is_plain(ty: t.Ty) -> bool:
     """Whether values of a type lie in their cells entirely."""
     match ty:
@@ -219,6 +240,14 @@ def is_plain(ty: t.Ty) -> bool:
             return all(map(is_plain, items))
         case t.Con(name):
             return name in (*t.INTS, *t.FLOATS, "bool")
+        case _:
+            return False
+
+
+def is_reference_to_blocks(ty: t.Ty) -> bool:
+    match ty:
+        case t.Con("ref", (content,)):
+            return isinstance(content, t.Size) or not is_plain(content)
         case _:
             return False
 
