@@ -14,7 +14,7 @@ from dpl.core import term, ty
 from dpl.source import Span
 from dpl.types.checks import compute, dim, int_lit
 from dpl.types.deferred import Deferred
-from dpl.types.meta import dimensions
+from dpl.types.meta import dimensions, is_scalar
 
 if TYPE_CHECKING:
     from dpl.types.context import Context
@@ -48,31 +48,48 @@ def sized(cx: Context, array: term.Term) -> term.Term:
 
 
 def agreeing(cx: Context, operation: term.Prim) -> term.Term:
-    """An operation on two arrays whose sizes are to agree, which inference could not tell: where one has no rows, its
-    inner sizes may be no more than a guess, and are then those of the other."""
-    a, b = [term.Var(t.span, t.ty, cx.unique("operand")) for t in operation.args]
-    ranks = [len(dimensions(t.ty)[0]) for t in (a, b)]
-    if operation.op == "matmul":
-        fitted = _like(a, ranks[0], [None] * (ranks[0] - 1) + [dim(b, 0, b.span)] if ranks[1] else []), b
-    else:
-        sizes = [[dim(t, k, t.span) for k in range(rank)] for t, rank in zip((a, b), ranks)]
-        others = [
-            [None] * max(0, p - q) + sizes[1 - i][max(0, q - p) :] for i, (p, q) in enumerate((ranks, ranks[::-1]))
-        ]
-        fitted = tuple([_like(t, rank, other) for t, rank, other in zip((a, b), ranks, others)])
-    made: term.Term = term.Prim(operation.span, operation.ty, operation.op, fitted)
-    for variable, t in reversed(list(zip((a, b), operation.args))):
-        made = term.Let(operation.span, operation.ty, variable.name, (), t, made)
-    return made
+    """An operation on arrays, some sizes of which are to agree and inference cannot tell: where one has no rows, its
+    inner sizes may be no more than a guess, and are then those of the others."""
+    if all(is_scalar(t.ty) for t in operation.args):
+        return operation
+
+    def build(zonk: Any) -> term.Term:
+        made = zonk(operation)
+        names = [cx.unique("operand") for _ in made.args]
+        operands = tuple([term.Var(t.span, t.ty, name) for t, name in zip(made.args, names)])
+        fitted = tuple([_like(a, _others(made.op, a, operands)) for a in operands])
+        if all(a is b for a, b in zip(operands, fitted)):
+            return made
+        whole: term.Term = term.Prim(made.span, made.ty, made.op, fitted)
+        for name, t in reversed(list(zip(names, made.args))):
+            whole = term.Let(made.span, made.ty, name, (), t, whole)
+        return whole
+
+    return Deferred(operation.span, operation.ty, build, (operation,))
 
 
-def _like(array: term.Var, rank: int, others: list) -> term.Term:
-    """An array with inner sizes that are known of another, if it has no rows."""
-    if rank < 2 or not any(other is not None for other in others[1:]):
+def _others(op: str, array: term.Var, operands: tuple[term.Var, ...]) -> dict[int, list[term.Term]]:
+    """For dimensions of an operand, those of others that agree with it and are not said to be of its size."""
+    own = dimensions(array.ty)[0]
+    found: dict[int, list[term.Term]] = {}
+    for other in operands:
+        sizes = dimensions(other.ty)[0]
+        if op == "matmul":
+            pairs = [(len(own) - 1, 0)] if array is operands[0] and other is operands[1] else []
+        else:
+            pairs = [(len(own) - k, len(sizes) - k) for k in range(1, min(len(own), len(sizes)) + 1)]
+        for i, j in pairs:
+            if i and own[i] != sizes[j]:
+                found.setdefault(i, []).append(dim(other, j, other.span))
+    return found
+
+
+def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
+    """An array with inner sizes that are known of others, if it has no rows."""
+    if not others:
         return array
-    own = [dim(array, k, array.span) for k in range(rank)]
-    sizes = [
-        n if other is None else term.Prim(array.span, ty.I64, "max", (n, other))
-        for n, other in list(zip(own, others))[1:]
-    ]
+    sizes = [dim(array, k, array.span) for k in range(1, len(dimensions(array.ty)[0]))]
+    for k, known in others.items():
+        for n in known:
+            sizes[k - 1] = term.Prim(array.span, ty.I64, "max", (sizes[k - 1], n))
     return term.Prim(array.span, array.ty, "sized", (array, *sizes))
