@@ -22,9 +22,9 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
-from dpl.types.meta import Meta, Type, dimensions, prune
+from dpl.types.meta import Meta, Type, dimensions, is_scalar, prune
 from dpl.types.scheme import NOTHING, Scheme, replace
-from dpl.types.shaped import agreeing
+from dpl.types.shaped import agreeing, together
 
 
 def _as_function(form):
@@ -172,6 +172,8 @@ def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, bef
     for arg, t, arrow in zip(args, terms, arrows):
         cx.perform(arrow.eff, arg.span, name)
         fn = term.App(arg.span, arrow.result, fn, t)
+    if sum(not is_scalar(t.ty) for t in terms) > 1:
+        fn = together(cx, fn, len(terms))
     for core, value in reversed(bound):
         fn = term.Let(fn.span, fn.ty, core, (), value, fn)
     return fn

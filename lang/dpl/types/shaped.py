@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
+from dpl.node import replace
 from dpl.source import Span
 from dpl.types.checks import compute, dim, int_lit
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions, is_scalar
+from dpl.types.sizes import names
 
 if TYPE_CHECKING:
     from dpl.types.context import Context
@@ -55,14 +57,13 @@ def agreeing(cx: Context, operation: term.Prim) -> term.Term:
 
     def build(zonk: Any) -> term.Term:
         made = zonk(operation)
-        names = [cx.unique("operand") for _ in made.args]
-        operands = tuple([term.Var(t.span, t.ty, name) for t, name in zip(made.args, names)])
+        operands = tuple([term.Var(t.span, t.ty, cx.unique("operand")) for t in made.args])
         fitted = tuple([_like(a, _others(made.op, a, operands)) for a in operands])
         if all(a is b for a, b in zip(operands, fitted)):
             return made
         whole: term.Term = term.Prim(made.span, made.ty, made.op, fitted)
-        for name, t in reversed(list(zip(names, made.args))):
-            whole = term.Let(made.span, made.ty, name, (), t, whole)
+        for operand, t in reversed(list(zip(operands, made.args))):
+            whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
         return whole
 
     return Deferred(operation.span, operation.ty, build, (operation,))
@@ -75,11 +76,11 @@ def _others(op: str, array: term.Var, operands: tuple[term.Var, ...]) -> dict[in
     for other in operands:
         sizes = dimensions(other.ty)[0]
         if op == "matmul":
-            pairs = [(len(own) - 1, 0)] if array is operands[0] and other is operands[1] else []
+            pairs = [(len(own) - 1, 0)] if array is operands[0] and other is operands[1] and sizes else []
         else:
             pairs = [(len(own) - k, len(sizes) - k) for k in range(1, min(len(own), len(sizes)) + 1)]
         for i, j in pairs:
-            if i and own[i] != sizes[j]:
+            if i > 0 and own[i] != sizes[j]:
                 found.setdefault(i, []).append(dim(other, j, other.span))
     return found
 
@@ -93,3 +94,39 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
         for n in known:
             sizes[k - 1] = term.Prim(array.span, ty.I64, "max", (sizes[k - 1], n))
     return term.Prim(array.span, array.ty, "sized", (array, *sizes))
+
+
+def together(cx: Context, application: term.Term, count: int) -> term.Term:
+    """A function and so many arguments, of which several may have one inner size: where one has no rows and its size is
+    a guess, it is that of the others."""
+
+    def build(zonk: Any) -> term.Term:
+        made = zonk(application)
+        calls: list[term.App] = []
+        while len(calls) < count:
+            calls.append(made if not calls else calls[-1].fn)
+        calls.reverse()
+        given = [call.arg for call in calls]
+        operands = [term.Var(t.span, t.ty, cx.unique("argument")) for t in given]
+        fitted = [_like(a, _shared(a, operands)) for a in operands]
+        if all(a is b for a, b in zip(operands, fitted)):
+            return made
+        whole = calls[0].fn
+        for call, operand in zip(calls, fitted):
+            whole = replace(call, fn=whole, arg=operand)
+        for operand, t in reversed(list(zip(operands, given))):
+            whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
+        return whole
+
+    return Deferred(application.span, application.ty, build, (application,))
+
+
+def _shared(array: term.Var, operands: list[term.Var]) -> dict[int, list[term.Term]]:
+    """For inner dimensions that only running tells, those of other arguments that have the same size."""
+    return {
+        k: found
+        for k, size in enumerate(dimensions(array.ty)[0])
+        if k and any(n[0] == "?" for n in names(size))
+        and (found := [dim(a, j, a.span) for a in operands if a is not array
+                       for j, other in enumerate(dimensions(a.ty)[0]) if other == size])
+    }  # fmt: skip
