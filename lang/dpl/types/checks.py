@@ -37,6 +37,8 @@ def dim(array: term.Term, k: int, span: Span) -> term.Term:
 def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
     """Remember how the named sizes in the type of a variable can be computed from it."""
     t = prune(t)
+    if isinstance(variable, term.Var) and type(dimensions(t)[1]) is Meta:  # what it has more of is known later
+        cx.unlearned = (*cx.unlearned, variable)
     match t:
         case ty.Arr():
             for k, size in enumerate(dimensions(t)[0]):

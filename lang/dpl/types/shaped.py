@@ -22,12 +22,31 @@ if TYPE_CHECKING:
     from dpl.types.context import Context
 
 
-def inner_sizes(zonk: Any, t: Any, evidence: dict[str, term.Term], span: Span) -> tuple[term.Term, ...]:
-    """Those of a type, outermost first; none of what is no array."""
-    return tuple([zonk(_size(zonk.size(size), evidence, span)) for size in dimensions(t)[0]])
+Evidence = dict[str, term.Term]  # by the names of sizes
 
 
-def _size(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term:
+def inner_sizes(
+    zonk: Any, t: Any, evidence: Evidence, others: tuple[term.Var, ...], span: Span
+) -> tuple[term.Term, ...]:
+    """Those of a type, outermost first; none of what is no array.  `others` are variables in scope whose types were not
+    known when the evidence was collected."""
+    sizes = [zonk.size(size) for size in dimensions(t)[0]]
+    if others and any(compute(size, evidence, span) is None for size in sizes):
+        evidence = {**_late(zonk, others), **evidence}
+    return tuple([zonk(_size(size, evidence, span)) for size in sizes])
+
+
+def _late(zonk: Any, variables: tuple[term.Var, ...]) -> Evidence:
+    found: Evidence = {}
+    for v in variables:
+        known = zonk.type(v.ty)
+        for k, size in enumerate(zonk.size(n) for n in dimensions(known)[0]):
+            if not size.const and len(size.terms) == 1 and len(size.terms[0][0]) == size.terms[0][1] == 1:
+                found.setdefault(size.terms[0][0][0], dim(term.Var(v.span, known, v.name), k, v.span))
+    return found
+
+
+def _size(size: ty.Size, evidence: Evidence, span: Span) -> term.Term:
     found = compute(size, evidence, span)
     if found is None:
         return int_lit(span, 0)
@@ -38,13 +57,15 @@ def _size(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Ter
 
 def sized(cx: Context, array: term.Term) -> term.Term:
     """An array that may have no rows, with the inner sizes that its type says."""
-    evidence = cx.known_sizes() if cx.ints else dict(cx.evidence)
+    evidence, others = cx.known_sizes() if cx.ints else dict(cx.evidence), cx.unlearned
 
     def build(zonk: Any) -> term.Term:
         t = zonk.type(array.ty)
         if not isinstance(t.elem, ty.Arr | ty.Var):
             return zonk(array)
-        return term.Prim(array.span, t, "sized", (zonk(array), *inner_sizes(zonk, t.elem, evidence, array.span)))
+        return term.Prim(
+            array.span, t, "sized", (zonk(array), *inner_sizes(zonk, t.elem, evidence, others, array.span))
+        )
 
     return Deferred(array.span, array.ty, build, (array,))
 
