@@ -76,12 +76,10 @@ int x
 map (fun r -> sum r * r) x
 norm (flatten x)
 dot (flatten x) (flatten x)
-Linalg.lu (transpose x @ x)
 Linalg.det (x @ transpose x)
 Linalg.eigh (x @ transpose x)
 Linalg.lstsq x x
 softmax (flatten x)
-logsumexp (flatten x)
 sign x
 round x
 x[0:0] ++ x
