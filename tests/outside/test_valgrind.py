@@ -13,7 +13,10 @@ import pytest
 from building import done, needs_cc
 from conftest import ROOT, assert_same_output
 
-PROGRAMS = sorted((ROOT / "tests" / "outside" / "checked").glob("*.dp"))
+PROGRAMS = [
+    *sorted((ROOT / "tests" / "outside" / "checked").glob("*.dp")),
+    *sorted((ROOT / "tests" / "agree" / "programs").glob("rowless*.dp")),
+]
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--log-file=told"]
 LEAKS = ["--leak-check=full", "--errors-for-leak-kinds=definite"]
 

@@ -47,6 +47,7 @@ class FunctionEmitter(Emitter):
         )
         self.ready: set[str] = set()  # arrays that a loop made ready to be written to
         self.sound: set[str] = set()  # outcomes of tests for being a number
+        self.span = f.NOWHERE  # of what is being written
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
@@ -141,11 +142,17 @@ class FunctionEmitter(Emitter):
         return self.values(block.results)
 
     def run(self, binds: Sequence[f.Bind]) -> None:
+        outer = self.span
         for bind in binds:
-            start = len(self.w.lines)
+            start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.define(bind.vars, self.rhs(bind))
             if self.unit.debug:
                 self._mark(start, bind.rhs)
+        self.span = outer
+
+    def place(self) -> str:
+        span = self.span if self.span != f.NOWHERE else self.fn.span
+        return self._place(span) if span != f.NOWHERE else ""
 
     def _mark(self, start: int, rhs: f.Rhs) -> None:
         """Says of the instructions from a line on where they come from, unless that is known."""

@@ -37,7 +37,7 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
     kept: Array | None = None
     if loop.collect:
         length = e.w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
-        kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), 0)
+        kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), e.site(e.fn.span))
 
     def step(i: str, state: Values) -> Values:
         e.define((loop.index,), [i])

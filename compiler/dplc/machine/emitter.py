@@ -50,6 +50,10 @@ class Emitter:
         if self.unit.counting:
             self.count(BYTES, size)
 
+    def place(self) -> str:
+        """The mark of a call that may run out of memory: where the program asks for it, if that is known."""
+        return ""
+
     def count(self, counter: str, more: str) -> None:
         self.w.store("i64", self.w.add(self.w.load("i64", counter), more), counter)
 

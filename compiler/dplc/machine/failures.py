@@ -124,6 +124,8 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     from dpl.eval.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
+    if span == NOWHERE and frames:  # where memory is asked for, the call says for what
+        span, _ = sites.place(frames[-1].site)
     code, title, helps = describe(record, word)
     calls: list[Site] = []
     for frame, inner in pairwise(frames):

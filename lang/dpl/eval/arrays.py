@@ -11,6 +11,7 @@ from functools import reduce
 
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.indexing import index_error, slice_error
+from dpl.eval.memory import room
 from dpl.eval.scalar import scalar
 from dpl.eval.structure import sizes
 from dpl.eval.value import Array, Con, Value, list_items, make_list
@@ -21,16 +22,6 @@ def product(shape: tuple[int, ...]) -> int:
     for n in shape:
         total *= n
     return total
-
-
-MOST = 1 << 44  # elements that an array may have
-
-
-def room(n: int) -> int:
-    """A number of elements, if there can be so many."""
-    if n >= MOST:
-        raise MemoryError
-    return n
 
 
 # ---- lifting ------------------------------------------------------------------------------------------------------
@@ -118,6 +109,7 @@ def count_checked(n: int) -> int:
 def fill(n: int, value: Value) -> Array:
     count_checked(n)
     if value.__class__ is Array:
+        room(n * len(value.data))
         return Array((n, *value.shape), value.data * n)
     return Array((n,), [value] * n)
 
@@ -201,6 +193,8 @@ def sized(x: Array, inner: tuple[int, ...]) -> Array:
 def transpose(x: Array) -> Array:
     n, m, *inner = x.shape
     size = product(tuple(inner))
+    if not x.data:  # whatever the sizes are
+        return Array((m, n, *inner), [])
     if size == 1:
         return Array((m, n, *inner), [v for j in range(m) for v in x.data[j::m]])
     parts = [x.data[(i * m + j) * size : (i * m + j + 1) * size] for j in range(m) for i in range(n)]

@@ -6,6 +6,7 @@ For:    state, (environment, turn, count)      Build:  also the elements so far 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dpl.core import term as c
@@ -15,6 +16,7 @@ from dpl.eval.arrays import count_checked, stack
 from dpl.eval.code import Code, Scope, at_once
 from dpl.eval.failure import located
 from dpl.eval.instance import staged
+from dpl.eval.memory import SLICE, gathered
 from dpl.eval.value import Value
 
 if TYPE_CHECKING:
@@ -96,6 +98,12 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
         except DplError as error:
             raise located(error, term.span) from None
 
+    def many(n: int, element: Callable[[int], Value]) -> list:
+        try:
+            return gathered(n, element)
+        except DplError as error:
+            raise located(error, term.span) from None
+
     def checked(n: int) -> int:
         try:
             return count_checked(n)
@@ -103,7 +111,13 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
             raise located(error, term.count.span) from None
 
     if (times := count.direct) and (element := body.direct):
-        return at_once(lambda env: finish([element(env + (i,)) for i in range(checked(times(env)))], env))
+
+        def build(env: tuple) -> Value:
+            n = checked(times(env))
+            one = lambda i: element(env + (i,))  # noqa: E731
+            return finish(many(n, one) if n > SLICE else [element(env + (i,)) for i in range(n)], env)
+
+        return at_once(build)
     run = body.run
 
     def resume(element: Value, frame: tuple) -> tuple:

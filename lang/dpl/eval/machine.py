@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derive import Levels
 from dpl.eval.failure import Site, in_path
+from dpl.eval.memory import is_full, out_of_memory
 from dpl.eval.value import Builtin, Closure, Cont, Partial, Value
 
 Frame = tuple  # (resume, data, next)
@@ -28,7 +29,6 @@ State = tuple[Callable, Any, Frame]
 SLICE = 1_000_000  # steps between looks at the memory
 STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
 FRAMES = 2500  # in a MiB
-MOST_MEMORY = 0.6  # of what there is
 
 
 def most_frames() -> int:
@@ -77,7 +77,6 @@ class Machine:
         self.levels = Levels()
         self.sites: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # resume -> the call that it waits for
         self.end: Frame = (self._end, None, None)
-        self._memory = MOST_MEMORY * available()
         self.most_frames = most_frames()
 
     # ---- running --------------------------------------------------------------------------------------------------
@@ -100,11 +99,10 @@ class Machine:
                     until_count = self._check_depth(k)
         except Finished as finished:
             return finished.value
-        except DplError as error:
+        except (DplError, MemoryError) as failure:
+            error = failure if isinstance(failure, DplError) else out_of_memory()
             waiting = k[2] if step is k[0] else k
             raise in_path(error, self._sites(waiting)) from None
-        except MemoryError:
-            raise DplError.at("R0802", "out of memory") from None
         finally:
             self.meta = meta
 
@@ -158,7 +156,7 @@ class Machine:
     # ---- limits ---------------------------------------------------------------------------------------------------
 
     def _check_memory(self) -> None:
-        if resident() > self._memory:
+        if is_full():
             raise _too_deep("out of memory")
 
     def _check_depth(self, k: Frame) -> int:
@@ -188,22 +186,3 @@ class Machine:
 
 def _too_deep(title: str) -> DplError:
     return DplError.at("R0801", title, helps=("is there a recursion that does not end?",))
-
-
-def available() -> int:
-    """Bytes of memory that there are for us."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        with open("/sys/fs/cgroup/memory.max") as file:
-            return min(physical, int(file.read()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        return physical
-
-
-def resident() -> int:
-    """Bytes of memory in use."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # a system without /proc: only the number of frames is limited
-        return 0

@@ -15,6 +15,7 @@ from dpl.core.shapes import innermost
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import arrays, derive, lapack, outside, strings
 from dpl.eval.datatypes import DataTypes
+from dpl.eval.memory import gathered
 from dpl.eval.outside import Outside
 from dpl.eval.scalar import COMPARISONS, FIT, cast, evaluation, scalar
 from dpl.eval.show import Shower
@@ -114,7 +115,7 @@ def fresh_zeros(value: float) -> Callable[[int], Array]:
 
 
 def arange(n: int) -> Array:
-    return Array((arrays.count_checked(n),), list(range(n)))
+    return Array((arrays.count_checked(n),), gathered(n, int))
 
 
 def tree_map(call: Callable, f: Value, x: Value) -> Value:

@@ -11,6 +11,7 @@ from functools import reduce
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import node
+from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors, sizes
@@ -21,8 +22,9 @@ from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
 from dpl.types.errors import Why
-from dpl.types.meta import Meta, Type, dimensions, prune
+from dpl.types.meta import Meta, Type, dimensions, is_scalar, prune
 from dpl.types.scheme import NOTHING, Scheme, replace
+from dpl.types.shaped import agreeing, together
 
 
 def _as_function(form):
@@ -170,6 +172,8 @@ def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, bef
     for arg, t, arrow in zip(args, terms, arrows):
         cx.perform(arrow.eff, arg.span, name)
         fn = term.App(arg.span, arrow.result, fn, t)
+    if sum(not is_scalar(t.ty) for t in terms) > 1:
+        fn = together(cx, fn, len(terms))
     for core, value in reversed(bound):
         fn = term.Let(fn.span, fn.ty, core, (), value, fn)
     return fn
@@ -422,7 +426,8 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
 def saturated(cx: Context, name: str, terms: list[term.Term], result: Type, span: Span) -> term.Term:
     if name == "reshape":
         return reshape(cx, terms[0], result, span)
-    return term.Prim(span, result, name, tuple(terms))
+    made = term.Prim(span, result, name, tuple(terms))
+    return agreeing(cx, made) if len(terms) > 1 and TABLE[name].elementwise else made
 
 
 def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Type, span: Span) -> term.Term:

@@ -195,7 +195,8 @@ def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
             cx.bind(name, Value(core, scheme, b.span, size=size))
             cx.watch(name, core, b.pattern.span)
         cx.remember_local(core, b)
-        learn(cx, term.Var(b.span, value.ty, core), value.ty)
+        if not scheme.params:
+            learn(cx, term.Var(b.span, value.ty, core), value.ty)
         return b.span, core, scheme.params, value, None
     pattern = bind_pattern(cx, b.pattern, value.ty, watched=True)
     return b.span, "", (), value, (b.pattern.span, pattern)

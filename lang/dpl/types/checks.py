@@ -38,6 +38,8 @@ def dim(array: term.Term, k: int, span: Span) -> term.Term:
 def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
     """Remember how the named sizes in the type of a variable can be computed from it."""
     t = prune(t)
+    if isinstance(variable, term.Var) and type(dimensions(t)[1]) is Meta:  # what it has more of is known later
+        cx.unlearned = (*cx.unlearned, variable)
     match t:
         case ty.Arr():
             for k, size in enumerate(dimensions(t)[0]):
@@ -149,6 +151,14 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
     return Deferred(t.span, expected, build, (t,))
 
 
+def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
+    """What a size is to be, unless it is the inner one of an array that may have no rows: 0 is a guess then."""
+    if not (isinstance(wanted, term.Prim) and wanted.op == "dim"):
+        return wanted
+    none = term.Prim(wanted.span, ty.BOOL, "eq", (wanted, int_lit(wanted.span, 0)))
+    return term.If(wanted.span, ty.I64, none, actual, wanted)
+
+
 def _fitted(
     cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
 ) -> term.Term | None:
@@ -162,7 +172,8 @@ def _fitted(
             wanted = [compute(norm(want), evidence, value.span) if norm(have) != norm(want) else None
                       for have, want in inner]  # fmt: skip
             if any(n is not None for n in wanted):
-                sizes_ = [dim(value, k, value.span) if n is None else n for k, n in enumerate(wanted, 1)]
+                own = [dim(value, k, value.span) for k in range(1, len(wanted) + 1)]
+                sizes_ = [n if want is None else or_guess(want, n) for n, want in zip(own, wanted)]
                 return term.Prim(value.span, value.ty, "sized", (value, *sizes_))
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):
             items = [component(value, xs, i) for i in range(len(xs))]
@@ -264,7 +275,7 @@ def _pairs(
                     other = shown.type(expected)
                     text = f"{where} is not that of {(named(wanted) or 'the other') if '?' in other else other}"
                     text = f"{where} is not {shown.size(want)}, the result's" if claim else text
-                    yield dim(value, k, value.span), wanted, text
+                    yield dim(value, k, value.span), or_guess(wanted, dim(value, k, value.span)), text
         case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):
             raise hidden(cx, value.span, actual, expected)
         case ty.Tup(xs), ty.Tup(ys) if len(xs) == len(ys):

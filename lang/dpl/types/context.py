@@ -126,6 +126,7 @@ class Context:
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.unlearned: tuple[term.Var, ...] = ()  # variables in scope, of whose types too little was known
         self.ints: dict[str, term.Var] = {}  # unknown sizes -> the ints in scope that they are
         self.tied: dict[str, str] = {}  # unknown sizes -> the int parameters that they are
         self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
@@ -168,11 +169,11 @@ class Context:
     @contextmanager
     def scope(self):
         """What is bound inside is forgotten afterwards."""
-        mark, evidence = len(self.trail), self.evidence
+        mark, evidence, unlearned = len(self.trail), self.evidence, self.unlearned
         self.evidence = dict(evidence)
         yield
         self.unwind(mark)
-        self.evidence = evidence
+        self.evidence, self.unlearned = evidence, unlearned
 
     def declare(self, name: str, entry: Entry) -> None:
         """A value of this module."""
@@ -444,7 +445,7 @@ class Context:
             case Value(core, scheme, group=None):
                 t, inst = self.instance(scheme, call or span, known)
                 self.note(span, t)
-                known_sizes: Any = (dict(self.evidence),) if inst else ()  # what they are is known later
+                known_sizes: Any = ((dict(self.evidence), self.unlearned),) if inst else ()  # known later
                 return term.Var(span, t, core, inst, known_sizes)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}

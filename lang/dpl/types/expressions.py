@@ -111,10 +111,9 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         *operands, last = relation.types
         result = cx.solver.fresh(*found.scheme.classes.get(last.name, ()))
         types = dict(zip((*operands, last), (left.ty, right.ty, result)))
-        cx.solver.assumed.clear()
         cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
         made = term.Prim(e.span, result, found.row.name, (left, right))
-        return agreeing(cx, made) if cx.solver.assumed else made
+        return made if found.row.name == "append" else agreeing(cx, made)
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
         why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=applied_first(e, left.ty))
@@ -141,7 +140,7 @@ def power(cx: Context, e: tree.Binary) -> term.Term:
     cx.require(base.ty, "num", e.left.span)
     result = cx.solver.fresh("num")
     cx.constrain(Pow((base.ty, exponent.ty, result), e.span, operands=(e.left.span, e.right.span)))
-    return term.Prim(e.span, result, "pow", (base, exponent))
+    return agreeing(cx, term.Prim(e.span, result, "pow", (base, exponent)))
 
 
 def is_integer_literal(e: tree.Expr) -> bool:

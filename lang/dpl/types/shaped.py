@@ -11,21 +11,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpl.core import term, ty
+from dpl.node import replace
 from dpl.source import Span
 from dpl.types.checks import compute, dim, int_lit
 from dpl.types.deferred import Deferred
-from dpl.types.meta import dimensions
+from dpl.types.meta import dimensions, is_scalar
+from dpl.types.sizes import names
 
 if TYPE_CHECKING:
     from dpl.types.context import Context
 
 
-def inner_sizes(zonk: Any, t: Any, evidence: dict[str, term.Term], span: Span) -> tuple[term.Term, ...]:
-    """Those of a type, outermost first; none of what is no array."""
-    return tuple([zonk(_size(zonk.size(size), evidence, span)) for size in dimensions(t)[0]])
+Evidence = dict[str, term.Term]  # by the names of sizes
 
 
-def _size(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term:
+def inner_sizes(
+    zonk: Any, t: Any, evidence: Evidence, others: tuple[term.Var, ...], span: Span
+) -> tuple[term.Term, ...]:
+    """Those of a type, outermost first; none of what is no array.  `others` are variables in scope whose types were not
+    known when the evidence was collected."""
+    sizes = [zonk.size(size) for size in dimensions(t)[0]]
+    if others and any(compute(size, evidence, span) is None for size in sizes):
+        evidence = {**_late(zonk, others), **evidence}
+    return tuple([zonk(_size(size, evidence, span)) for size in sizes])
+
+
+def _late(zonk: Any, variables: tuple[term.Var, ...]) -> Evidence:
+    found: Evidence = {}
+    for v in variables:
+        known = zonk.type(v.ty)
+        for k, size in enumerate(zonk.size(n) for n in dimensions(known)[0]):
+            if not size.const and len(size.terms) == 1 and len(size.terms[0][0]) == size.terms[0][1] == 1:
+                found.setdefault(size.terms[0][0][0], dim(term.Var(v.span, known, v.name), k, v.span))
+    return found
+
+
+def _size(size: ty.Size, evidence: Evidence, span: Span) -> term.Term:
     found = compute(size, evidence, span)
     if found is None:
         return int_lit(span, 0)
@@ -36,43 +57,97 @@ def _size(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Ter
 
 def sized(cx: Context, array: term.Term) -> term.Term:
     """An array that may have no rows, with the inner sizes that its type says."""
-    evidence = cx.known_sizes() if cx.ints else dict(cx.evidence)
+    evidence, others = cx.known_sizes() if cx.ints else dict(cx.evidence), cx.unlearned
 
     def build(zonk: Any) -> term.Term:
         t = zonk.type(array.ty)
         if not isinstance(t.elem, ty.Arr | ty.Var):
             return zonk(array)
-        return term.Prim(array.span, t, "sized", (zonk(array), *inner_sizes(zonk, t.elem, evidence, array.span)))
+        return term.Prim(
+            array.span, t, "sized", (zonk(array), *inner_sizes(zonk, t.elem, evidence, others, array.span))
+        )
 
     return Deferred(array.span, array.ty, build, (array,))
 
 
 def agreeing(cx: Context, operation: term.Prim) -> term.Term:
-    """An operation on two arrays whose sizes are to agree, which inference could not tell: where one has no rows, its
-    inner sizes may be no more than a guess, and are then those of the other."""
-    a, b = [term.Var(t.span, t.ty, cx.unique("operand")) for t in operation.args]
-    ranks = [len(dimensions(t.ty)[0]) for t in (a, b)]
-    if operation.op == "matmul":
-        fitted = _like(a, ranks[0], [None] * (ranks[0] - 1) + [dim(b, 0, b.span)] if ranks[1] else []), b
-    else:
-        sizes = [[dim(t, k, t.span) for k in range(rank)] for t, rank in zip((a, b), ranks)]
-        others = [
-            [None] * max(0, p - q) + sizes[1 - i][max(0, q - p) :] for i, (p, q) in enumerate((ranks, ranks[::-1]))
-        ]
-        fitted = tuple([_like(t, rank, other) for t, rank, other in zip((a, b), ranks, others)])
-    made: term.Term = term.Prim(operation.span, operation.ty, operation.op, fitted)
-    for variable, t in reversed(list(zip((a, b), operation.args))):
-        made = term.Let(operation.span, operation.ty, variable.name, (), t, made)
-    return made
+    """An operation on arrays, some sizes of which are to agree and inference cannot tell: where one has no rows, its
+    inner sizes may be no more than a guess, and are then those of the others."""
+    if all(is_scalar(t.ty) for t in operation.args):
+        return operation
+
+    def build(zonk: Any) -> term.Term:
+        made = zonk(operation)
+        operands = tuple([term.Var(t.span, t.ty, cx.unique("operand")) for t in made.args])
+        fitted = tuple([_like(a, _others(made.op, a, operands)) for a in operands])
+        if all(a is b for a, b in zip(operands, fitted)):
+            return made
+        whole: term.Term = term.Prim(made.span, made.ty, made.op, fitted)
+        for operand, t in reversed(list(zip(operands, made.args))):
+            whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
+        return whole
+
+    return Deferred(operation.span, operation.ty, build, (operation,))
 
 
-def _like(array: term.Var, rank: int, others: list) -> term.Term:
-    """An array with inner sizes that are known of another, if it has no rows."""
-    if rank < 2 or not any(other is not None for other in others[1:]):
+def _others(op: str, array: term.Var, operands: tuple[term.Var, ...]) -> dict[int, list[term.Term]]:
+    """For dimensions of an operand, those of others that agree with it and are not said to be of its size."""
+    own = dimensions(array.ty)[0]
+    found: dict[int, list[term.Term]] = {}
+    for other in operands:
+        sizes = dimensions(other.ty)[0]
+        if op == "matmul":
+            pairs = [(len(own) - 1, 0)] if array is operands[0] and other is operands[1] and sizes else []
+        else:
+            pairs = [(len(own) - k, len(sizes) - k) for k in range(1, min(len(own), len(sizes)) + 1)]
+        for i, j in pairs:
+            if i > 0 and own[i] != sizes[j]:
+                found.setdefault(i, []).append(dim(other, j, other.span))
+    return found
+
+
+def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
+    """An array with inner sizes that are known of others, if it has no rows."""
+    if not others:
         return array
-    own = [dim(array, k, array.span) for k in range(rank)]
-    sizes = [
-        n if other is None else term.Prim(array.span, ty.I64, "max", (n, other))
-        for n, other in list(zip(own, others))[1:]
-    ]
+    sizes = [dim(array, k, array.span) for k in range(1, len(dimensions(array.ty)[0]))]
+    for k, known in others.items():
+        for n in known:
+            sizes[k - 1] = term.Prim(array.span, ty.I64, "max", (sizes[k - 1], n))
     return term.Prim(array.span, array.ty, "sized", (array, *sizes))
+
+
+def together(cx: Context, application: term.Term, count: int) -> term.Term:
+    """A function and so many arguments, of which several may have one inner size: where one has no rows and its size is
+    a guess, it is that of the others."""
+
+    def build(zonk: Any) -> term.Term:
+        made = zonk(application)
+        calls: list[term.App] = []
+        while len(calls) < count:
+            calls.append(made if not calls else calls[-1].fn)
+        calls.reverse()
+        given = [call.arg for call in calls]
+        operands = [term.Var(t.span, t.ty, cx.unique("argument")) for t in given]
+        fitted = [_like(a, _shared(a, operands)) for a in operands]
+        if all(a is b for a, b in zip(operands, fitted)):
+            return made
+        whole = calls[0].fn
+        for call, operand in zip(calls, fitted):
+            whole = replace(call, fn=whole, arg=operand)
+        for operand, t in reversed(list(zip(operands, given))):
+            whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
+        return whole
+
+    return Deferred(application.span, application.ty, build, (application,))
+
+
+def _shared(array: term.Var, operands: list[term.Var]) -> dict[int, list[term.Term]]:
+    """For inner dimensions that only running tells, those of other arguments that have the same size."""
+    return {
+        k: found
+        for k, size in enumerate(dimensions(array.ty)[0])
+        if k and any(n[0] == "?" for n in names(size))
+        and (found := [dim(a, j, a.span) for a in operands if a is not array
+                       for j, other in enumerate(dimensions(a.ty)[0]) if other == size])
+    }  # fmt: skip

@@ -128,7 +128,7 @@ class Zonk:
         """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
         evidence: Any = t.sizes
         new = self.instance(inst)
-        sizes = tuple([inner_sizes(self, i, e, t.span) if type(i) is ty.Arr else () for i in new for e in evidence])
+        sizes = tuple([inner_sizes(self, i, *e, t.span) if type(i) is ty.Arr else () for i in new for e in evidence])
         return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
 
     def rare(self, t):
