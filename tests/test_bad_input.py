@@ -235,7 +235,7 @@ def test_sizes_that_no_array_has(dpl, tmp_path) -> None:
 def test_zero_bytes_in_names(dpl, tmp_path, engine) -> None:
     text = 'do print (Sys.env "PA\\u{0}TH")\ndo print (Data.read_text "a\\u{0}b")\n'
     run = run_text(dpl, tmp_path, text, "--engine", engine)
-    check(run, 1, "R0506", "zero byte")
+    check(run, 1, "R0506", "NUL")
     assert run.stdout == "None\n"
 
 

@@ -79,7 +79,7 @@ def test_large(name: str) -> None:
 
 
 DEEP = {
-    "parentheses": ("do print ", "(", "1", ")"),
+    "parentheses": ("do print ", "(1 + ", "1", ")"),
     "arrays": ("let x = ", "[", "1", "]"),
     "tuples": ("let x = ", "(1, ", "1", ")"),
     "constructors": ("let x = ", "Some (", "1", ")"),

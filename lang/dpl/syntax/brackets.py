@@ -67,9 +67,13 @@ def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
 
 
 def too_deep(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """The first bracket, of those that match, that is in too many others."""
+    """The first bracket, of those that match, that is in too many others.  Parentheses around nothing but parentheses
+    mean nothing, and are not counted."""
+    idle = _idle(tokens)
     depth = 0
-    for token in tokens:
+    for place, token in enumerate(tokens):
+        if place in idle:
+            continue
         if token.kind in _CLOSERS:
             depth += 1
             if depth > DEEPEST:
@@ -79,6 +83,22 @@ def too_deep(source: Source, tokens: list[Token]) -> list[Diagnostic]:
         elif token.kind in _WRITTEN:
             depth -= 1
     return []
+
+
+def _idle(tokens: list[Token]) -> set[int]:
+    """Where parentheses stand that hold nothing but parentheses."""
+    found: set[int] = set()
+    opened: list[int] = []
+    inner = (-1, -1)  # the pair that was closed last
+    for place, token in enumerate(tokens):
+        if token.kind in _CLOSERS:
+            opened.append(place)
+        elif token.kind in _WRITTEN and opened:
+            start = opened.pop()
+            if token.kind == "RPAR" and inner == (start + 1, place - 1) and tokens[start + 1].kind == "LPAR":
+                found |= {start, place}
+            inner = (start, place)
+    return found
 
 
 def _is_balanced(tokens: list[Token]) -> bool:

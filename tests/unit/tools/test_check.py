@@ -47,7 +47,7 @@ def test_the_examples_need_few(dpl) -> None:
 
 def test_standard_input(dpl) -> None:
     run = dpl("check", "-", stdin='let x = 1 + "a"\n')
-    assert run.returncode == 1 and "<stdin>:1:9" in run.stderr
+    assert run.returncode == 1 and "<stdin>:1:11" in run.stderr
 
 
 def test_a_folder_and_no_folder(dpl, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_folder_and_no_folder(dpl, tmp_path: Path) -> None:
     (tmp_path / "right.dp").write_text("let y = 1\n")
     for paths in (["."], []):
         run = dpl("check", *paths, cwd=tmp_path)
-        assert run.returncode == 1 and run.stderr.count("error[") == 1 and "inner/wrong.dp:1:9" in run.stderr
+        assert run.returncode == 1 and run.stderr.count("error[") == 1 and "inner/wrong.dp:1:11" in run.stderr
     assert dpl("check", "--types", "right.dp", cwd=tmp_path).stdout == "y : int\n"
 
 
