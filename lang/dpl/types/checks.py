@@ -97,6 +97,15 @@ def component(tuple_: term.Term, items: tuple, index: int) -> term.Term:
     return term.Match(tuple_.span, items[index], tuple_, (arm,))
 
 
+def alone(size: ty.Size) -> str:
+    """The name of a size that only running tells, if it is nothing else."""
+    match size:
+        case ty.Size(0, (((name,), 1),)) if name[0] == "?":
+            return name
+        case _:
+            return ""
+
+
 def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term | None:
     """An int term for a size, if everything in it can be computed."""
     if not all(n in evidence for n in sizes.names(size)):
@@ -139,7 +148,8 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
 
     def build(zonk: Any) -> term.Term:
         value = term.Var(t.span, t.ty, name)
-        found = _pairs(cx, value, actual, expected, evidence, claimed, isinstance(expected, Meta))
+        known = {**_told(cx, value, actual), **evidence}
+        found = _pairs(cx, value, actual, expected, known, claimed, isinstance(expected, Meta))
         pairs = tuple((zonk(a), zonk(b), text) for a, b, text in found)
         if not pairs:
             return zonk(t)
@@ -149,6 +159,19 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
         return term.Check(t.span, zonk.type(expected), name, zonk(body), pairs)
 
     return Deferred(t.span, expected, build, (t,))
+
+
+def _told(cx: Context, value: term.Term, t: Type) -> dict[str, term.Term]:
+    """The sizes that only running tells, of which arrays in this value are."""
+    match t := prune(t):
+        case ty.Arr():
+            sizes_ = [alone(cx.solver.sizes.norm(size)) for size in dimensions(t)[0]]
+            return {name: dim(value, k, value.span) for k, name in reversed(list(enumerate(sizes_))) if name}
+        case ty.Tup(items):
+            parts = [_told(cx, component(value, items, i), item) for i, item in enumerate(items)]
+            return {name: e for part in reversed(parts) for name, e in part.items()}
+        case _:
+            return {}
 
 
 def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
@@ -235,10 +258,23 @@ def named(e: term.Term) -> str:
     if isinstance(e, term.Prim) and e.op in ("length", "dim"):
         e = e.args[0]
     text = e.span.text
+    if re.fullmatch(r"\([^()]*\)", text):
+        text = text[1:-1]
     if isinstance(e, term.Var) and (bound := re.match(r"\(?([^\W\d][\w']*)", text)):  # where it is bound
         name = re.sub(r"^.*\.(?=\D)|\.\d+$", "", e.name)
         text = name if name == bound[1] else text
     return f"`{text}`" if 0 < len(text) <= 30 and not set(text) & set("{}\n") else ""
+
+
+def which(value: term.Term, k: int) -> str:
+    """A size of an array, as titles call it."""
+    array = named(value) or "this array"
+    return f"{array}'s size" if k == 0 else f"the size of {array}'s dimension {k}"
+
+
+def unlike(value: term.Term, k: int, wanted: term.Term) -> str:
+    """That it is not what it should be."""
+    return f"{which(value, k)} is not that of {named(wanted) or 'the other'}"
 
 
 def _pairs(
@@ -270,11 +306,9 @@ def _pairs(
                 wanted = compute(norm(want), evidence, value.span)
                 if wanted is not None:
                     shown = Printer(cx.solver.sizes, cx.module)
-                    array = named(value) or "this array"
-                    where = f"{array}'s size" if k == 0 else f"the size of {array}'s dimension {k}"
                     other = shown.type(expected)
-                    text = f"{where} is not that of {(named(wanted) or 'the other') if '?' in other else other}"
-                    text = f"{where} is not {shown.size(want)}, the result's" if claim else text
+                    text = unlike(value, k, wanted) if "?" in other else f"{which(value, k)} is not that of {other}"
+                    text = f"{which(value, k)} is not {shown.size(want)}, the result's" if claim else text
                     yield dim(value, k, value.span), or_guess(wanted, dim(value, k, value.span)), text
         case ty.Con(_, xs), ty.Con(_, ys) if any(out_of_reach(cx, x, y) for x, y in zip(xs, ys)):
             raise hidden(cx, value.span, actual, expected)

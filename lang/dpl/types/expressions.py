@@ -24,7 +24,7 @@ from dpl.types.join import join, open_sizes
 from dpl.types.literals import literal_type
 from dpl.types.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.patterns import bind_pattern, field_types, record_of
-from dpl.types.shaped import agreeing, sized
+from dpl.types.shaped import agreeing, fields_together, sized
 from dpl.types.unbound import called_on, of_other_library
 
 
@@ -306,14 +306,18 @@ def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, s
                 name = cx.unique(f)
                 bound.append((name, value))
                 values[f] = term.Var(value.span, types[f], name)
-    result: term.Term = make_record(data, t, [values[f] for f in data.fields], span)
+    result: term.Term = make_record(cx, data, t, types, values, span)
     for name, value in reversed(bound):
         result = term.Let(span, t, name, (), value, result)
     return result
 
 
-def make_record(data: term.Data, t: Type, values: list[term.Term], span: Span) -> term.Term:
-    content = values[0] if len(values) == 1 else term.Tuple(span, ty.Tup(tuple(v.ty for v in values)), tuple(values))
+def make_record(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
+    given = tuple([values[f] for f in data.fields])
+    content = given[0]
+    if len(given) > 1:
+        whole = term.Tuple(span, ty.Tup(tuple(v.ty for v in given)), given)
+        content = fields_together(cx, whole, [types[f] for f in data.fields])
     return term.Con(span, t, data.cases[0][0], 0, content)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpl.core import term, ty
 from dpl.node import replace
 from dpl.source import Span
-from dpl.types.checks import compute, dim, int_lit
+from dpl.types.checks import alone, compute, dim, int_lit, or_guess, unlike
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions, is_scalar
 from dpl.types.sizes import names
@@ -118,8 +118,8 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
 
 
 def together(cx: Context, application: term.Term, count: int) -> term.Term:
-    """A function and so many arguments, of which several may have one inner size: where one has no rows and its size is
-    a guess, it is that of the others."""
+    """A function and so many arguments, of which several may have one size.  Where one has no rows and an inner size of
+    it is a guess, that is the size of the others; where only running tells a size, the others are compared with it."""
 
     def build(zonk: Any) -> term.Term:
         made = zonk(application)
@@ -130,6 +130,9 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
         given = [call.arg for call in calls]
         operands = [term.Var(t.span, t.ty, cx.unique("argument")) for t in given]
         fitted = [_like(a, _shared(a, operands)) for a in operands]
+        wanted = [_argument(call.fn.ty) for call in calls]
+        told = _told(operands, wanted)
+        fitted = [_compared(cx, b, a, t, told) for b, a, t in zip(fitted, operands, wanted)]
         if all(a is b for a, b in zip(operands, fitted)):
             return made
         whole = calls[0].fn
@@ -140,6 +143,55 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
         return whole
 
     return Deferred(application.span, application.ty, build, (application,))
+
+
+def _argument(function: ty.Ty) -> ty.Ty:
+    assert isinstance(function, ty.Fn)
+    return function.arg
+
+
+def fields_together(cx: Context, fields: term.Tuple, wanted: list[Any]) -> term.Term:
+    """The fields of a record, of which several may have one size, which only running tells."""
+    if sum(not is_scalar(t.ty) for t in fields.items) < 2:
+        return fields
+
+    def build(zonk: Any) -> term.Term:
+        made = zonk(fields)
+        types = [zonk.type(t) for t in wanted]
+        operands = [term.Var(t.span, t.ty, cx.unique("field")) for t in made.items]
+        told = _told(operands, types)
+        checked = [_compared(cx, v, v, t, told) for v, t in zip(operands, types)]
+        if all(a is b for a, b in zip(operands, checked)):
+            return made
+        whole: term.Term = replace(made, items=tuple(checked))
+        for operand, t in reversed(list(zip(operands, made.items))):
+            whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
+        return whole
+
+    return Deferred(fields.span, fields.ty, build, (fields,))
+
+
+def _told(operands: list[term.Var], wanted: list[ty.Ty]) -> Evidence:
+    """The sizes that only running tells, of which operands are; or else the first that is taken to be of one."""
+    found: Evidence = {}
+    for types in ([v.ty for v in operands], wanted):
+        for v, t in zip(operands, types):
+            for k, size in enumerate(dimensions(t)[0]):
+                if name := alone(size):
+                    found.setdefault(name, dim(v, k, v.span))
+    return found
+
+
+def _compared(cx: Context, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
+    """An argument or a field, checked to have the sizes that the others tell."""
+    value = term.Var(array.span, array.ty, cx.unique("checked"))
+    pairs = []
+    for k, (have, want) in enumerate(zip(dimensions(operand.ty)[0], dimensions(expected)[0])):
+        wanted = compute(want, told, array.span) if have != want and any(n[0] == "?" for n in names(want)) else None
+        if wanted is not None and wanted != dim(operand, k, operand.span):
+            actual = dim(value, k, array.span)
+            pairs.append((actual, or_guess(wanted, actual), unlike(operand, k, wanted)))
+    return term.Check(array.span, expected, value.name, array, tuple(pairs)) if pairs else array
 
 
 def _shared(array: term.Var, operands: list[term.Var]) -> dict[int, list[term.Term]]:
