@@ -113,6 +113,9 @@ def find_lapack(table: int) -> None:
 FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
+AGAIN = 0.1  # seconds
+
+
 class Running(threading.Thread):
     """A program on its way.  `done` is for those who are interrupted while they wait (a thread whose `join` is
     interrupted seems to have ended)."""
@@ -131,6 +134,12 @@ class Running(threading.Thread):
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
         self.done.set()
 
+    def wait(self) -> None:
+        """Until the program has ended.  A signal that comes just before Python begins to wait is seen only when it
+        stops waiting: so it does, now and then."""
+        while self.is_alive() and not self.done.wait(AGAIN):
+            pass
+
 
 def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     """Runs a program; its exit code, or DplError if it failed."""
@@ -138,7 +147,7 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
     loaded = load(compiled.code, sites)
     try:
         running = start(loaded, args)
-        running.join()
+        running.wait()
     except BaseException:  # Ctrl-C, or a signal that ends the process
         loaded.flush_soon()
         raise

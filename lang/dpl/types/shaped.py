@@ -122,10 +122,12 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
     it is a guess, that is the size of the others; where only running tells a size, the others are compared with it."""
 
     def build(zonk: Any) -> term.Term:
-        made = zonk(application)
+        made = whole = zonk(application)
         calls: list[term.App] = []
         while len(calls) < count:
-            calls.append(made if not calls else calls[-1].fn)
+            assert isinstance(whole, term.App)
+            calls.append(whole)
+            whole = whole.fn
         calls.reverse()
         given = [call.arg for call in calls]
         operands = [term.Var(t.span, t.ty, cx.unique("argument")) for t in given]
@@ -135,7 +137,6 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
         fitted = [_compared(cx, b, a, t, told) for b, a, t in zip(fitted, operands, wanted)]
         if all(a is b for a, b in zip(operands, fitted)):
             return made
-        whole = calls[0].fn
         for call, operand in zip(calls, fitted):
             whole = replace(call, fn=whole, arg=operand)
         for operand, t in reversed(list(zip(operands, given))):

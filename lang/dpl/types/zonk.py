@@ -126,9 +126,11 @@ class Zonk:
 
     def used(self, t: term.Var, inst: tuple) -> term.Term:
         """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
-        evidence: Any = t.sizes
+        told: Any = t.sizes
         new = self.instance(inst)
-        sizes = tuple([inner_sizes(self, i, *e, t.span) if type(i) is ty.Arr else () for i in new for e in evidence])
+        sizes = tuple(
+            [inner_sizes(self, i, known, late, t.span) if type(i) is ty.Arr else () for i in new for known, late in told]
+        )
         return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
 
     def rare(self, t):

@@ -71,6 +71,14 @@ def commanded(path) -> list[tuple]:
     return sorted((d.code, d.title, d.span.line if d.span else 0) for d in found)
 
 
+def told_once(found: list[tuple]) -> list[tuple]:
+    """An editor marks a missing name wherever it stands; the command tells it once, with how often it is missed."""
+    first: dict[tuple, tuple] = {}
+    for x in found:
+        first.setdefault(x[:2] if x[0] in ("E0202", "E0203") else x, x)
+    return list(first.values())
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_says_what_the_command_says(path) -> None:
     def compare():
@@ -80,7 +88,7 @@ def test_says_what_the_command_says(path) -> None:
         command = commanded(path)
         if any(x.severity == "error" for x in found):  # then warnings are told too
             ours = [x for x in ours if x[0][0] == "E"]
-        return ours, command
+        return told_once(ours), command
 
     ours, command = on_large_stack(compare)
     assert ours == command
