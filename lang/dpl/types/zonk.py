@@ -129,7 +129,7 @@ class Zonk:
         told: Any = t.sizes
         new = self.instance(inst)
         sizes = tuple(
-            [inner_sizes(self, i, known, late, t.span) if type(i) is ty.Arr else () for i in new for known, late in told]
+            [inner_sizes(self, i, *here, t.span) if type(i) is ty.Arr else () for i in new for here in told]
         )
         return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
 
