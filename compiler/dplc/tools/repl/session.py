@@ -31,6 +31,7 @@ from dplc.tools.repl.native import Native, Restless, mentioned
 from dplc.tools.report import report, warn
 
 ENGINES = {"native": Native, "interp": Interpreted}
+SELDOM = 16  # new inputs, a sixteenth as many as there are names, before these are looked through
 
 
 class Session:
@@ -49,6 +50,7 @@ class Session:
         self.engine = self.new_engine()
         self.inputs = 0
         self.mentions: dict[str, frozenset[str]] = {}  # of definitions
+        self.fresh, self.lasting = 0, 0  # inputs since `forget`, and names that it left
 
     def new_engine(self) -> Interpreted | Native:
         return ENGINES[self.engine_name](self.program)
@@ -126,10 +128,13 @@ class Session:
             del self.program.items[before:]
             raise
         self.types.settle()
-        self.forget()
+        self.fresh += 1
+        if self.fresh > self.lasting // SELDOM:
+            self.forget()
 
     def forget(self) -> None:
-        """Definitions to which no name leads any more, as others have taken their names, and what was done once."""
+        """Definitions to which no name leads any more, as others have taken their names, and what was done once.  This
+        looks at all that lasts; it waits for more inputs the more there is, so that sessions take linear time."""
         defs = {item.name: item for item in self.program.items if isinstance(item, term.Def)}
         todo = [entry.name for entry in self.types.exports().values.values() if isinstance(entry, Value)]
         todo += [name for name in defs if not name.startswith("main.")]
@@ -145,6 +150,7 @@ class Session:
         for name in gone:
             self.mentions.pop(name, None)
         self.program.items[:] = [defs[name] for name in defs if name in found]
+        self.fresh, self.lasting = 0, len(self.types.exports().values)
         self.types.release(gone)
         self.engine.forget(gone)
 
