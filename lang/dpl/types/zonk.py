@@ -128,9 +128,8 @@ class Zonk:
         """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
         told: Any = t.sizes
         new = self.instance(inst)
-        sizes = tuple(
-            [inner_sizes(self, i, *here, t.span) if type(i) is ty.Arr else () for i in new for here in told]
-        )
+        pairs = [(i, known, late) for i in new for known, late in told]
+        sizes = tuple([inner_sizes(self, i, e, late, t.span) if type(i) is ty.Arr else () for i, e, late in pairs])
         return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
 
     def rare(self, t):
