@@ -189,7 +189,7 @@ class Array(Shape):
         return np.require(array, self.dtype, ["C", "A"])
 
     def conversion(self, value: Any, found: np.dtype) -> str:
-        """To the right type of numbers; what it is to be of lists, nobody knows better than who made them."""
+        """How to convert an array to the right type of numbers. Lists get no advice: their author chose them."""
         if isinstance(value, list | tuple) or found.kind not in "biufO":
             return ""
         loses = found.kind == "f" and self.dtype.kind in "iu"

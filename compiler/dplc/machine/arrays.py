@@ -62,7 +62,7 @@ def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: 
 
 
 def new_checked(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
-    """Fresh, of lengths of which nobody knows whether memory can hold so much."""
+    """A fresh array whose lengths may exceed the memory there is."""
     return new_block(e, elem, checked_size(e, [*dims, str(struct(elem).size)]), dims)
 
 

@@ -1,4 +1,4 @@
-"""Values that are known when compiling, in the memory of the program: nobody makes them, and nobody frees them.
+"""Values that are known when compiling, in the data section: they are never allocated and never freed.
 
     Cons (1, Cons (2, Nil))      =>      @"constant 0" = {FOREVER, tag, {2, Nil}}
                                          @"constant 1" = {FOREVER, tag, {1, @"constant 0"}}

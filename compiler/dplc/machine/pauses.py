@@ -1,4 +1,4 @@
-"""When loops ask whether they are to stop: where somebody waits who may change his mind (`Unit.patient`).
+"""When loops poll for an interrupt: where a caller may cancel the call (`Unit.patient`).
 
 What stops them is a limit of the stack that leaves no room at all; functions that call themselves ask for room anyway.
 
