@@ -1,36 +1,15 @@
-"""THE SPINE: text -> a program that can run.  Each stage is one function from one file; this page is all of them.
+"""THE SPINE: text -> a program that can run.  Each stage is one function from one file; STAGES is all of them.
 
-load        text -> trees            the modules of the program, those imported first
-check       trees -> core            types, sizes and effects inferred; the standard library from its cache
-mono        core -> core             one copy for each type at which something is used
-control     core -> core             shift and reset become functions: continuations are arguments
-sets        core -> core + sets      which functions can each arrow be?
-lower       core + sets -> flat      closures become data: first order from here on
-collapse    flat -> flat             functions that call each other in a circle become one
-loops       flat -> flat             tail recursion becomes loops
-simplify    flat -> flat             inline, fold, share, drop
-frames      flat -> flat             recursion that makes references for its own calls becomes two loops
-promote     flat -> flat             references that nobody else can see become variables
-stores      flat -> flat             references that derivatives flow through become places in arrays passed along
-derive      flat -> flat without Ad  forward and reverse mode, to any nesting
-constants   flat -> flat             parameters that are the same constant in every call go
-tupling     flat -> flat             calls that differ in some arguments only, such as directions, are one call
-tidy        flat -> flat             simplify what that left
-nulls       flat -> flat             whether a cotangent is null is asked once
-orient      flat -> flat             transposed operands of products are read as they are
-accumulate  flat -> flat             what is only added to an accumulator is added as it is computed
-fuse        flat -> flat             elementwise operations become single loops
-rare        flat -> flat             what is done only where a number is none becomes a branch
-memory      flat -> flat             reference counts, reuse in place
-llvm        flat -> LLVM's text
-object      LLVM's text -> machine code, which `machine.jit` loads and runs
+{stages}
+`machine.run.jit` loads and runs what comes out.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Diagnostic
@@ -40,7 +19,6 @@ from dpl.syntax.load import Module, load
 
 if TYPE_CHECKING:
     from dplc.interface import Export
-
 
 @dataclass(slots=True)
 class Context:
@@ -57,98 +35,135 @@ class Context:
 
 
 @node
-class Stage:
-    """`run` gives the stage's result, `show` a readable text of it, `verify` raises Bug if it is not well formed."""
+class Form:
+    """What programs are between two stages.  `show` gives a readable text, `verify` raises Bug if it is not well
+    formed; both are named as `module:function`, as their modules are imported when they are wanted."""
 
     name: str
-    run: Callable[[Any, Context], Any]
-    show: Callable[[Any], str]
-    verify: Callable[[Any], Any] | None = None
+    show: str
+    verify: str = ""
 
 
-def stages() -> Iterator[Stage]:
-    """In order.  A generator, so that what a stage needs is imported when it is reached."""
+TREES = Form("trees", "dplc.pipeline:show_trees")
+CORE = Form("core", "dpl.core.show:show", "dpl.core.verify:verify")
+MONO = Form("mono core", "dplc.passes.closures.show:show_mono")
+SETS = Form("core + sets", "dplc.passes.closures.show:show_sets")
+FLAT = Form("flat", "dplc.flat.show:show", "dplc.flat.verify:verify")
+COUNTED = Form("flat", "dplc.flat.show:show")
+LLVM = Form("LLVM text", "dplc.pipeline:show_llvm")
+CODE = Form("machine code", "dplc.pipeline:show_code")
 
-    def read(source: Source, context: Context) -> list[Module]:
-        context.modules = load(source)
-        return context.modules
 
-    yield Stage("load", read, show_trees)
+@node
+class Stage:
+    """A step: `run`, named as `module:function`, takes what the stage before gave, and the Context if it asks for
+    it."""
 
+    name: str
+    gives: Form
+    what: str
+    function: str
+    context: bool = False
+
+    def run(self, value: Any, context: Context) -> Any:
+        function = named(self.function)
+        return function(value, context) if self.context else function(value)
+
+    def show(self, value: Any) -> str:
+        return named(self.gives.show)(value)
+
+    def verify(self, value: Any) -> None:
+        if self.gives.verify:
+            named(self.gives.verify)(value)
+
+
+def named(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+STAGES = (
+    Stage("load", TREES, "the modules of the program, those imported first", "dplc.pipeline:run_load", True),
+    Stage("check", CORE, "types, sizes and effects inferred; the library from its cache", "dplc.pipeline:run_check", True),
+    Stage("mono", MONO, "one copy for each type at which something is used", "dplc.pipeline:run_mono", True),
+    Stage("cps", MONO, "shift and reset become functions: continuations are arguments",
+          "dplc.passes.control.cps:explicit_control"),
+    Stage("lambda_sets", SETS, "which functions can each arrow be?", "dplc.passes.closures.lambda_sets:solve"),
+    Stage("lower", FLAT, "closures become data (defunctionalisation): first order from here on",
+          "dplc.passes.lower.lower:lower"),
+    Stage("mutual", FLAT, "mutually recursive functions (an SCC) become one", "dplc.passes.recursion.mutual:collapse"),
+    Stage("tail_calls", FLAT, "tail recursion becomes loops", "dplc.passes.recursion.tail_calls:loops"),
+    Stage("simplify", FLAT, "inline, fold constants, share common subexpressions, drop dead code",
+          "dplc.passes.simplify.simplify:simplify"),
+    Stage("linear_recursion", FLAT, "recursion that makes references for its own calls becomes two loops",
+          "dplc.passes.recursion.linear_recursion:frames"),
+    Stage("promote", FLAT, "references that do not escape become variables", "dplc.passes.recursion.promote:promote"),
+    Stage("store_passing", FLAT, "references that derivatives flow through become places in a store that is passed along",
+          "dplc.ad.stores.store_passing:pass_stores"),
+    Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting", "dplc.ad.differentiate:expand"),
+    Stage("constant_parameters", FLAT, "parameters that are the same constant in every call go",
+          "dplc.passes.simplify.constant_parameters:constant_parameters"),
+    Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
+          "dplc.passes.vectors.tupling:tupling"),
+    Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
+    Stage("branch_threading", FLAT, "whether a cotangent is null is asked once",
+          "dplc.passes.simplify.branch_threading:thread_nulls"),
+    Stage("fold_transposes", FLAT, "products read transposed operands as they are",
+          "dplc.passes.arrays.fold_transposes:orient"),
+    Stage("accumulate", FLAT, "what is only added to an accumulator is added as it is computed",
+          "dplc.passes.arrays.accumulate:accumulate"),
+    Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse"),
+    Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
+          "dplc.passes.simplify.nan_guards:branch_rarely"),
+    Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
+          "dplc.passes.memory.reference_counts:count_references"),
+    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.object.object:emit_text"),
+    Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
+)  # fmt: skip
+
+NAMES = tuple(stage.name for stage in STAGES)
+
+
+def listing() -> str:
+    """A line for each stage: its name, what it gives, and what it does."""
+    return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in STAGES)
+
+
+__doc__ = (__doc__ or "").replace("{stages}", listing())
+
+
+def run_load(source: Source, context: Context) -> list[Module]:
+    context.modules = load(source)
+    return context.modules
+
+
+def run_check(modules: list[Module], context: Context) -> Any:
     from dpl.types.check import check_all
 
-    from dplc.passes.expects import asked_for
+    checked = check_all(modules)
+    context.warnings += checked.warnings
+    if context.library:
+        from dplc.passes.entry.exports import exports
 
-    def check(modules: list[Module], context: Context):
-        checked = check_all(modules)
-        context.warnings += checked.warnings
-        if context.library:
-            from dplc.passes.exports import exports
+        context.exports = exports(checked)
+    if context.testing:
+        from dplc.passes.entry.expectations import asked_for
 
-            context.exports = exports(checked)
-        return asked_for(checked.program, modules[-1].source) if context.testing else checked.program
-
-    yield Stage("check", check, show_core, verify_core)
-
-    from dplc.passes.control import explicit_control
-    from dplc.passes.lambdas import solve
-    from dplc.passes.lower import lower
-    from dplc.passes.mono import monomorphise
-
-    def mono(program, context: Context):
-        return monomorphise(program, exports=[export.entry for export in context.exports])
-
-    yield Stage("mono", mono, show_mono)
-    yield Stage("control", lambda mono, _: explicit_control(mono), show_mono)
-    yield Stage("sets", lambda mono, _: solve(mono), show_sets)
-
-    from dplc.ad.expand import expand
-    from dplc.ad.stores import pass_stores
-    from dplc.passes.accumulate import accumulate
-    from dplc.passes.collapse import collapse
-    from dplc.passes.constants import constant_parameters
-    from dplc.passes.frames import frames
-    from dplc.passes.fuse import fuse
-    from dplc.passes.loops import loops
-    from dplc.passes.memory import count_references
-    from dplc.passes.nulls import thread_nulls
-    from dplc.passes.orient import orient
-    from dplc.passes.promote import promote
-    from dplc.passes.rare import branch_rarely
-    from dplc.passes.simplify import simplify
-    from dplc.passes.tupling import tupling
-
-    yield flat("lower", lower)
-    yield flat("collapse", collapse)
-    yield flat("loops", loops)
-    yield flat("simplify", simplify)
-    yield flat("frames", frames)
-    yield flat("promote", promote)
-    yield flat("stores", pass_stores)
-    yield flat("derive", expand)
-    yield flat("constants", constant_parameters)
-    yield flat("tupling", tupling)
-    yield flat("tidy", simplify)
-    yield flat("nulls", thread_nulls)
-    yield flat("orient", orient)
-    yield flat("accumulate", accumulate)
-    yield flat("fuse", fuse)
-    yield flat("rare", branch_rarely)
-    yield Stage("memory", lambda program, _: count_references(program), show_flat)
-
-    from dplc.machine.codegen import Compiled, assemble, emit_text
-
-    yield Stage("llvm", lambda program, _: emit_text(program), lambda made: made[0])
-    yield Stage(
-        "object",
-        lambda made, context: Compiled(assemble(made[0], most=context.effort), made[1].to_json()),
-        lambda made: f"{len(made.code)} bytes",
-    )
+        return asked_for(checked.program, modules[-1].source)
+    return checked.program
 
 
-def flat(name: str, transform: Callable[[Any], Any]) -> Stage:
-    """A stage that gives flat."""
-    return Stage(name, lambda program, _: transform(program), show_flat, verify_flat)
+def run_mono(program: Any, context: Context) -> Any:
+    from dplc.passes.specialise.mono import monomorphise
+
+    return monomorphise(program, exports=[export.entry for export in context.exports])
+
+
+def run_object(made: Any, context: Context) -> Any:
+    from dplc.machine.object.object import Compiled, assemble
+
+    text, sites = made
+    return Compiled(assemble(text, most=context.effort), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:
@@ -157,47 +172,13 @@ def show_trees(modules: list[Module]) -> str:
     return "\n".join(show(module.tree) for module in modules)
 
 
-def show_core(program) -> str:
-    from dpl.core.show import show
-
-    return show(program)
-
-
-def verify_core(program) -> None:
-    from dpl.core.verify import verify
-
-    verify(program)
+def show_llvm(made: Any) -> str:
+    text, _ = made
+    return text
 
 
-def show_mono(mono) -> str:
-    from dplc.passes.show import show_mono
-
-    return show_mono(mono)
-
-
-def show_sets(solved) -> str:
-    from dplc.passes.show import show_sets
-
-    return show_sets(solved)
-
-
-def show_flat(program) -> str:
-    from dplc.flat.show import show
-
-    return show(program)
-
-
-def verify_flat(program) -> None:
-    from dplc.flat.verify import verify
-
-    verify(program)
-
-
-NAMES = (
-    "load", "check", "mono", "control", "sets", "lower", "collapse", "loops", "simplify", "frames", "promote", "stores",
-    "derive", "constants", "tupling", "tidy", "nulls", "orient", "accumulate", "fuse", "rare", "memory", "llvm",
-    "object",
-)  # fmt: skip
+def show_code(made: Any) -> str:
+    return f"{len(made.code)} bytes"
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
@@ -208,12 +189,9 @@ def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]
 def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
     """The same from the result of the stage `start` on."""
     begin = time.perf_counter()
-    for stage in stages():
-        if start:
-            start = "" if stage.name == start else start
-            continue
+    for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
         value = stage.run(value, context)
-        if context.verify and stage.verify:
+        if context.verify:
             stage.verify(value)
         now = time.perf_counter()
         context.seconds[stage.name] = now - begin

@@ -10,9 +10,16 @@ from collections.abc import Iterator
 import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
-from dplc.ad import guesses, reverse
-from dplc.machine import codegen, emit_loops, emit_map
-from dplc.passes import cells, frames, fuse, matching, mono, operators, simplify, tupled, tupling
+from dplc.ad import optimistic
+from dplc.ad.reverse import reverse
+from dplc.machine.emit import loops, maps
+from dplc.machine.object import object
+from dplc.passes.arrays import fuse
+from dplc.passes.lower import decision_trees
+from dplc.passes.recursion import by_value, linear_recursion
+from dplc.passes.simplify import simplify
+from dplc.passes.specialise import mono, operators
+from dplc.passes.vectors import tupled, tupling
 
 SAMPLES = """
 let x0 = [0.3, 0.7, 1.1]
@@ -68,13 +75,13 @@ let f (x : float[3]) =
     + twice diff (fun y -> y ** 4) x[0] + step 2.0 x[2] + fold (fun a b -> a * 0.5 + b * b) 0.0 x
 """
 TINY = [
-    (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (frames, "COPIES", 0), (frames, "LARGE", 0),
-    (frames, "LARGE", 30), (tupling, "MOST", 1), (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
+    (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (linear_recursion, "COPIES", 0),
+    (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1), (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
-    (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (matching, "TINY", 0), (matching, "TINY", 1000),
-    (operators, "DEEPEST", 0), (cells, "VARIANTS", 0), (guesses, "PATIENCE", 0), (guesses, "PATIENCE", 1),
-    (reverse, "WIDE", 0), (reverse, "WIDE", 2), (emit_map, "STRICT", 1), (emit_map, "LANES", 1),
-    (emit_loops, "FIRST_ROOM", 1), (codegen, "LARGE", 0),
+    (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
+    (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "PATIENCE", 0), (optimistic, "PATIENCE", 1),
+    (reverse, "WIDE", 0), (reverse, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
+    (loops, "FIRST_ROOM", 1), (object, "LARGE", 0),
 ]  # fmt: skip
 
 
@@ -130,7 +137,7 @@ def test_tiny_bounds(oracle: Oracle, monkeypatch: pytest.MonkeyPatch, module, na
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("bound", [emit_loops.FIRST_ROOM, emit_map.STRICT, 2 * emit_map.LANES])
+@pytest.mark.parametrize("bound", [loops.FIRST_ROOM, maps.STRICT, 2 * maps.LANES])
 def test_sizes_of_arrays(oracle: Oracle, bound: int, more: int) -> None:
     """At which growing arrays grow, and sums are taken otherwise."""
     n = bound + more

@@ -177,5 +177,5 @@ def test_the_same_every_time(dpl) -> None:  # ROB-50
     program = (HERE / "ctrl.dp").relative_to(ROOT)
     first, second = (dpl("run", "--no-cache", program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
     assert first == second
-    first, second = (dpl("dump", "memory", program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
+    first, second = (dpl("dump", "reference_counts", program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
     assert first == second

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpl.syntax.load import standard_modules
-from dplc.tools.cost import Report, costs
+from dplc.tools.bench.cost import Report, costs
 
 HERE = Path(__file__).parent
 FACTS = HERE / "facts.dp"

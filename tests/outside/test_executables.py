@@ -11,8 +11,8 @@ import pytest
 from building import done, failed, needs_cc, written
 from conftest import ROOT, assert_same_output
 from dpl.diagnostics import DplError
-from dplc.machine.target import to_build
-from dplc.tools import link
+from dplc.machine.llvm.target import to_build
+from dplc.tools.build import link
 
 pytestmark = needs_cc
 

@@ -4,10 +4,10 @@
       y = mul x x                          y.0 <- x.0
       s' = for i < n state (s = y) { t = mul s x; yield t }        t.0 <- s.0, x.0
 
-A node is a leaf of a variable (`ad/tangent.py`).  There is an edge where a derivative can flow: not through `floor`, a
-comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it reaches a
-result that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not there
-cannot be multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
+A node is a leaf of a variable (`ad/tangents/types.py`).  There is an edge where a derivative can flow: not through
+`floor`, a comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it
+reaches a result that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not
+there cannot be multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dplc.ad.rules import flows
-from dplc.ad.tangent import Tangents
+from dplc.ad.rules.bulk import flows
+from dplc.ad.tangents.types import Tangents
 from dplc.flat import term as f
 
 Node = tuple[str, int]

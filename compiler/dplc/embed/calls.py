@@ -33,7 +33,7 @@ UNIT = "unit"  # nobody gives what there is only one of
 
 
 def own(prefix: str, name: str) -> str:
-    """The symbol of what every library has (`machine/embedded.py`)."""
+    """The symbol of what every library has (`machine/entry/library.py`)."""
     return f"{prefix}_0{name}"
 
 

@@ -30,9 +30,10 @@ from dpl.source import Source
 
 from dplc.embed.calls import Function, Library, Model, World, own
 from dplc.embed.shapes import Error
-from dplc.machine import cache, entries, target
-from dplc.machine.failures import missing
-from dplc.machine.jit import find_lapack, new_jit
+from dplc.machine.failure.failures import missing
+from dplc.machine.llvm import target
+from dplc.machine.run import cache, cache_file
+from dplc.machine.run.jit import find_lapack, new_jit
 
 PREFIX = "dpl"
 SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
@@ -175,9 +176,9 @@ def compiled(file: Path, more: str) -> Built:
     from dpl.syntax.load import read
 
     source = read(file)
-    name = entries.name(b"library", os.fsencode(file.resolve()), more.encode())
+    name = cache_file.name(b"library", os.fsencode(file.resolve()), more.encode())
     place = kept.place("objects", name)
-    if (entry := entries.read(place)) is not None:
+    if (entry := cache_file.read(place)) is not None:
         header = json.loads(entry[0])
         if cache.unchanged(header["files"]):
             with suppress(OSError):
@@ -187,21 +188,21 @@ def compiled(file: Path, more: str) -> Built:
 
     built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
-    entries.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
+    cache_file.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
     return built
 
 
 def compile_library(source: Source) -> tuple[Built, list[Source]]:
     """The object code, and the texts that it was made of."""
     from dplc.embed.description import describe
-    from dplc.machine.codegen import assemble
-    from dplc.machine.embedded import keeps_state, library_text
+    from dplc.machine.entry.library import keeps_state, library_text
+    from dplc.machine.object.object import assemble
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
     context = Context(library=True)
     try:
-        _, program = compile_to("memory", source, context)
+        _, program = compile_to("reference_counts", source, context)
     except NeedsInterpreter as need:
         title = f"the compiler cannot make native code of this program yet: {need.reason}"
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need

@@ -104,7 +104,7 @@ Atom = Var | Const
 
 @node
 class Op:
-    """A primitive operation (`flat/ops.py` says which there are, their types and effects).
+    """A primitive operation (`flat/ops/table.py` says which there are, their types and effects).
 
     Scalar rows of the primitive table are operations under their names; given arrays they work elementwise, operands of
     lower rank lifted over the leading dimensions.  `attrs` holds static data, as (name, value) pairs."""
@@ -231,7 +231,7 @@ class Build:
 
 @node
 class Map:
-    """Elementwise operations fused into one loop (`passes/fuse.py`): `params`, scalars, run over the elements of
+    """Elementwise operations fused into one loop (`passes/arrays/fuse.py`): `params`, scalars, run over the elements of
     `inputs`, which are lifted to the highest rank among them; `body` holds scalar operations only.
 
     Binds a value for each result of the body: `ranks[i]` is the rank that the array of these results is summed down to

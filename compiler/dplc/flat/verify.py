@@ -1,4 +1,4 @@
-"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops.py` say."""
+"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops/table.py` say."""
 
 from __future__ import annotations
 

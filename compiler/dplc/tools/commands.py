@@ -14,7 +14,7 @@ import click
 from dplc import VERSION
 
 if TYPE_CHECKING:
-    from dplc.tools.cost import Report
+    from dplc.tools.bench.cost import Report
 
 
 class Verbs(click.Group):
@@ -134,7 +134,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
 def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
     """Do what files `expect` (folders: every .dp inside)."""
-    from dplc.tools.test import Wanted, test_paths
+    from dplc.tools.test.test import Wanted, test_paths
 
     return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
 
@@ -144,7 +144,7 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
     try:
         from matplotlib import backend_bases
 
-        from dplc.tools.curves import draw
+        from dplc.tools.bench.curves import draw
     except ModuleNotFoundError as missing:
         if (missing.name or "").split(".")[0] != "matplotlib":
             raise
@@ -175,12 +175,12 @@ def bench(
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
-        from dplc.tools.cost import tell_costs
+        from dplc.tools.bench.cost import tell_costs
 
         return tell_costs(target, names, limit, as_json, plot and drawing_to(plot))
     if plot:
         raise click.UsageError("--plot draws what --cost counts; add --cost")
-    from dplc.tools.bench import tell_times
+    from dplc.tools.bench.bench import tell_times
 
     return tell_times(target, names, size, limit, as_json)
 
@@ -206,8 +206,8 @@ def bench(
 def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
           cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
     """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
-    from dplc.tools.build import build
-    from dplc.tools.link import Wish
+    from dplc.tools.build.build import build
+    from dplc.tools.build.link import Wish
 
     if python:
         if library or kind:

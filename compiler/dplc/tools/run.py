@@ -24,12 +24,12 @@ def run_from_cache(args: list[str]) -> int | None:
     """`dpl run FILE ARGS`, if that program was compiled before; None: it was not, or the arguments are less plain."""
     if not args or args[0].startswith("-"):
         return None
-    from dplc.machine.cache import find
+    from dplc.machine.run.cache import find
 
     compiled = find(Path(args[0]))
     if compiled is None:
         return None
-    from dplc.machine.jit import execute
+    from dplc.machine.run.jit import execute
 
     if compiled.warnings:
         from dplc.tools.report import warn
@@ -54,12 +54,12 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     if compiled is None:
         return on_large_stack(lambda: interpret(source, args, context))
     if source.path and not no_cache and effort == USUAL:
-        from dplc.machine.cache import store
+        from dplc.machine.run.cache import store
 
         if context.warnings:
             compiled = replace(compiled, warnings=pickle.dumps(context.warnings))
         store(source.path, [m.source for m in context.modules], compiled)
-    from dplc.machine.jit import execute
+    from dplc.machine.run.jit import execute
 
     return execute(compiled, args)
 

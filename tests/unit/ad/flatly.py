@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.builder import Builder
-from dplc.ad.expand import expand
+from dplc.ad.differentiate import expand
 from dplc.flat import term as f
 from dplc.flat.interp import Array, Machine
 from dplc.flat.verify import verify

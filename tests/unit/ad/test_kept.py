@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from dplc.ad.builder import int_
-from dplc.ad.cut import cut
-from dplc.ad.expand import expand
+from dplc.ad.differentiate import expand
+from dplc.ad.reverse.min_cut import cut
 from dplc.flat import term as f
 from dplc.flat.walk import every
 from flatly import INT, Builder, F, check, fn, for_, gradient, if_, num, while_

@@ -16,7 +16,7 @@ from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types.check import check_all
 from dpl.types.context import Context
-from dplc.passes.exports import exports
+from dplc.passes.entry.exports import exports
 from dplc.tools.lsp import colours, hints, problems
 from dplc.tools.lsp.documents import Document, Workspace
 from dplc.tools.lsp.pages import Book

@@ -6,10 +6,10 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
-from dplc.machine import target
-from dplc.machine.codegen import assemble
-from dplc.machine.kernels import Vectors
-from dplc.machine.runtime import library
+from dplc.machine.llvm import target
+from dplc.machine.object.object import assemble
+from dplc.machine.runtime.kernels import Vectors
+from dplc.machine.runtime.library import library
 
 C_TYPES = {
     "double": ctypes.c_double, "float": ctypes.c_float, "i1": ctypes.c_bool, "i8": ctypes.c_int8,

@@ -8,10 +8,10 @@ from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.build import Builder
 from dplc.flat.verify import verify
-from dplc.machine.codegen import compile_program
-from dplc.machine.jit import execute
-from dplc.passes.fuse import fuse
-from dplc.passes.memory import count_references
+from dplc.machine.object.object import compile_program
+from dplc.machine.run.jit import execute
+from dplc.passes.arrays.fuse import fuse
+from dplc.passes.memory.reference_counts import count_references
 
 
 class Main(Builder):

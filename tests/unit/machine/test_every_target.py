@@ -7,9 +7,12 @@ from functools import cache
 import pytest
 from dpl.diagnostics import Bug
 from dpl.source import Source
-from dplc.machine import codegen, lowlevel, runtime, target
-from dplc.machine.embedded import library_text
-from dplc.machine.standalone import executable_text, narrow
+from dplc.machine.entry.executable import executable_text, narrow
+from dplc.machine.entry.library import library_text
+from dplc.machine.llvm import target
+from dplc.machine.object import object
+from dplc.machine.rtl import parse
+from dplc.machine.runtime import library as runtime
 from dplc.pipeline import Context, compile_to
 
 PROGRAM = """
@@ -38,13 +41,13 @@ MAGIC = {
 @cache
 def compiled(library: bool):
     context = Context(library=library)
-    _, program = compile_to("memory", Source("program.dp", PROGRAM), context)
+    _, program = compile_to("reference_counts", Source("program.dp", PROGRAM), context)
     return program, context.exports
 
 
 def object_of(text: str, where: target.Target) -> bytes:
     """Accepted by LLVM's verifier; little is optimised, which takes long."""
-    return where.machine(0).emit_object(codegen.parse(text))
+    return where.machine(0).emit_object(object.parse(text))
 
 
 @pytest.mark.parametrize("name", target.TRIPLES)
@@ -70,8 +73,8 @@ def test_all_of_the_runtime_library(name: str) -> None:
     target.start_all()
     source = runtime._source(where.system)
     own = [symbol for symbol in source.symbols if symbol.startswith("rt.")]
-    text = codegen.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
-    module = codegen.parse(narrow(text) if where.arch == "wasm32" else text)
+    text = object.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
+    module = object.parse(narrow(text) if where.arch == "wasm32" else text)
     made = {function.name for function in module.functions if not function.is_declaration}
     assert made >= {symbol for symbol in own if source.symbols[symbol] in source.functions}
 
@@ -80,14 +83,14 @@ def test_a_system_says_it_otherwise_once() -> None:
     """Two files of one system must not define one name, nor two of those that are for all."""
     one = "@extern\ndef malloc(size: i64) -> ptr: ...\n"
     other = "@extern\ndef malloc(size: u32) -> ptr: ...\n"
-    common, own = lowlevel.Source(), lowlevel.Source()
+    common, own = parse.Source(), parse.Source()
     common.read(one, small=False)
     own.read(other, small=False)
     with pytest.raises(Bug, match="malloc is defined twice"):
         common.read(other, small=False)
     common.change(own)
-    assert lowlevel.declaration(common.functions["malloc"]) == "declare ptr @malloc(i32) nounwind"
-    ours = lowlevel.Source()
+    assert parse.declaration(common.functions["malloc"]) == "declare ptr @malloc(i32) nounwind"
+    ours = parse.Source()
     ours.read("def malloc(size: i64) -> ptr:\n    return None\n", small=False)
     common.change(ours)
     assert common.symbols == {"rt.malloc": "malloc"}

@@ -8,8 +8,8 @@ import sys
 PROGRAM = """
 import mmap, threading
 from dpl.source import Source
-from dplc.machine.failures import Sites
-from dplc.machine.jit import load
+from dplc.machine.failure.failures import Sites
+from dplc.machine.run.jit import load
 from dplc.pipeline import Context, compile_to
 compiled = compile_to("object", Source("<here>", "do print (Linalg.solve [[2.0]] [3.0])"), Context())[1]
 pages = [mmap.mmap(-1, 4096 * n) for n in (1, 2, 3, 5, 8, 13, 2, 1, 1, 4) for _ in range(2)]

@@ -11,8 +11,8 @@ import pytest
 from dpl.eval.scalar import cast as cast_of
 from dpl.eval.scalar import scalar as meaning
 from dpl.prims import TABLE
-from dplc.machine import maths
-from dplc.machine.layout import SCALARS
+from dplc.machine.emit import maths
+from dplc.machine.llvm.layout import SCALARS
 from library import Loaded, function
 
 FLOATS = ("f64", "f32", "f16")

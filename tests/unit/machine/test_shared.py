@@ -1,8 +1,8 @@
 """The runtime library as one object: kept, made again when damaged, and complete."""
 
 import pytest
-from dplc.machine import shared
-from dplc.machine.runtime import MENTIONED, interface, made_to_order
+from dplc.machine.runtime import shared
+from dplc.machine.runtime.library import MENTIONED, interface, made_to_order
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dpl.diagnostics import DplError
 from dpl.source import Source, Span
 from dplc.flat import term as f
 from dplc.flat.places import Inlining, path
-from dplc.machine.failures import Sites, shown
+from dplc.machine.failure.failures import Sites, shown
 from unit.machine.native import Main, native
 
 TEXT = Source("lines.dp", "".join(f"line {n}\n" for n in range(1, 10)))

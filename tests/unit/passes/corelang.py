@@ -7,7 +7,7 @@ from dpl.core import ty as t
 from dpl.source import NOWHERE
 from dplc.flat.interp import run as evaluate
 from dplc.flat.verify import verify
-from dplc.passes.lower import lower_program
+from dplc.passes.lower.lower import lower_program
 
 I64, F64, BOOL, STR, UNIT = t.I64, t.F64, t.BOOL, t.STRING, t.UNIT
 A, B = t.Var("a"), t.Var("b")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dplc.flat import term as f
-from dplc.flat.ops import OPS
+from dplc.flat.ops.table import OPS
 
 
 class OutOfFuel(Exception):

@@ -4,10 +4,10 @@ from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.verify import verify
 from dplc.flat.walk import every
-from dplc.passes.accumulate import accumulate
-from dplc.passes.fuse import fuse
-from dplc.passes.nulls import thread_nulls
-from dplc.passes.orient import orient
+from dplc.passes.arrays.accumulate import accumulate
+from dplc.passes.arrays.fold_transposes import orient
+from dplc.passes.arrays.fuse import fuse
+from dplc.passes.simplify.branch_threading import thread_nulls
 from unit.machine.native import Main
 
 VECTOR, MATRIX = f.Arr(f.F64, 1), f.Arr(f.F64, 2)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpl.source import Source
-from dplc.passes.control import explicit_control
-from dplc.passes.show import show_mono
+from dplc.passes.closures.show import show_mono
+from dplc.passes.control.cps import explicit_control
 from dplc.pipeline import Context, compile_to
 from dplc.tools.process import on_large_stack
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from dpl.source import Source
 from dplc.flat import term as f
-from dplc.flat.recursion import groups
+from dplc.flat.call_graph import groups
 from dplc.flat.walk import blocks, every
 from dplc.pipeline import Context, compile_to
 from dplc.tools.process import on_large_stack
@@ -46,7 +46,7 @@ def in_loops(program: f.Program) -> set[str]:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_loop_of_steps_that_come_back_is_two_loops(step: str) -> None:
-    program = flat(LANTERN.replace("{}", STEPS[step]), "tidy")
+    program = flat(LANTERN.replace("{}", STEPS[step]), "simplify2")
     assert not groups(program)[1], "a function calls itself"
     made = in_loops(program)
     assert "index" in made and "ref_new" not in made
@@ -55,19 +55,19 @@ def test_a_loop_of_steps_that_come_back_is_two_loops(step: str) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_references_of_those_who_call_the_loops_are_values_too(step: str) -> None:
-    program = flat(LANTERN.replace("{}", STEPS[step]) + "do print (Lantern.grad f 0.4)\n", "tidy")
+    program = flat(LANTERN.replace("{}", STEPS[step]) + "do print (Lantern.grad f 0.4)\n", "simplify2")
     assert not {"ref_get", "ref_set"} & in_loops(program)
 
 
 def test_which_way_a_step_went_takes_a_byte() -> None:
-    fns = flat(LANTERN.replace("{}", STEPS["one arm"]), "tidy").fns.values()
+    fns = flat(LANTERN.replace("{}", STEPS["one arm"]), "simplify2").fns.values()
     kept = [bind.vars[-1].ty for fn in fns for bind in every(fn.body) if isinstance(bind.rhs, f.While)]
     assert kept == [f.Arr(f.Tup((f.Num("u8"),)), 1)]
 
 
 def test_what_a_step_keeps_is_what_grad_keeps() -> None:
     text = LANTERN.replace("{}", STEPS["both arms"].replace("sin (y * x)", "y * x"))
-    fns = flat(text, "tidy").fns.values()
+    fns = flat(text, "simplify2").fns.values()
     kept = [bind.vars[-1].ty for fn in fns for bind in every(fn.body) if isinstance(bind.rhs, f.While)]
     assert kept == [f.Arr(f.Tup((f.F64,)), 1)]  # the state: it says which way was taken
 
@@ -79,14 +79,14 @@ def test_references_that_data_holds_stay() -> None:
       else (let next = ref 0.5 in chain (n - 1) next (last :: all); last := !last + !next)
     do (let r = ref 2.0 in chain 4 r []; print !r)
     """
-    assert any(name.startswith("chain") for name in flat(text, "frames").fns)
+    assert any(name.startswith("chain") for name in flat(text, "linear_recursion").fns)
 
 
 def test_much_code_stays_as_it_is() -> None:
     """What follows a branch is not copied without end."""
     branches = "".join(f"let y = if y.x > 1.0 then sin y * x else y + x * num {i}.0 in " for i in range(30))
     before, after = (
-        flat(LANTERN.replace("{}", f"until (fun y x -> {branches} y) x"), s) for s in ("simplify", "frames")
+        flat(LANTERN.replace("{}", f"until (fun y x -> {branches} y) x"), s) for s in ("simplify", "linear_recursion")
     )
     assert after.fns.keys() == before.fns.keys()
 

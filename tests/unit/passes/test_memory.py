@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from counting import Counting, OutOfFuel
 from dplc.flat import term as f
-from dplc.passes import borrow
-from dplc.passes.memory import count_references
+from dplc.passes.memory import borrow
+from dplc.passes.memory.reference_counts import count_references
 
 LIST = f.Data("list")
 BOX = f.Data("box")

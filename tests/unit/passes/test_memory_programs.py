@@ -12,8 +12,8 @@ from conftest import ROOT
 from counting import Counting, OutOfFuel
 from dpl.source import Source
 from dplc.flat import term as f
-from dplc.passes import borrow
-from dplc.passes.memory import count_references
+from dplc.passes.memory import borrow
+from dplc.passes.memory.reference_counts import count_references
 from dplc.pipeline import Context, compile_to
 
 AGREE = ROOT / "tests" / "agree"

@@ -6,11 +6,11 @@ import math
 
 import pytest
 from dplc.ad.builder import Builder
-from dplc.ad.rules import masked
+from dplc.ad.rules.bulk import masked
 from dplc.flat import term as f
 from dplc.flat.interp import Machine
 from dplc.flat.verify import verify
-from dplc.passes.rare import branch_rarely
+from dplc.passes.simplify.nan_guards import branch_rarely
 
 
 def program() -> f.Program:

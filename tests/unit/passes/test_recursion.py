@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpl.source import Source
 from dplc.flat import term as f
-from dplc.passes.holes import with_holes
+from dplc.passes.recursion.modulo_cons import with_holes
 from dplc.pipeline import Context, compile_to
 
 LISTS = """
@@ -25,12 +25,12 @@ def named(program: f.Program, names: set[str]) -> set[str]:
 
 def test_calls_that_are_last_but_for_a_cell() -> None:
     text = LISTS + "do print (total (append (keep (fun x -> x > 2.0) (make 9)) (make 3)))"
-    program = flat(text, "memory")
+    program = flat(text, "reference_counts")
     assert named(program, with_holes(program)) == {"make", "keep", "append"}
 
 
 def test_cotangents_that_never_vary_are_no_parameters() -> None:
-    program = flat(LISTS + "do print (grad total [1.0; 2.0])", "tidy")
+    program = flat(LISTS + "do print (grad total [1.0; 2.0])", "simplify2")
     (reverse,) = [fn for name, fn in program.fns.items() if name.endswith(".bwd")]
     assert len(reverse.params) == 2  # what was kept, and the list's cotangent so far; the result's is 1.0 throughout
 
@@ -40,7 +40,7 @@ def test_a_parameter_that_varies_stays() -> None:
     let rec power n x = if n = 0 then 1.0 else x * power (n - 1) x
     do print (power 3 2.0, power 4 2.0, power 4 3.0)
     """
-    program = flat(text, "tidy")
+    program = flat(text, "simplify2")
     assert [len(fn.params) for name, fn in program.fns.items() if name.startswith("power")] == [2]
 
 

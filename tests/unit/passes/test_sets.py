@@ -33,10 +33,10 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.source import NOWHERE
 from dplc.passes import NeedsInterpreter
-from dplc.passes.lambdas import solve
-from dplc.passes.lower import lower, lower_program
-from dplc.passes.mono import convert, monomorphise
-from dplc.passes.show import show_mono, show_sets, show_type
+from dplc.passes.closures.lambda_sets import solve
+from dplc.passes.closures.show import show_mono, show_sets, show_type
+from dplc.passes.lower.lower import lower, lower_program
+from dplc.passes.specialise.mono import convert, monomorphise
 
 IDENTITY = define("main.id", lam("x", A, var("x", A), "id"), A)
 COMPOSE = define(

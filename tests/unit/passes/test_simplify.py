@@ -9,7 +9,7 @@ from dplc.flat import term as f
 from dplc.flat.interp import Array, Machine
 from dplc.flat.show import show_fn
 from dplc.flat.verify import verify
-from dplc.passes.simplify import simplify
+from dplc.passes.simplify.simplify import simplify
 
 F, INT, VEC = f.F64, f.I64, f.Arr(f.F64, 1)
 

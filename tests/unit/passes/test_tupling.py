@@ -8,10 +8,10 @@ import pytest
 from dpl.source import NOWHERE, Source
 from dplc.ad.builder import Builder
 from dplc.flat import term as f
-from dplc.flat.recursion import groups
+from dplc.flat.call_graph import groups
 from dplc.flat.verify import verify
 from dplc.flat.walk import every
-from dplc.passes.tupling import tupling
+from dplc.passes.vectors.tupling import tupling
 from dplc.pipeline import Context, compile_to
 from dplc.tools.process import on_large_stack
 
@@ -36,7 +36,7 @@ do print (pull (1.0, 0.0), pull (0.0, 1.0), pull (0.5, 2.0))
 """
 
 
-def flat(text: str, stage: str = "tidy") -> f.Program:
+def flat(text: str, stage: str = "simplify2") -> f.Program:
     return on_large_stack(lambda: compile_to(stage, Source("it.dp", text), Context(verify=True))[1])
 
 
@@ -75,7 +75,7 @@ def test_recursion_is_gone_through_once(way: str, made: int) -> None:
 
 def test_the_same_call_is_made_once() -> None:
     text = LONG + "do print (f 0.5 4.0 + f 0.5 4.0)\n"
-    assert calls(flat(text, "constants")) == 2
+    assert calls(flat(text, "constant_parameters")) == 2
     assert operations(flat(text))["exp"] == 1 and calls(flat(text)) == 0
 
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from dplc.tools import cost as command
-from dplc.tools.cost import Cost, Report, costs
+from dplc.tools.bench import cost as command
+from dplc.tools.bench.cost import Cost, Report, costs
 
 PROGRAM = """
 let by_loop (a : float[n]) = loop s = 0.0 for i < n do s + a[i]

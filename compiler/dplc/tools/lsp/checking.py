@@ -25,7 +25,7 @@ from dpl.types.notes import Notes
 from dpl.types.scheme import Scheme, free, replace
 from dpl.types.unify import children
 
-from dplc.passes.exports import offered
+from dplc.passes.entry.exports import offered
 from dplc.tools.lsp.pages import Book, Page
 from dplc.tools.lsp.unfinished import ANYTHING, Draft
 

@@ -28,14 +28,14 @@ from dpl.types.declarations import Item
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from dplc.machine.layout import counted
+from dplc.machine.llvm.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.tools.process import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:
-    from dplc.machine.increments import Increment
-    from dplc.machine.jit import Loaded
+    from dplc.machine.run.jit import Loaded
+    from dplc.machine.run.session_units import Increment
 
 ANY = "picture"  # the cell of a picture that is to be drawn
 NOTICED = frozenset({
@@ -59,7 +59,7 @@ class Spare:
 
 class Native:
     def __init__(self, program: c.Program) -> None:
-        from dplc.machine.increments import Increments
+        from dplc.machine.run.session_units import Increments
 
         self.program = program
         self.defs: dict[str, c.Def] = {}
@@ -131,7 +131,7 @@ class Native:
                 self.spare.append(Spare(erase(item.ty), cell, loaded))
 
     def perform(self, increment: Increment, loaded: Loaded) -> None:
-        from dplc.machine.increments import Exit
+        from dplc.machine.run.session_units import Exit
 
         try:
             self.increments.run(increment, loaded)
@@ -222,7 +222,7 @@ def to_memory(program: c.Program):
     from dplc.pipeline import Context, compile_from
 
     try:
-        return on_large_stack(lambda: compile_from("check", program, "memory", Context()))[1]
+        return on_large_stack(lambda: compile_from("check", program, "reference_counts", Context()))[1]
     except NeedsInterpreter as need:
         raise Restless(need.reason) from None
 

@@ -1,0 +1,415 @@
+"""Forward mode: f -> f.jvp, which runs beside it.
+
+    fn f(x: f64, n: i64) -> (f64)            fn f.jvp(x: f64, n: i64, x': f64) -> (f64, f64)
+      y = mul x 2.0                            y = mul x 2.0;  y' = mul x' 2.0
+      s = for i < n state (s = y)     =>       (s, s') = for i < n state (s = y, s' = y')
+        t = mul s x                              t = mul s x;  t' = add (mul s' x) (mul x' s)
+        yield t                                  yield t, t'
+      return s                                 return s, s'
+
+The code keeps its structure and its names; every binding whose leaves are varied is followed by that of its tangents.
+`env` has the tangents that are there: a node that is missing has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dplc.ad.activity import Graph, Node, component
+from dplc.ad.builder import Builder
+from dplc.ad.forward import products
+from dplc.ad.rules import bulk
+from dplc.ad.tangents.convert import Conversions
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, atom_of, either, together, whole
+from dplc.ad.tangents.types import zero
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+
+if TYPE_CHECKING:
+    from dplc.ad.differentiate import Derivatives, Mode
+
+Parts = list["Part | None"]  # of the leaves of a value
+
+
+class Forward:
+    extra: tuple[f.Var, ...] = ()  # what every derivative is given besides
+
+    def __init__(
+        self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Presence]]
+    ) -> None:
+        self.d = derivatives
+        self.mode = mode
+        self.tangents = mode.tangents
+        self.convert = mode.convert
+        self.active = active
+        self.varied = graph.varied(i for i, _ in active)
+        self.env: dict[Node, Part] = {}
+
+    def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Presence]]:
+        """The derivative of `fn`, giving also the tangents of the leaves `results` of its results."""
+        b = Builder(self.d.supply)
+        nodes = [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
+        types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
+        seeds = [b.fresh("d", types[i]) for i, _ in self.active]
+        for (i, presence), seed in zip(self.active, seeds, strict=True):
+            self.env[nodes[i]] = Part(seed, presence)
+        self.block(b, fn.body)
+        parts = [part for r in fn.body.results for part in self.parts(r)]
+        leaves = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
+        outs = [atom_of(parts[i], leaves[i]) for i in results]
+        made = f.Fn(
+            name, (*fn.params, *seeds, *self.extra), (*fn.results, *(a.ty for a in outs)),
+            b.block(*fn.body.results, *outs), fn.label and f"derivative of {fn.label}", fn.span,
+        )  # fmt: skip
+        return made, [either([parts[i]]) for i in results]
+
+    # ---- tangents of variables -----------------------------------------------------------------------------------
+
+    def parts(self, atom: f.Atom) -> Parts:
+        count = len(self.tangents.leaves(atom.ty))
+        return [self.env.get((atom.name, i)) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
+
+    def set(self, var: f.Var, parts: Sequence[Part | None]) -> None:
+        for i, part in enumerate(parts):
+            if part is not None:
+                self.env[(var.name, i)] = part
+
+    def packed(self, b: Builder, atom: f.Atom) -> Part | None:
+        """The tangent in one piece, arrays in it maybe null; None if nothing is there."""
+        parts = self.parts(atom)
+        if not any(parts):
+            return None
+        if not isinstance(atom.ty, f.Tup):
+            return parts[0]
+        leaves = self.tangents.leaves(atom.ty)
+        return Part(
+            self.tangents.pack(b, atom.ty, [atom_of(p, leaf) for p, leaf in zip(parts, leaves, strict=True)]), MAYBE
+        )
+
+    def solid(self, b: Builder, atom: f.Atom) -> Part:
+        """The tangent in one piece, as an element or a part of an array: no null array."""
+        part = self.packed(b, atom)
+        ty = self.tangents.of(atom.ty)
+        if not isinstance(ty, f.Arr):
+            return part or Part(self.tangents.pack(b, atom.ty, [None] * len(self.tangents.leaves(atom.ty))), MAYBE)
+        if part is not None and part.presence is not MAYBE:
+            return part
+        return Part(b.op("acc_zeros", atom_of(part, ty), *self.dims(b, atom)), HOLEY)
+
+    def dims(self, b: Builder, atom: f.Atom) -> tuple[f.Atom, ...]:
+        """The dimensions of the tangent of an array."""
+        return b.dims(atom)
+
+    def unpacked(self, b: Builder, value: f.Atom, of: Part) -> list[Part]:
+        """The leaves of something read from `of`."""
+        return [Part(leaf, of.part(leaf.ty)) for leaf in self.tangents.unpack(b, value)]
+
+    def unless_null(self, b: Builder, part: Part, write: Callable[[Builder, Part], list[Part]]) -> list[Part]:
+        """What `write` gives, where `part` is there, else nothing."""
+        if not part.nullable:
+            return write(b, part)
+        some = b.inner()
+        parts = write(some, Part(part.atom, HOLEY if isinstance(part.atom.ty, f.Arr) else MAYBE))
+        nothing = f.Block((), tuple(zero(p.atom.ty) for p in parts))
+        vars_ = b.choose(b.op("is_null", part.atom), nothing, some.block(*(p.atom for p in parts)))
+        return [Part(v, MAYBE) for v in vars_]
+
+    # ---- bindings ------------------------------------------------------------------------------------------------
+
+    def block(self, b: Builder, block: f.Block) -> None:
+        for bind in block.binds:
+            if any((v.name, i) in self.varied for v in bind.vars for i in range(len(self.tangents.leaves(v.ty)))):
+                self.bind(b, bind)
+            else:
+                b.binds.append(bind)
+
+    def bind(self, b: Builder, bind: f.Bind) -> None:
+        match bind.rhs:
+            case f.Op() as op:
+                b.binds.append(bind)
+                if any(p is not None for i in bulk.flows(op) for p in self.parts(op.args[i])):
+                    self.set(bind.vars[0], self.op(b, op, bind.vars[0]))
+            case f.TupMake(items):
+                b.binds.append(bind)
+                self.set(bind.vars[0], [part for item in items for part in self.parts(item)])
+            case f.TupGet(tup, index):
+                b.binds.append(bind)
+                self.set(bind.vars[0], component(self.tangents, tup, self.parts(tup), index))
+            case f.ConMake(data, tag, arg):
+                b.binds.append(bind)
+                if arg is not None and any(self.parts(arg)):
+                    self.set(bind.vars[0], [Part(self.con(b, data, tag, arg))])
+            case f.Call() as call:
+                self.call(b, call, bind.vars)
+            case f.If(cond, then, else_):
+                self.branches(b, bind.vars, [(then, None), (else_, None)], lambda blocks: f.If(cond, *blocks))
+            case f.Switch() as switch:
+                self.switch(b, switch, bind.vars)
+            case f.For() | f.While():
+                self.loop(b, bind, [])
+            case f.Build() as build:
+                self.build(b, build, bind.vars)
+            case _:
+                pass
+
+    def con(self, b: Builder, data: str, tag: int, arg: f.Atom) -> f.Var:
+        part = self.packed(b, arg)
+        assert part is not None
+        leaves = self.tangents.unpack(b, part.atom)
+        return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
+
+    def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
+        parts = [part for arg in call.args for part in self.parts(arg)]
+        matter = frozenset[int]().union(*self.d.deps(call.fn))
+        parts = [part if i in matter else None for i, part in enumerate(parts)]
+        active = tuple((i, part.presence) for i, part in enumerate(parts) if part is not None)
+        made = self.d.forward(call.fn, active, call.span, self.mode)
+        if not made.results:
+            b.binds.append(f.Bind(tuple(vars_), call))
+            return
+        leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
+        outs = [b.fresh("d", leaves[i][2]) for i in made.results]
+        args = (*call.args, *(part.atom for part in parts if part is not None), *self.extra)
+        b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
+        for i, out, presence in zip(made.results, outs, made.presence, strict=True):
+            var, k, _ = leaves[i]
+            self.env[(var.name, k)] = Part(out, presence)
+
+    # ---- control -------------------------------------------------------------------------------------------------
+
+    def branches(
+        self, b: Builder, vars_: Sequence[f.Var],
+        blocks: Sequence[tuple[f.Block, Callable[[Builder], None] | None]], build: Callable[[list[f.Block]], f.Rhs],
+    ) -> None:  # fmt: skip
+        """Blocks of which one runs, each with what to write before it; leaves that are varied in one of them become
+        results."""
+        inners, ends = [], []
+        for block, before in blocks:
+            inner = b.inner()
+            if before is not None:
+                before(inner)
+            self.block(inner, block)
+            inners.append(inner)
+            ends.append([part for r in block.results for part in self.parts(r)])
+        leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
+        carried = [k for k in range(len(leaves)) if any(end[k] for end in ends)]
+        outs = [b.fresh("d", leaves[k][2]) for k in carried]
+        done = [
+            inner.block(*block.results, *(atom_of(end[k], leaves[k][2]) for k in carried))
+            for (block, _), inner, end in zip(blocks, inners, ends, strict=True)
+        ]
+        b.binds.append(f.Bind((*vars_, *outs), build(done)))
+        for k, out in zip(carried, outs, strict=True):
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(out, either(end[k] for end in ends))
+
+    def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
+        tangent = self.packed(b, switch.scrutinee)
+
+        def opener(case: f.Case) -> Callable[[Builder], None] | None:
+            payload = case.payload
+            if tangent is None or payload is None or not self.tangents.leaves(payload.ty):
+                return None
+            there = tangent
+
+            def parts(some: Builder, part: Part) -> list[Part]:
+                opened = self.convert.open(some, part.atom, case.tag)
+                return [Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, opened)]
+
+            return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
+
+        def build(blocks: list[f.Block]) -> f.Rhs:
+            cases = tuple(f.Case(c.tag, c.payload, body) for c, body in zip(switch.cases, blocks, strict=False))
+            return f.Switch(switch.scrutinee, cases, blocks[-1] if switch.default is not None else None)
+
+        blocks = [(case.body, opener(case)) for case in switch.cases]
+        self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
+
+    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int]) -> None:
+        """A loop whose varied state has tangents beside it; the `doubtful` leaves are known to become MAYBE."""
+        rhs = bind.rhs
+        assert isinstance(rhs, f.For | f.While)
+        width = len(rhs.state)
+        leaves = [(s, i, leaf) for s in rhs.state for i, leaf in enumerate(self.tangents.leaves(s.ty))]
+        inits = [part for init in rhs.inits for part in self.parts(init)]
+        carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
+        states = [b.fresh("d", leaves[k][2]) for k in carried]
+        for k, state in zip(carried, states, strict=True):
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, MAYBE if k in doubtful else either([inits[k]]))
+        inner = b.inner()
+        self.block(inner, rhs.body)
+        nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
+        worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].presence]
+        if worse and not doubtful:
+            return self.loop(b, bind, carried)  # once more, assuming the least
+        kept = self.kept(inner, rhs.body.results[width:])
+        body = inner.block(
+            *rhs.body.results[:width],
+            *(atom_of(nexts[k], leaves[k][2]) for k in carried),
+            *rhs.body.results[width:],
+            *kept,
+        )
+        outs = [b.fresh("d", leaves[k][2]) for k in carried]
+        loop = with_states(
+            rhs, states, [atom_of(inits[k], leaves[k][2]) for k in carried], body, rhs.collect + len(kept)
+        )
+        b.binds.append(f.Bind((*bind.vars[:width], *outs, *self.collected(b, bind, kept)), loop))
+        self.split(b, bind, kept, loop.collect)
+        for k, out in zip(carried, outs, strict=True):
+            var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
+            self.env[(var.name, leaves[k][1])] = Part(out, self.env[(leaves[k][0].name, leaves[k][1])].presence)
+
+    def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
+        """The tangent of a kept tuple, in one piece, if it has one."""
+        if not any(part for item in items for part in self.parts(item)):
+            return []
+        ty = f.Tup(tuple(item.ty for item in items))
+        leaves = zip([part for item in items for part in self.parts(item)], self.tangents.leaves(ty), strict=True)
+        return [self.tangents.pack(b, ty, [atom_of(part, leaf) for part, leaf in leaves])]
+
+    def collected(self, b: Builder, bind: f.Bind, kept: Sequence[f.Atom]) -> tuple[f.Var, ...]:
+        """The variable for the kept array; a new one if tangents are kept along."""
+        assert isinstance(bind.rhs, f.For | f.While)
+        if not bind.rhs.collect:
+            return ()
+        if not kept:
+            return bind.vars[-1:]
+        items = bind.rhs.body.results[len(bind.rhs.state) :]
+        return (b.fresh("kept", f.Arr(f.Tup((*(a.ty for a in items), kept[0].ty)), 1)),)
+
+    def split(self, b: Builder, bind: f.Bind, kept: Sequence[f.Atom], width: int) -> None:
+        """An array of kept tuples with their tangents -> the two arrays."""
+        if not kept:
+            return
+        both, primal = b.binds[-1].vars[-1], bind.vars[-1]
+        tangent = b.fresh("d", f.Arr(kept[0].ty, 1))
+        self.d.split(b, both, [primal, tangent], [width - 1, None])
+        self.env[(primal.name, 0)] = Part(tangent, HOLEY)
+
+    def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
+        inner = b.inner()
+        self.block(inner, build.body)
+        results = build.body.results
+        solid = [(v, self.solid(inner, r)) for v, r in zip(vars_, results, strict=True) if any(self.parts(r))]
+        outs = [b.fresh("d", self.tangents.of(v.ty)) for v, _ in solid]
+        body = inner.block(*results, *(part.atom for _, part in solid))
+        sizes = dict(zip([v.name for v in vars_], build.inner))
+        own = (*build.inner, *(sizes[v.name] for v, _ in solid)) if sizes else ()
+        b.binds.append(f.Bind((*vars_, *outs), f.Build(build.index, build.count, body, build.span, own)))
+        for (var, part), out in zip(solid, outs, strict=True):
+            self.env[(var.name, 0)] = Part(out, whole([part]))
+
+    # ---- operations ----------------------------------------------------------------------------------------------
+
+    def op(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        if not bulk.known(op):
+            raise bulk.refuse(op)
+        if bulk.scalar_row(op.op):
+            return self.row(b, op, y)
+        match op.op:
+            case "dot" | "matmul" | "matmul_acc":
+                return self.product(b, op, y)
+            case "acc_add":
+                parts = [part for _, part in self.there(op)]
+                total = parts[0].atom if len(parts) == 1 else self.convert.add(b, parts[0].atom, parts[1].atom)
+                return [Part(total, min(p.presence for p in parts))]
+            case "acc_zeros":
+                return [part for _, part in self.there(op)]
+            case "acc_index" | "acc_slice":
+                a, v = self.packed(b, op.args[0]), self.packed(b, op.args[1])
+                if v is None:
+                    return [a] if a is not None else []
+                (leaf,) = self.tangents.leaves(y.ty)
+                made = self.linear(b, op, {0: atom_of(a, leaf), 1: v.atom})
+                return [Part(made, together(a.presence if a is not None else MAYBE, MAYBE if v.nullable else HOLEY))]
+            case "update" | "concat" | "array":
+                solid = {i: self.solid(b, op.args[i]) for i in bulk.flows(op)}
+                made = self.linear(b, op, {i: part.atom for i, part in solid.items()})
+                return [Part(made, whole(solid.values()))]
+            case "fill":
+                part = self.solid(b, op.args[1])
+                return [Part(self.linear(b, op, {1: part.atom}), whole([part]))]
+            case _:
+                pass
+        ((i, part),) = self.there(op)
+        return self.unless_null(b, part, lambda some, p: self.unpacked(some, self.linear(some, op, {i: p.atom}), p))
+
+    def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        """A row of the table."""
+        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.holes))
+                                for i, part in self.there(op)])  # fmt: skip
+        return [Part(p.atom, max(p.presence, hollow(y))) if op.op in bulk.MASKS else p for p in parts]
+
+    def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        """A product of arrays."""
+        return self.sum(
+            b, y, [(i, part, lambda some, i, p: product(self.convert, some, op, i, p)) for i, part in self.there(op)]
+        )
+
+    def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+        """A linear operation on tangents in place of operands."""
+        return linear(b, op, tangents)
+
+    def there(self, op: f.Op) -> list[tuple[int, Part]]:
+        """The operands that have tangents (of one leaf)."""
+        parts = ((i, self.parts(op.args[i])) for i in bulk.flows(op))
+        return [(i, part[0]) for i, part in parts if part and part[0] is not None]
+
+    def sum(
+        self, b: Builder, y: f.Var, parts: Sequence[tuple[int, Part, Callable[[Builder, int, Part], f.Atom]]]
+    ) -> list[Part]:
+        """The sum of what several operands contribute to the tangent of `y`."""
+
+        def contribute(i: int, part: Part, write: Callable[[Builder, int, Part], f.Atom]) -> Part:
+            return self.unless_null(
+                b, part, lambda some, p: [self.lifted(some, write(some, i, p), p, y, part.nullable)]
+            )[0]
+
+        done = [contribute(*part) for part in parts]
+        total = done[0]
+        for part in done[1:]:
+            name = "acc_add" if total.nullable or part.nullable else "add"
+            if name == "acc_add":
+                total, part = (Part(bulk.lift(b, p.atom, y), p.presence) for p in (total, part))
+            total = Part(b.op(name, total.atom, part.atom), together(total.presence, part.presence))
+        return [self.lifted(b, total.atom, total, y, True)]
+
+    def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
+        """A contribution, of the rank of `y` if that is wanted `now` (else a later sum may lift it)."""
+        lower = rank_of(atom.ty) < rank_of(y.ty)
+        presence = HOLEY if of.presence is MAYBE and rank_of(y.ty) and not of.nullable else of.presence
+        return Part(bulk.lift(b, atom, y) if lower and now else atom, presence)
+
+
+def hollow(y: f.Var) -> Presence:
+    """Of a tangent of `y` that may be nothing in places."""
+    return HOLEY if isinstance(y.ty, f.Arr) else MAYBE
+
+
+def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+    args = (tangents.get(i, arg) for i, arg in enumerate(op.args))
+    return b.op(op.op, *args, span=op.span, **dict(op.attrs))
+
+
+def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
+    """The part of operand `i` in the tangent of a product of arrays."""
+    if op.op == "matmul_acc" and i == 0:
+        return t.atom
+    shift = len(op.args) - 2
+    left, right = [t.atom if j == i else arg for j, arg in enumerate(op.args)][shift:]
+    if op.op == "dot":
+        return products.dot(b, t, (right, left)[i], op.span)
+    hollow = i - shift if t.holes else None
+    return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), hollow, None, op.span)
+
+
+def with_states(
+    rhs: f.For | f.While, states: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, collect: int
+) -> f.For | f.While:
+    """The loop with more state and another body."""
+    state, starts = (*rhs.state, *states), (*rhs.inits, *inits)
+    match rhs:
+        case f.For(index, count):
+            return f.For(index, count, state, starts, body, collect)
+        case f.While():
+            return f.While(state, starts, rhs.cond, body, collect)

@@ -1,0 +1,115 @@
+"""What a recursive function keeps, if its body ends in a branch: a record for each path.
+
+    fn f(x, n) -> (f64)              data res = res0 | res1 (f64, f64, res, res)
+      if lt n 2                      fn f.fwd(x, n) -> (f64, res)
+        yield x                =>      if lt n 2 { yield x, res0 } else { ...; yield y, res1 (a, b, ra, rb) }
+      else                           fn f.bwd(r, ...)
+        a = ..; b = ..                 switch r  case res0 { ... }  case res1 (a, b, ra, rb) { ... }
+        yield mul a b
+
+So a path keeps nothing for the others, nothing is kept to choose it again, and a path that needs nothing takes no
+memory.  What all need of the code before the branch comes first in each record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dplc.ad.builder import Builder
+from dplc.flat import term as f
+from dplc.flat.walk import blocks as inner_blocks
+from dplc.flat.walk import mentioned, with_branches
+
+if TYPE_CHECKING:
+    from dplc.ad.reverse.control import Branch
+    from dplc.ad.reverse.cotangents import Scope
+
+
+def fits(branch: Branch, scope: Scope) -> bool:
+    """Whether the branch is the last thing its recursive function does that the backward code `scope` has needed."""
+    reverse, tape = branch.reverse, branch.tape
+    if reverse.paths is not None or not reverse.d.boxed(reverse.box) or scope is not reverse.scope:
+        return False
+    before = {p.name for p in tape.params}
+    for bind in tape.block.binds:
+        if bind is branch.bind:
+            break
+        before |= {var.name for var in bind.vars}
+    return mentioned(f.Block(tuple(scope.b.binds), ())).keys().isdisjoint(tape.names - before)
+
+
+@dataclass(slots=True)
+class Paths:
+    """`param` is the record, in f.bwd; `kept` and `backward` are by path."""
+
+    branch: Branch
+    param: f.Var
+    kept: list[list[f.Var]]
+    backward: f.Switch
+
+    @property
+    def name(self) -> str:
+        return self.branch.reverse.box
+
+    @staticmethod
+    def of(branch: Branch, blocks: Sequence[f.Block]) -> Paths:
+        reverse, kept, cases = branch.reverse, [], []
+        param = f.Var(reverse.d.supply.fresh("res"), f.Data(reverse.box))
+        for tag, (block, tape) in enumerate(zip(blocks, branch.tapes, strict=True)):
+            needed, again = reverse.choose(block, tape.names, (), tape.forward())
+            kept.append(needed)
+            cases.append(f.Case(tag, None, f.Block((*again, *block.binds), block.results)))
+        return Paths(branch, param, kept, f.Switch(param, tuple(cases), None))
+
+    def residual(
+        self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
+    ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
+        """As `Reverse.residual`; `outer` is what all paths keep of the code before the branch."""
+        d = self.branch.reverse.d
+        payloads = tuple(f.Tup(tuple(v.ty for v in (*outer, *kept))) if outer or kept else None for kept in self.kept)
+        names = tuple(f"{self.name}.{tag}" for tag in range(len(payloads)))
+        d.program.datas[self.name] = f.DataDecl(self.name, payloads, names)
+        record = f.Var(d.supply.fresh("res"), self.param.ty)
+        forward = [self.filled(bind, record, outer) if bind.vars == self.branch.bind.vars else bind for bind in forward]
+        binds = [self.opened(bind, len(outer)) if bind.rhs is self.backward else bind for bind in body.binds]
+        if outer:
+            binds.insert(0, f.Bind(tuple(outer), self.shared(outer)))
+        return forward, record, self.param, f.Block(tuple(binds), body.results)
+
+    def filled(self, bind: f.Bind, record: f.Var, outer: Sequence[f.Var]) -> f.Bind:
+        """The forward branch, giving also the record."""
+        blocks = []
+        for tag, (block, kept) in enumerate(zip(inner_blocks(bind.rhs), self.kept, strict=True)):
+            b = Builder(self.branch.reverse.d.supply)
+            arg = b.make((*outer, *kept)) if outer or kept else None
+            value = b.con(self.name, tag, arg)
+            blocks.append(f.Block((*block.binds, *b.binds), (*block.results, value)))
+        return f.Bind((*bind.vars, record), with_branches(bind.rhs, blocks))
+
+    def opened(self, bind: f.Bind, at: int) -> f.Bind:
+        """The backward branch: each path reads what it kept, from field `at` on."""
+        cases = []
+        for case, kept in zip(self.backward.cases, self.kept, strict=True):
+            payload, gets = self.fields(case.tag, kept, at)
+            cases.append(f.Case(case.tag, payload, f.Block((*gets, *case.body.binds), case.body.results)))
+        return f.Bind(bind.vars, f.Switch(self.param, tuple(cases), None))
+
+    def shared(self, outer: Sequence[f.Var]) -> f.Switch:
+        """Reads the fields that all records have."""
+        supply, cases = self.branch.reverse.d.supply, []
+        for tag in range(len(self.kept)):
+            vars_ = [f.Var(supply.fresh("kept"), var.ty) for var in outer]
+            payload, gets = self.fields(tag, vars_, 0)
+            cases.append(f.Case(tag, payload, f.Block(tuple(gets), tuple(vars_))))
+        return f.Switch(self.param, tuple(cases), None)
+
+    def fields(self, tag: int, vars_: Sequence[f.Var], at: int) -> tuple[f.Var | None, list[f.Bind]]:
+        """The payload of a record, and the bindings of some fields of it."""
+        d = self.branch.reverse.d
+        ty = d.program.datas[self.name].payloads[tag]
+        if ty is None or not vars_:
+            return None, []
+        payload = f.Var(d.supply.fresh("p"), ty)
+        return payload, [f.Bind((var,), f.TupGet(payload, at + k)) for k, var in enumerate(vars_)]

@@ -1,0 +1,436 @@
+"""Reverse mode through control: calls, branches, loops, comprehensions.
+
+    s' = for i < n state (s = a)         forward:  s', kept = for i < n state (s = a) { t = ...; yield t, (x, y) }
+      t = ...                      =>    backward: cs, cw' = for j < n state (cs = cs', cw = cw0)
+      yield t                                        i = n - 1 - j;  (x, y) = kept[i];  ...
+
+What one step of a loop keeps is a tuple, and the tuples an array; branches keep a tuple whose slots they share (a slot
+that a branch does not fill holds zero or null); a call keeps what its f.fwd gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dpl.node import replace
+
+from dplc.ad.builder import Builder, int_
+from dplc.ad.forward.forward import with_states
+from dplc.ad.reverse import branch_records
+from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, branch, if_there, unless
+from dplc.ad.reverse.reverse import Reverse, Tape
+from dplc.ad.tangents.symbolic_zeros import FULL, HOLEY, MAYBE, Part, atom_of, either, together
+from dplc.flat import term as f
+from dplc.flat.walk import blocks as inner_blocks
+from dplc.flat.walk import with_branches
+
+if TYPE_CHECKING:
+    from dplc.ad.activity import Node
+    from dplc.ad.differentiate import Reversed
+
+
+def result_parts(reverse: Reverse, scope: Scope, vars_: Sequence[f.Var]) -> list[Part | None]:
+    return [part for var in vars_ for part in reverse.parts(scope, var)]
+
+
+@dataclass(slots=True)
+class Call:
+    reverse: Reverse
+    tape: Tape
+    call: f.Call
+    vars: tuple[f.Var, ...]
+    made: tuple[Reversed, f.Var] | None = None
+
+    def forward(self) -> list[f.Bind]:
+        if self.made is None:
+            return [f.Bind(self.vars, self.call)]
+        made, residual = self.made
+        return [f.Bind((*self.vars, residual), f.Call(made.fwd, self.call.args, self.call.span))]
+
+    def backward(self, scope: Scope) -> None:
+        self.made = None
+        parts = [(i, part) for i, part in enumerate(result_parts(self.reverse, scope, self.vars)) if part is not None]
+        if not parts:
+            return
+        if not all(part.nullable for _, part in parts):
+            self.pull(scope, parts)
+        elif len(parts) == 1:
+            ((i, part),) = parts
+            if_there(scope, part, lambda inner, there: self.pull(inner, [(i, there)]))
+        else:
+            nothing = scope.b.op("is_null", parts[0][1].atom)
+            for _, part in parts[1:]:
+                nothing = scope.b.op("and", nothing, scope.b.op("is_null", part.atom))
+            unless(scope, nothing, lambda inner: self.pull(inner, parts))
+
+    def pull(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
+        """Calls f.bwd: the accumulators of the active arguments go in and come out."""
+        d = self.reverse.d
+        deps = d.deps(self.call.fn)
+        nodes = [node for arg in self.call.args for node in self.reverse.nodes(arg)]
+        active = tuple(
+            i for i, node in enumerate(nodes)
+            if node is not None and scope.active(node) and any(i in deps[r] for r, _ in parts)
+        )  # fmt: skip
+        if not active:
+            return
+        wanted = tuple((i, part.presence) for i, part in parts)
+        made = d.reverse(self.call.fn, active, wanted, self.call.span)
+        residual = self.tape.own(scope.b.fresh("res", made.residual))
+        self.made = (made, residual)
+        targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
+        first = [node not in targets[:k] for k, node in enumerate(targets)]
+        accs = [
+            scope.current(node) if new else atom_of(None, scope.type(node))
+            for node, new in zip(targets, first, strict=True)
+        ]
+        args = (residual, *(part.atom for _, part in parts), *accs)
+        outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
+        for node, new, out, presence in zip(targets, first, outs, made.presence, strict=True):
+            old = scope.get(node)
+            if new:
+                scope.set(node, Part(out, presence if old is None else together(presence, old.presence)))
+            else:
+                scope.add(node, Part(out, presence))
+
+
+@dataclass(slots=True)
+class Branch:
+    """If and Switch."""
+
+    reverse: Reverse
+    tape: Tape
+    bind: f.Bind
+    tapes: list[Tape] = field(default_factory=list)
+    kept: list[list[f.Var]] = field(default_factory=list)  # by each branch
+    slots: list[f.Type] = field(default_factory=list)
+    places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
+    var: f.Var | None = None  # the tuple of the slots
+
+    def __post_init__(self) -> None:
+        rhs = self.bind.rhs
+        payloads = [case.payload for case in rhs.cases] if isinstance(rhs, f.Switch) else []
+        for i, block in enumerate(inner_blocks(rhs)):
+            payload = payloads[i] if i < len(payloads) else None
+            self.tapes.append(Tape(self.reverse, block, () if payload is None else (payload,)))
+
+    def backward(self, scope: Scope) -> None:
+        self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
+        parts = result_parts(self.reverse, scope, self.bind.vars)
+        if any(parts):
+            writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
+            branch(
+                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks)
+            )
+
+    def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:
+        """The backward code of branch `i`."""
+        tape = self.tapes[i]
+        opened = self.open(scope, i)
+        at = 0
+        for result in tape.block.results:
+            count = len(self.reverse.nodes(result))
+            self.reverse.add(scope, result, parts[at : at + count])
+            at += count
+        tape.backward(scope)
+        if opened is not None:
+            self.shut(scope, i, opened)
+
+    def open(self, scope: Inner, i: int) -> Node | None:
+        """Takes the cotangent of the scrutinee apart, so that the payload's is updated."""
+        rhs, params = self.bind.rhs, self.tapes[i].params
+        if not isinstance(rhs, f.Switch) or not params:
+            return None
+        (node,) = self.reverse.nodes(rhs.scrutinee) or (None,)
+        if node is None or not scope.active(node):
+            return None
+        part = scope.get(node)
+        targets = self.reverse.nodes(params[0])
+        if part is None or not targets:
+            return node
+        convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
+        some = scope.b.inner()
+        leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
+        nothing = f.Block((), tuple(atom_of(None, leaf.ty) for leaf in leaves))
+        there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
+        for target, leaf in zip(targets, there, strict=True):
+            assert target is not None
+            scope.parts[target] = Part(leaf, MAYBE)
+        del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
+        return node
+
+    def shut(self, scope: Inner, i: int, node: Node) -> None:
+        """Puts the cotangent of the scrutinee together again, and what the arm added to the scrutinee as a whole."""
+        rhs, (payload,) = self.bind.rhs, self.tapes[i].params
+        assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
+        parts = self.reverse.parts(scope, payload)
+        if not any(parts):
+            return
+        mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
+        leaves = [None if part is None else part.atom for part in parts]
+        made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
+        scope.add(node, Part(made, FULL))
+
+    def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
+        """The backward branches with their prologues, now that it is known what they need."""
+        if branch_records.fits(self, scope):
+            self.reverse.paths = made = branch_records.Paths.of(self, blocks)
+            return made.backward
+        chosen = [
+            self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
+            for block, tape in zip(blocks, self.tapes, strict=True)
+        ]
+        self.kept = [kept for kept, _ in chosen]
+        self.places = [self.place(kept) for kept in self.kept]
+        self.var = (
+            self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
+        )
+        done = []
+        for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
+            opened = [
+                f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
+            ]
+            done.append(f.Block((*opened, *again, *block.binds), block.results))
+        return with_branches(self.bind.rhs, done)
+
+    def place(self, kept: Sequence[f.Var]) -> list[int]:
+        """Slots of the right types for what a branch keeps."""
+        places: list[int] = []
+        for var in kept:
+            free = [k for k, ty in enumerate(self.slots) if ty == var.ty and k not in places]
+            if not free:
+                self.slots.append(var.ty)
+            places.append(free[0] if free else len(self.slots) - 1)
+        return places
+
+    def forward(self) -> list[f.Bind]:
+        blocks = [self.filled(i) for i in range(len(self.tapes))]
+        vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
+        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
+
+    def filled(self, i: int) -> f.Block:
+        tape = self.tapes[i]
+        binds = tape.forward()
+        if self.var is None:
+            return f.Block(tuple(binds), tape.block.results)
+        b = Builder(self.reverse.d.supply)
+        at = dict(zip(self.places[i], self.kept[i], strict=True))
+        items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
+        tup = b.make(items)
+        return f.Block((*binds, *b.binds), (*tape.block.results, tup))
+
+
+def dummy(b: Builder, ty: f.Type) -> f.Atom:
+    """Something of a type, never looked at."""
+    match ty:
+        case f.Num("bool"):
+            return f.Const(False, ty)
+        case f.Num():
+            return f.Const(0.0 if f.is_float(ty) else 0, ty)
+        case f.Str():
+            return f.Const("", ty)
+        case f.Tup(items):
+            return b.make([dummy(b, item) for item in items])
+        case _:
+            return f.Const(None, ty)
+
+
+@dataclass(slots=True)
+class Body:
+    """The body of a loop or comprehension, written backwards: what both have in common."""
+
+    reverse: Reverse
+    home: Tape
+    tape: Tape
+    kept: list[f.Var] = field(default_factory=list)
+    array: f.Var | None = None  # of what the steps keep
+
+    def forget(self) -> None:
+        self.kept, self.array = [], None
+
+    def finish(
+        self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str], arrays: dict[str, f.Var]
+    ) -> f.Block:
+        """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart.  Some
+        variables stand in `arrays` of their own already."""
+        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward(), arrays)
+        b = Builder(self.reverse.d.supply)
+        for var in [v for v in self.kept if v.name in arrays]:
+            b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
+            self.kept.remove(var)
+        if self.kept:
+            ty = f.Tup(tuple(v.ty for v in self.kept))
+            self.array = self.home.own(b.fresh("kept", f.Arr(ty, 1)))
+            tup = b.op("index", self.array, index, unchecked=True)
+            b.binds += self.reverse.unkeep(self.kept, tup)
+        return f.Block((*before, *b.binds, *again, *body.binds), body.results)
+
+
+class Loop:
+    """For and While."""
+
+    def __init__(self, reverse: Reverse, tape: Tape, bind: f.Bind) -> None:
+        rhs = bind.rhs
+        assert isinstance(rhs, f.For | f.While)
+        self.reverse = reverse
+        self.bind = bind
+        self.rhs = rhs
+        index = (rhs.index,) if isinstance(rhs, f.For) else ()
+        self.tape = Tape(reverse, rhs.body, (*index, *rhs.state))
+        self.body = Body(reverse, tape, self.tape)
+        self.steps: f.Var | None = None  # of a While that is reversed: how many there were
+
+    def backward(self, scope: Scope) -> None:
+        self.body.forget()
+        self.steps = None
+        if any(result_parts(self.reverse, scope, self.bind.vars)):
+            if isinstance(self.rhs, f.While):
+                self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
+            self.run(scope, doubtful=False)
+
+    def run(self, scope: Scope, doubtful: bool) -> None:
+        """Writes the backward loop, assuming that the state's cotangents stay as they begin; if they do not, again,
+        assuming the least."""
+        rhs, width = self.rhs, len(self.rhs.state)
+        nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
+        carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
+        exits = result_parts(self.reverse, scope, self.bind.vars[:width])
+        sources = [node for init in rhs.inits for node in self.reverse.nodes(init)]
+        targets = [node for r in rhs.body.results[:width] for node in self.reverse.nodes(r)]
+
+        inner = LoopScope(scope, frozenset(self.tape.names))
+        states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
+        begin = [MAYBE if doubtful else either([exits[k]]) for k in carried]
+        for k, state, presence in zip(carried, states, begin, strict=True):
+            inner.add(targets[k], Part(state, presence))
+        count = self.steps if isinstance(rhs, f.While) else rhs.count
+        assert count is not None
+        back = scope.b.fresh("j", f.I64)
+        index = rhs.index if isinstance(rhs, f.For) else scope.b.fresh("i", f.I64)
+        before = Builder(self.reverse.d.supply)
+        last = before.op("sub", count, int_(1))
+        before.binds.append(f.Bind((index,), f.Op("sub", (last, back))))
+        self.collected(scope, inner, index)
+        self.tape.backward(inner)
+        nexts = [inner.get(node) for node in carried.values()]
+        if not doubtful and any(either([n]) > presence for n, presence in zip(nexts, begin, strict=True)):
+            return self.run(scope, doubtful=True)
+
+        ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
+        body = inner.b.block(*ends, *(inner.parts[node].atom for node in inner.touched))
+        body = self.body.finish(body, index, before.binds, {index.name} if isinstance(rhs, f.For) else set(), {})
+        inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
+        inits += [scope.current(node) for node in inner.touched]
+        loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
+        outs = scope.b.bind([i.ty for i in inits], loop, "c")
+        for node, out in zip(inner.touched, outs[len(states) :], strict=True):
+            scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
+        for k, out, n, presence in zip(carried, outs, nexts, begin, strict=False):
+            scope.add(sources[k], Part(out, max(presence, either([n]))))
+
+    def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
+        """The cotangent of the array kept by this loop (which then is itself part of a derivative), at this step."""
+        width = len(self.rhs.state)
+        if not self.rhs.collect:
+            return
+        array = self.bind.vars[-1]
+        (part,) = self.reverse.parts(scope, array) or (None,)
+        if part is None:
+            return
+        solid = scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array))
+        tup = inner.b.op("index", solid, index, unchecked=True)
+        leaves = iter(self.reverse.tangents.unpack(inner.b, tup))
+        for item in self.rhs.body.results[width:]:
+            self.reverse.add(inner, item, [Part(next(leaves), MAYBE) for _ in self.reverse.nodes(item)])
+
+    def forward(self) -> list[f.Bind]:
+        rhs, width, binds = self.rhs, len(self.rhs.state), self.tape.forward()
+        d, kept, array = self.reverse.d, self.body.kept, self.body.array
+        results, vars_ = list(rhs.body.results), list(self.bind.vars)
+        loop = rhs
+        states: list[f.Var] = []
+        if self.steps is not None:
+            state, after = f.Var(d.supply.fresh("steps"), f.I64), f.Var(d.supply.fresh("steps"), f.I64)
+            binds.append(f.Bind((after,), f.Op("add", (state, int_(1)))))
+            states.append(state)
+            results.insert(width, after)
+            vars_.insert(width, self.steps)
+        both = None
+        if array is not None and rhs.collect:
+            own = results[len(results) - rhs.collect :]
+            both = f.Var(d.supply.fresh("kept"), f.Arr(f.Tup(tuple(a.ty for a in (*own, *kept))), 1))
+            vars_[-1:] = [both]
+        elif array is not None:
+            vars_.append(array)
+        loop = with_states(
+            rhs, states, [int_(0)] * len(states), f.Block(tuple(binds), (*results, *kept)), rhs.collect + len(kept)
+        )
+        b = Builder(d.supply)
+        b.binds.append(f.Bind(tuple(vars_), loop))
+        if both is not None and array is not None:
+            d.split(b, both, [self.bind.vars[-1], array], [rhs.collect, len(kept)])
+        return b.binds
+
+
+class Build:
+    """Comprehensions.  The backward code is a loop: elements add to what they share."""
+
+    def __init__(self, reverse: Reverse, tape: Tape, bind: f.Bind) -> None:
+        assert isinstance(bind.rhs, f.Build)
+        self.reverse = reverse
+        self.bind = bind
+        self.rhs = bind.rhs
+        self.tape = Tape(reverse, bind.rhs.body, (bind.rhs.index,))
+        self.body = Body(reverse, tape, self.tape)
+
+    def backward(self, scope: Scope) -> None:
+        self.body.forget()
+        parts = [
+            (k, part)
+            for k, var in enumerate(self.bind.vars)
+            for part in self.reverse.parts(scope, var)
+            if part is not None
+        ]
+        if len(parts) == 1:
+            ((k, part),) = parts
+            if_there(scope, part, lambda inner, there: self.run(inner, [(k, there)]))
+        elif parts:
+            self.run(scope, [(k, self.solid(scope, self.bind.vars[k], part)) for k, part in parts])
+
+    def solid(self, scope: Scope, array: f.Var, part: Part) -> Part:
+        if part.presence is not MAYBE:
+            return part
+        return Part(scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array)), HOLEY)
+
+    def run(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
+        index, tangents = self.rhs.index, self.reverse.tangents
+        inner = LoopScope(scope, frozenset(self.tape.names))
+        for k, part in parts:
+            element = inner.b.op("index", part.atom, index, unchecked=True)
+            leaves = [Part(leaf, part.part(leaf.ty)) for leaf in tangents.unpack(inner.b, element)]
+            self.reverse.add(inner, self.rhs.body.results[k], leaves)
+        self.tape.backward(inner)
+        if not inner.touched:
+            return
+        body = inner.b.block(*(inner.parts[node].atom for node in inner.touched))
+        results = zip(self.rhs.body.results, self.bind.vars, strict=True)
+        arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
+        body = self.body.finish(body, index, (), {index.name}, arrays)
+        inits = tuple(scope.current(node) for node in inner.touched)
+        outs = scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, tuple(inner.state), inits, body), "c")
+        for node, out in zip(inner.touched, outs, strict=True):
+            scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
+
+    def forward(self) -> list[f.Bind]:
+        binds, array = self.tape.forward(), self.body.array
+        results = self.rhs.body.results
+        if array is None:
+            body = f.Block(tuple(binds), results)
+            return [f.Bind(self.bind.vars, replace(self.rhs, body=body))]
+        b = Builder(self.reverse.d.supply)
+        tup = b.make(self.body.kept)
+        body = f.Block((*binds, *b.binds), (*results, tup))
+        inner = (*self.rhs.inner, ()) if self.rhs.inner else ()
+        return [f.Bind((*self.bind.vars, array), replace(self.rhs, body=body, inner=inner))]

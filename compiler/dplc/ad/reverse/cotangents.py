@@ -1,0 +1,137 @@
+"""The cotangents at a point of the backward code.
+
+Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is
+reached.  A scope holds what has been added so far.  An inner block has a scope of its own; cotangents of the variables
+of outer blocks that it touches become results of the block (a branch) or state (a loop), so that they are updated,
+never returned and added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dplc.ad.activity import Node
+from dplc.ad.builder import Builder
+from dplc.ad.tangents.symbolic_zeros import FULL, HOLEY, MAYBE, Part, atom_of, either, together
+from dplc.ad.tangents.types import is_zero
+from dplc.flat import term as f
+
+if TYPE_CHECKING:
+    from dplc.ad.differentiate import Derivatives
+
+
+class Scope:
+    """`leaf` gives the type of a node's cotangent, `active` says whether it has one."""
+
+    def __init__(
+        self, derivatives: Derivatives, b: Builder, active: Callable[[Node], bool], leaf: dict[Node, f.Type]
+    ) -> None:
+        self.d = derivatives
+        self.b = b
+        self.active = active
+        self.leaf = leaf
+        self.parts: dict[Node, Part] = {}
+
+    def get(self, node: Node) -> Part | None:
+        return self.parts.get(node)
+
+    def set(self, node: Node, part: Part) -> None:
+        self.parts[node] = part
+
+    def type(self, node: Node) -> f.Type:
+        return self.leaf[node]
+
+    def add(self, node: Node | None, part: Part | None) -> None:
+        """One contribution more to a node's cotangent."""
+        if node is None or part is None or not self.active(node) or (part.presence is MAYBE and is_zero(part.atom)):
+            return
+        old = self.get(node)
+        if old is None or is_zero(old.atom):
+            self.set(node, part)
+            return
+        total = self.d.convert.add(self.b, old.atom, part.atom)
+        self.set(node, Part(total, together(old.presence, part.presence)))
+
+    def current(self, node: Node) -> f.Atom:
+        """What has been added so far, zero if nothing: to be handed to who adds to it."""
+        return atom_of(self.get(node), self.leaf[node])
+
+
+class Inner(Scope):
+    """The scope of a block inside another.  `local` are the names bound in it; all others belong to the parent."""
+
+    def __init__(self, parent: Scope, local: frozenset[str]) -> None:
+        super().__init__(parent.d, parent.b.inner(), parent.active, parent.leaf)
+        self.parent = parent
+        self.local = local
+        self.touched: list[Node] = []
+
+    def get(self, node: Node) -> Part | None:
+        if node not in self.parts and node[0] not in self.local and node not in self.touched:
+            self.touched.append(node)
+            part = self.first(node)
+            if part is not None:
+                self.parts[node] = part
+        return self.parts.get(node)
+
+    def set(self, node: Node, part: Part) -> None:
+        self.get(node)
+        self.parts[node] = part
+
+    def first(self, node: Node) -> Part | None:
+        """A branch begins with what was there before it."""
+        return self.parent.get(node)
+
+
+class LoopScope(Inner):
+    """The body of a loop: a cotangent from outside that it touches becomes state."""
+
+    def __init__(self, parent: Scope, local: frozenset[str]) -> None:
+        super().__init__(parent, local)
+        self.state: list[f.Var] = []
+
+    def first(self, node: Node) -> Part | None:
+        before = self.parent.get(node)
+        var = self.b.fresh("c", self.type(node))
+        self.state.append(var)
+        return Part(var, MAYBE if before is None else before.presence)
+
+
+Write = Callable[[Inner], None]
+
+
+def branch(
+    scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs]
+) -> None:
+    """Code of which one alternative runs.  Each alternative's `write` adds to cotangents in a scope of its own."""
+    inners = [Inner(scope, local) for local in locals_]
+    for inner, write in zip(inners, writes, strict=True):
+        write(inner)
+    touched = list(dict.fromkeys(node for inner in inners for node in inner.touched))
+    if not touched:
+        return
+    ends = [[inner.parts.get(node, scope.get(node)) for node in touched] for inner in inners]
+    blocks = [
+        inner.b.block(*(atom_of(part, scope.type(node)) for part, node in zip(end, touched, strict=True)))
+        for inner, end in zip(inners, ends, strict=True)
+    ]
+    vars_ = scope.b.bind([scope.type(node) for node in touched], build(blocks), "c")
+    for k, (node, var) in enumerate(zip(touched, vars_, strict=True)):
+        scope.set(node, Part(var, either(end[k] for end in ends)))
+
+
+def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:
+    """`write`, with a part that is there; at run time not at all if it is null.  (A float that may be nothing is left
+    to the rules: it may be a number that happens to be zero, on which the derivative of this code depends.)"""
+    if not part.nullable:
+        write(scope, part)
+        return
+    known = Part(part.atom, HOLEY if isinstance(part.atom.ty, f.Arr) else FULL)
+    unless(scope, scope.b.op("is_null", part.atom), lambda inner: write(inner, known))
+
+
+def unless(scope: Scope, nothing: f.Atom, write: Write) -> None:
+    """`write`, but at run time only if `nothing` does not hold."""
+    writes: list[Write] = [lambda inner: None, write]
+    branch(scope, [frozenset(), frozenset()], writes, lambda blocks: f.If(nothing, *blocks))

@@ -1,0 +1,374 @@
+"""Reverse mode: f -> f.fwd, which also gives what it keeps, and f.bwd, which runs against its order.
+
+    fn f(x: f64, y: f64) -> (f64)         fn f.fwd(x, y) -> (f64, (f64, f64))
+      t = mul x y                           t = mul x y;  r = sin t;  return r, (t, y)
+      r = sin t                  =>       fn f.bwd((t, y), cr, cx) -> (f64)           -- only x is active
+      return r                              ct = mul cr (cos t);  cx' = add cx (mul ct y);  return cx'
+
+*Accumulators are passed in.*  The current cotangent of each active argument goes into f.bwd and comes out with f's
+contribution added, arrays in place; nothing is returned to be added, so reading one element costs O(1).
+
+A block becomes a `Tape` of steps.  `Tape.backward` writes the backward code, last step first, into a scope
+(`ad/reverse/cotangents.py`); it refers to variables of the forward code by name, and what it turns out to need is kept.  Only then
+does `Tape.forward` give the forward code, which now knows what to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dplc.ad.activity import Graph, Node, component
+from dplc.ad.builder import Builder, int_
+from dplc.ad.reverse import residuals, transpose
+from dplc.ad.reverse.cotangents import Scope, if_there
+from dplc.ad.rules import bulk as rules
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, either
+from dplc.flat import term as f
+from dplc.flat.dims import Dims
+from dplc.flat.types import rank_of
+from dplc.flat.walk import bound, every, names, rhs_mentions
+
+if TYPE_CHECKING:
+    from dplc.ad.differentiate import Derivatives
+    from dplc.ad.reverse.branch_records import Paths
+
+
+WIDE = 64  # a residual of more leaves is a block: callers keep those of all their calls, and so they would double
+
+
+class Step(Protocol):
+    def backward(self, scope: Scope) -> None: ...
+
+    def forward(self) -> list[f.Bind]: ...
+
+
+class Tape:
+    """A block being reversed.  `names` are bound in it (by bindings, or as its parameters)."""
+
+    def __init__(self, reverse: Reverse, block: f.Block, params: Sequence[f.Var]) -> None:
+        self.reverse = reverse
+        self.block = block
+        self.params = params
+        self.names = {p.name for p in params}
+        self.dims: dict[str, dict[int, f.Var]] = {}
+        self.steps: list[Step] = []
+        for var in params:
+            reverse.home[var.name] = self
+        around, reverse.views = reverse.views, reverse.views.copy()
+        for bind in block.binds:
+            for var in bind.vars:
+                self.own(var)
+            self.steps.append(reverse.step(self, bind))
+            reverse.see(bind)
+        reverse.views = around
+
+    def own(self, var: f.Var) -> f.Var:
+        """A variable of this block."""
+        self.names.add(var.name)
+        self.reverse.home[var.name] = self
+        return var
+
+    def backward(self, scope: Scope) -> None:
+        for step in reversed(self.steps):
+            step.backward(scope)
+
+    def forward(self) -> list[f.Bind]:
+        binds = [bind for var in self.params for bind in self.measures(var)]
+        for step in self.steps:
+            for bind in step.forward():
+                binds += self.reverse.kept_apart(bind)
+                binds += [more for var in bind.vars for more in self.measures(var)]
+        return binds
+
+    def measures(self, var: f.Var) -> list[f.Bind]:
+        return [f.Bind((d,), f.Op("dim", (var,), (("k", k),))) for k, d in self.dims.get(var.name, {}).items()]
+
+
+@dataclass(slots=True)
+class Plain:
+    """What has no cotangent."""
+
+    bind: f.Bind
+
+    def backward(self, scope: Scope) -> None:
+        pass
+
+    def forward(self) -> list[f.Bind]:
+        return [self.bind]
+
+
+@dataclass(slots=True)
+class Op:
+    reverse: Reverse
+    op: f.Op
+    y: f.Var
+    views: Sequence[f.Op]  # of what its first operand is a part, and so on
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.op)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is None:
+            return
+        if not rules.known(self.op):
+            raise rules.refuse(self.op)
+        if rules.scalar_row(self.op.op):
+            self.row(scope, part)
+        else:
+            if_there(scope, part, self.bulk)
+
+    def bulk(self, scope: Scope, part: Part) -> None:
+        op = transpose.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
+        transpose.spread(self.reverse, scope, op, self.y, part)
+
+    def row(self, scope: Scope, part: Part) -> None:
+        if part.nullable:
+            if_there(scope, part, self.row)
+            return
+        for i in rules.flows(self.op):
+            (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
+            if node is None or not scope.active(node):
+                continue
+            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.holes)
+            rank = rank_of(self.op.args[i].ty)
+            if rank < rank_of(t.ty):
+                t = scope.b.op("sum_to", t, rank=rank)
+            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
+            scope.add(node, Part(t, masked.part_of_sum(t.ty)))
+
+
+@dataclass(slots=True)
+class Con:
+    reverse: Reverse
+    y: f.Var
+    con: f.ConMake
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.con)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is not None and self.con.arg is not None:
+            if_there(scope, part, self.open)
+
+    def open(self, scope: Scope, part: Part) -> None:
+        assert self.con.arg is not None
+        d = self.reverse.d
+        leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
+        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE) for leaf in leaves])
+
+
+class Reverse:
+    """The reversal of one function, given which leaves of its parameters are active and of its results wanted."""
+
+    def __init__(
+        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+    ) -> None:
+        self.d = derivatives
+        self.tangents = derivatives.tangents
+        self.active_params = active
+        self.wanted = wanted
+        self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
+        self.home: dict[str, Tape] = {}
+        self.leaf: dict[Node, f.Type] = {}
+        self.paths: Paths | None = None
+        self.sizes = Dims(f.Block((), ()))
+        self.changing: set[str] = set()  # arrays that are updated
+        self.kept: set[str] = set()  # variables that are kept
+        self.sources: dict[Node, Node | None] = {}  # of the leaves of tuples
+        self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
+
+    def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
+        """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
+        data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is `WIDE`."""
+        self.register(fn)
+        self.sizes, self.box = Dims(fn.body), box
+        self.changing = set(changing(fn.body))
+        tape = Tape(self, fn.body, fn.params)
+        scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
+        params = [node for p in fn.params for node in self.nodes(p) if node is not None]
+        results = [node for r in fn.body.results for node in self.nodes(r)]
+        types = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
+        accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]
+        seeds = [scope.b.fresh("c", types[i]) for i, _ in self.wanted]
+        for i, acc in zip(self.active_params, accs, strict=True):
+            scope.set(params[i], Part(acc, MAYBE))
+        for (i, presence), seed in zip(self.wanted, seeds, strict=True):
+            scope.add(results[i], Part(seed, presence))
+        tape.backward(scope)
+        body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
+        kept, again = self.choose(body, tape.names, (), tape.forward())
+        back = f.Block((*again, *body.binds), body.results)
+        forward, value, param, back = self.residual(kept, tape.forward(), back)
+        made_fwd = f.Fn(
+            fwd,
+            fn.params,
+            (*fn.results, value.ty),
+            f.Block(tuple(forward), (*fn.body.results, value)),
+            fn.label,
+            fn.span,
+        )
+        label = fn.label and f"reverse of {fn.label}"
+        made_bwd = f.Fn(bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back, label, fn.span)
+        return made_fwd, made_bwd, [either([scope.get(params[i])]) for i in self.active_params]
+
+    def residual(
+        self, kept: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
+    ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
+        """The forward code with what makes the residual, that, the parameter for it, and the backward code with what
+        opens it."""
+        if self.paths is not None:
+            return self.paths.residual(kept, forward, body)
+        there, back = Builder(self.d.supply), Builder(self.d.supply)
+        value = there.make(kept)
+        if self.d.boxed(self.box) or width(value.ty) > WIDE:
+            self.d.program.datas[self.box] = f.DataDecl(self.box, (value.ty,), (self.box,))
+            param = back.fresh("res", f.Data(self.box))
+            tup, value = self.d.convert.open(back, param, 0), there.con(self.box, 0, value)
+        else:
+            param = tup = back.fresh("res", value.ty)
+        binds = (*back.binds, *self.unkeep(kept, tup), *body.binds)
+        return [*forward, *there.binds], value, param, f.Block(binds, body.results)
+
+    def choose(
+        self,
+        block: f.Block,
+        local: Collection[str],
+        given: Collection[str],
+        binds: Sequence[f.Bind],
+        anyway: Collection[str] = (),
+    ) -> tuple[list[f.Var], list[f.Bind]]:
+        """What is to be kept, and what computed again (`keep.choose`)."""
+        kept, again = residuals.choose(block, local, given, binds, anyway)
+        self.kept.update(var.name for var in kept)
+        return kept, again
+
+    def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
+        """A row that is kept, of an array that goes on to change, is copied: else the whole array would be."""
+        match bind:
+            case f.Bind((f.Var(name, f.Arr() as ty),), f.Op("index" | "slice", (f.Var(whole), *_)) as view) if (
+                name in self.kept and whole in self.changing
+            ):
+                row = f.Var(self.d.supply.fresh("row"), ty)
+                return [f.Bind((row,), view), f.Bind(bind.vars, f.Op("copy", (row,)))]
+            case _:
+                return [bind]
+
+    def unkeep(self, kept: Sequence[f.Var], tup: f.Var) -> list[f.Bind]:
+        return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
+
+    def step(self, tape: Tape, bind: f.Bind) -> Step:
+        from dplc.ad.reverse.control import Branch, Build, Call, Loop  # they reverse blocks, in turn
+
+        if not any(node in self.active for var in bind.vars for node in self.nodes(var)):
+            return Plain(bind)
+        match bind.rhs:
+            case f.Op() as op:
+                return Op(self, op, bind.vars[0], tuple(self.seen_through(op.args)))
+            case f.TupMake(items):
+                return self.renamed(bind, [node for item in items for node in self.nodes(item)])
+            case f.TupGet(tup, index):
+                return self.renamed(bind, component(self.tangents, tup, self.nodes(tup), index))
+            case f.ConMake() as con:
+                return Con(self, bind.vars[0], con)
+            case f.Call() as call:
+                return Call(self, tape, call, bind.vars)
+            case f.If() | f.Switch():
+                return Branch(self, tape, bind)
+            case f.For() | f.While():
+                return Loop(self, tape, bind)
+            case f.Build():
+                return Build(self, tape, bind)
+            case _:
+                raise AssertionError(bind)
+
+    def renamed(self, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
+        """A tuple that is made or taken apart: leaves change their names."""
+        self.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
+        return Plain(bind)
+
+    def see(self, bind: f.Bind) -> None:
+        """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
+        its parts wait."""
+        match bind.rhs:
+            case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
+                self.views[bind.vars[0].name] = op
+            case f.Op("index" | "slice" | "dim"):
+                pass
+            case rhs if self.views:
+                touched = set(rhs_mentions(rhs))
+                self.views = {y: op for y, op in self.views.items() if touched.isdisjoint(names(op.args[:1]))}
+            case _:
+                pass
+
+    def seen_through(self, args: Sequence[f.Atom]) -> Iterator[f.Op]:
+        """What the first operand is a view of, and what that is one of."""
+        while args and isinstance(args[0], f.Var) and args[0].name in self.views:
+            yield (view := self.views[args[0].name])
+            args = view.args
+
+    # ---- cotangents of atoms -------------------------------------------------------------------------------------
+
+    def register(self, fn: f.Fn) -> None:
+        """The types of all nodes of the function."""
+        for var in bound(fn):
+            for i, leaf in enumerate(self.tangents.leaves(var.ty)):
+                self.leaf[(var.name, i)] = leaf
+
+    def nodes(self, atom: f.Atom) -> list[Node | None]:
+        """Of what is in a tuple, those that it had before: it is not added to that as a whole."""
+        count = len(self.tangents.leaves(atom.ty))
+        if not isinstance(atom, f.Var):
+            return [None] * count
+        return [self.sources.get((atom.name, i), (atom.name, i)) for i in range(count)]
+
+    def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
+        return [None if node is None else scope.get(node) for node in self.nodes(atom)]
+
+    def add(self, scope: Scope, atom: f.Atom, parts: Sequence[Part | None]) -> None:
+        for node, part in zip(self.nodes(atom), parts, strict=True):
+            scope.add(node, part)
+
+    def packed(self, scope: Scope, atom: f.Atom) -> Part | None:
+        """The cotangent in one piece; None if nothing has been added to it."""
+        parts = self.parts(scope, atom)
+        if not any(parts):
+            return None
+        if not isinstance(atom.ty, f.Tup):
+            return parts[0]
+        return Part(self.tangents.pack(scope.b, atom.ty, [None if p is None else p.atom for p in parts]), MAYBE)
+
+    def dim(self, array: f.Atom, k: int) -> f.Atom:
+        """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""
+        if not isinstance(array, f.Var):
+            return int_(0)
+        known = self.sizes.of(array, k)
+        if not isinstance(known, tuple):
+            return known or int_(0)
+        array, k = known
+        tape = self.home[array.name]
+        dims = tape.dims.setdefault(array.name, {})
+        if k not in dims:
+            dims[k] = tape.own(f.Var(self.d.supply.fresh("dim"), f.I64))
+        return dims[k]
+
+    def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
+        return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))
+
+
+def width(ty: f.Type) -> int:
+    """How many leaves a type has, where it is laid out flat."""
+    return sum(map(width, ty.items)) if isinstance(ty, f.Tup) else 1
+
+
+def changing(body: f.Block) -> Iterator[str]:
+    """Arrays that are updated."""
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("update", (f.Var(name), *_)):
+                yield name
+            case _:
+                pass

@@ -1,0 +1,231 @@
+"""The reverse rules of bulk operations: how the cotangent of a result spreads to the operands.
+
+    y = index a i            ca = acc_index ca cy i       in place
+    y = update a v i         cv = index cy i;  ca = update cy 0 i
+    y = concat a b           ca = slice cy 0 n;  cb = slice cy n (n + m)
+    y = matmul a b           ca = matmul_acc ca cy b';  cb = matmul_acc cb a' cy
+    y = fill n x             cx = sum cy               y = sum a     ca = fill n cy
+
+Cotangents are there (not null) when they come here, floats maybe apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpl.node import replace
+
+from dplc.ad.builder import Builder, int_
+from dplc.ad.forward import products
+from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.rules import bulk
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, together
+from dplc.ad.tangents.types import zero
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+
+if TYPE_CHECKING:
+    from dplc.ad.reverse.reverse import Reverse
+
+
+def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    b, c, args = scope.b, ct.atom, op.args
+    match op.op:
+        case "cast":
+            give(r, scope, args[0], ct, b.op("cast", c, to=scalar_name(args[0].ty), span=op.span))
+        case "copy":
+            give(r, scope, args[0], ct, c)
+        case "transpose":
+            give(r, scope, args[0], ct, b.op("transpose", c))
+        case "reshape":
+            if wanted(r, scope, args[0]):
+                give(r, scope, args[0], ct, b.op("reshape", c, *r.dims(args[0])))
+        case "sum":
+            if wanted(r, scope, args[0]):
+                give(r, scope, args[0], ct, b.op("fill", r.dim(args[0], 0), c))
+        case "sum_to":
+            if wanted(r, scope, args[0]):
+                for k in reversed(range(rank_of(args[0].ty) - rank_of(y.ty))):
+                    c = b.op("fill", r.dim(args[0], k), c)
+                give(r, scope, args[0], ct, c)
+        case "fill":
+            give_sum(r, scope, args[1], ct)
+        case "index":
+            at_index(r, scope, args[0], ct, args[1:])
+        case "slice":
+            at_slice(r, scope, args[0], ct, args[1])
+        case "update":
+            if wanted(r, scope, args[1]):
+                take(r, scope, args[1], ct, *args[2:])
+            if wanted(r, scope, args[0]):
+                cleared = b.op("update", c, nothing(r, b, args[1]), *args[2:], unchecked=True)
+                scope.add(r.nodes(args[0])[0], Part(cleared, HOLEY))
+        case "array":
+            for i, x in enumerate(args):
+                if wanted(r, scope, x):
+                    read(r, scope, x, ct, int_(i))
+        case "concat":
+            for x, lo, hi in ((args[0], None, args[0]), (args[1], args[0], args[1])):
+                if wanted(r, scope, x):
+                    start = r.dim(lo, 0) if lo is not None else int_(0)
+                    end = b.op("add", start, r.dim(hi, 0))
+                    give(r, scope, x, ct, b.op("slice", c, start, end, unchecked=True))
+        case "dot":
+            for x, other in ((args[0], args[1]), (args[1], args[0])):
+                if wanted(r, scope, x):
+                    part = b.op("mul", c, other, span=op.span)
+                    give(r, scope, x, ct, bulk.masked(b, c, part) if ct.holes else part)
+        case "matmul" | "matmul_acc":
+            if op.op == "matmul_acc":
+                give(r, scope, args[0], ct, c)
+            for i in (0, 1):
+                if wanted(r, scope, args[-2:][i]):
+                    product(r, scope, op, i, ct)
+        case "acc_add":
+            give(r, scope, args[0], ct, c)
+            give(r, scope, args[1], ct, c)
+        case "acc_zeros":
+            give(r, scope, args[0], ct, c)
+        case "acc_index" | "acc_slice":
+            rank = op.attr("rank")
+            assert isinstance(rank, int)
+            give(r, scope, args[0], ct, c)
+            if wanted(r, scope, args[1]):
+                at = args[2 + rank :]
+                if op.op == "acc_index":
+                    take(r, scope, args[1], ct, *at)
+                else:
+                    end = b.op("add", at[0], r.dim(args[1], 0))
+                    give(r, scope, args[1], ct, b.op("slice", c, at[0], end, unchecked=True))
+        case _:
+            pass
+
+
+def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
+    """What is read of a row or a slice is read of the array that it is part of: the cotangent goes there, and there
+    need be none of the part, all zeros but for what is read."""
+    array, *at = op.args
+    for view in views:
+        array, *first = view.args
+        at = [b.op("add", first[0], at[0]), *at[1:]] if view.op == "slice" else [*first, *at]
+    return replace(op, args=(array, *at))
+
+
+def scalar_name(ty: f.Type) -> str:
+    elem = ty.elem if isinstance(ty, f.Arr) else ty
+    assert isinstance(elem, f.Num)
+    return elem.name
+
+
+def wanted(r: Reverse, scope: Scope, atom: f.Atom) -> bool:
+    return any(node is not None and scope.active(node) for node in r.nodes(atom))
+
+
+def give(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, c: f.Atom) -> None:
+    """`c`, made of all of `ct`, to an operand of one leaf."""
+    for node in r.nodes(atom):
+        scope.add(node, Part(c, ct.part_of_sum(c.ty)))
+
+
+def read(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
+    """The part of `ct` at some indices to an operand."""
+    given(r, scope, atom, ct, scope.b.op("index", ct.atom, *at, unchecked=True))
+
+
+def take(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
+    """The same where `ct` goes on to change: what is read must not keep it from being changed in place."""
+    element = scope.b.op("index", ct.atom, *at, unchecked=True)
+    given(r, scope, atom, ct, scope.b.op("copy", element) if rank_of(element.ty) else element)
+
+
+def given(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, element: f.Atom) -> None:
+    r.add(scope, atom, [Part(leaf, ct.part(leaf.ty)) for leaf in r.tangents.unpack(scope.b, element)])
+
+
+def nothing(r: Reverse, b: Builder, v: f.Atom) -> f.Atom:
+    """Zero of the shape of `v`, to be put into an array."""
+    ty = r.tangents.of(v.ty)
+    if isinstance(ty, f.Arr):
+        return b.op("acc_zeros", zero(ty), *r.dims(v))
+    return r.tangents.pack(b, v.ty, [None] * len(r.tangents.leaves(v.ty)))
+
+
+def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ...]) -> None:
+    """Adds to one element, or a sub-array, of the cotangent of `a`."""
+    (node,) = r.nodes(a)
+    if node is None or not scope.active(node):
+        return
+    b, old, leaf = scope.b, scope.get(node), scope.type(node)
+    assert isinstance(leaf, f.Arr)
+    presence = together(MAYBE if old is None else old.presence, MAYBE if ct.nullable else HOLEY)
+    current = scope.current(node)
+    if f.is_float(leaf.elem):
+        made = b.op("acc_index", current, ct.atom, *r.dims(a), *at, rank=leaf.rank)
+        scope.set(node, Part(made, presence))
+        return
+    array = b.op("acc_zeros", current, *r.dims(a))
+    before = b.op("index", array, *at, unchecked=True)
+    if len(at) == leaf.rank:  # taken out while it grows, so that nobody else holds it
+        array = b.op(
+            "update",
+            array,
+            r.tangents.pack(b, leaf.elem, [None] * len(r.tangents.leaves(leaf.elem))),
+            *at,
+            unchecked=True,
+        )
+    total = r.d.convert.add_values(b, before, ct.atom)
+    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), HOLEY))
+
+
+def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
+    """Adds to some rows of the cotangent of `a`."""
+    (node,) = r.nodes(a)
+    if node is None or not scope.active(node):
+        return
+    b, old, leaf = scope.b, scope.get(node), scope.type(node)
+    assert isinstance(leaf, f.Arr)
+    if f.is_float(leaf.elem):
+        made = b.op("acc_slice", scope.current(node), ct.atom, *r.dims(a), lo, rank=leaf.rank)
+        scope.set(node, Part(made, HOLEY if old is None else together(old.presence, HOLEY)))
+        return
+    array, index, state, body = (
+        b.op("acc_zeros", scope.current(node), *r.dims(a)),
+        b.fresh("i", f.I64),
+        b.fresh("c", leaf),
+        b.inner(),
+    )
+    at = body.op("add", lo, index)
+    pair = body.op("index", state, at, unchecked=True), body.op("index", ct.atom, index, unchecked=True)
+    total = body.op("update", state, r.d.convert.add_values(body, *pair), at, unchecked=True)
+    count = b.op("dim", ct.atom, k=0)
+    (made,) = b.bind((leaf,), f.For(index, count, (state,), (array,), body.block(total)), "c")
+    scope.set(node, Part(made, HOLEY))
+
+
+def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
+    """The sum of `ct` over its outermost dimension to an operand."""
+    if not wanted(r, scope, x):
+        return
+    b, leaves = scope.b, r.tangents.leaves(x.ty)
+    elem = r.tangents.of(x.ty)
+    if f.is_float(elem) or (isinstance(elem, f.Arr) and f.is_float(elem.elem)):
+        give(r, scope, x, ct, b.op("sum", ct.atom))
+        return
+    index, body = b.fresh("i", f.I64), b.inner()
+    state = [b.fresh("c", leaf) for leaf in leaves]
+    parts = r.tangents.unpack(body, body.op("index", ct.atom, index, unchecked=True))
+    totals = [r.d.convert.add(body, s, part) for s, part in zip(state, parts, strict=True)]
+    loop = f.For(index, b.op("dim", ct.atom, k=0), tuple(state), tuple(map(zero, leaves)), body.block(*totals))
+    r.add(scope, x, [Part(total, MAYBE) for total in b.bind(leaves, loop, "c")])
+
+
+def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
+    """To one factor of a matrix product."""
+    (node,) = r.nodes(op.args[-2:][i])
+    if node is None:
+        return
+    factors, old = bulk.matmul_parts(op, ct.atom, i), scope.get(node)
+    hollow = (0 if factors[0] is ct.atom else 1) if ct.holes else None
+    made = products.matmul(r.d.convert, scope.b, factors, hollow, None if old is None else old.atom, op.span)
+    scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE if old is None else old.presence)))

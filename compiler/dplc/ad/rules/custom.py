@@ -1,0 +1,300 @@
+"""Functions with rules of their own, in both modes.  (Series: jet_rules.py.)
+
+A rule stands in for the derivative of its function in the mode it is for; in the other mode it is transposed, being
+linear in its tangent:
+
+    vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
+    jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
+
+A transpose is the reverse mode of the linear function, at zero.
+
+A rule says nothing of what is captured (c).  The value is the rule's, and its derivative by what the rule captures is
+added; where the argument is constant the rule is not asked, and the function is differentiated like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dpl.node import node
+
+from dplc.ad.builder import Builder
+from dplc.ad.rules import linearity
+from dplc.ad.rules.checkpoint import silent
+from dplc.ad.tangents import shape_check
+from dplc.ad.tangents.symbolic_zeros import Part, Presence
+from dplc.ad.tangents.types import zero
+from dplc.flat import term as f
+
+if TYPE_CHECKING:
+    from dplc.ad.activity import Deps
+    from dplc.ad.differentiate import Derivatives, Forwarded, Reversed
+
+
+def deps(d: Derivatives, name: str, body: Deps) -> Deps:
+    """A rule may give anything of its argument.  On what is captured the value depends as the function's body does, or
+    as the rule's value does; and its series beyond the first coefficient as the tangents that the rule gives do."""
+    fn = d.program.fns[name]
+    by_rule = d.deps_so_far(d.program.rules[name].fn) or [frozenset[int]()] * len(body)
+    slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(d.param_nodes(fn))))
+    always = slopes | frozenset(d.last_leaves(fn))
+    return tuple(on | always | given for on, given in zip(body, by_rule, strict=False))
+
+
+def captures(d: Derivatives, fn: f.Fn) -> bool:
+    """Whether a derivative may flow to what a function with a rule captures."""
+    return len(d.param_nodes(fn)) > len(d.last_leaves(fn))
+
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+    """Writes f.jvp of a function with a rule."""
+    if not asks_rule(d, fn, [i for i, _ in active]):
+        return forward_body(d, fn, made, active)
+    rule, x, start = d.program.rules[fn.name], fn.params[-1], d.last_leaves(fn)[0]
+    b = Builder(d.supply)
+    given = given_tangents(d, b, fn, active)
+    tangent = [given.get(start + k) for k in range(len(d.tangents.leaves(x.ty)))]
+    captured = [(i, given[i]) for i in carried(d, fn, given)]
+    if rule.kind == "jvp":
+        dx = d.convert.from_tan(b, [None if part is None else part.atom for part in tangent], x)
+        (y, dy), slopes = along(d, b, linear_rule(d, fn), (*fn.params, dx), captured)
+        shape_check.check(d.convert, b, dy, y, "rule_tangent", fn.span)
+        outs = d.convert.to_tan(b, dy)
+    else:
+        (y, kept), slopes = along(d, b, rule.fn, fn.params, captured)
+        outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn, result_like=x)
+    chosen = [d.convert.add(b, outs[i], slopes[i]) if i in slopes else outs[i] for i in made.results]
+    finish_forward(d, fn, made, b, given, (y,), chosen)
+
+
+def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+    """Where the argument is constant there is nothing for a rule to say: what is captured is differentiated through the
+    function itself.  The value is that of the function with its rule, as the argument may vary in another derivative
+    around this one."""
+    b = Builder(d.supply)
+    given = given_tangents(d, b, fn, active)
+    values = b.call(fn.name, fn.params, fn.results, fn.span)
+    _, slopes = along(d, b, without_rule(d, fn), fn.params, list(given.items()), again=True)
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    finish_forward(d, fn, made, b, given, values, [slopes.get(i, zero(types[i])) for i in made.results])
+
+
+def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Presence]]) -> dict[int, Part]:
+    """The parameters of f.jvp that are tangents, by the numbers of their leaves."""
+    types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
+    return {i: Part(b.fresh("d", types[i]), presence) for i, presence in active}
+
+
+def along(
+    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], captured: Sequence[tuple[int, Part]],
+    again: bool = False,
+) -> tuple[Sequence[f.Var], dict[int, f.Atom]]:  # fmt: skip
+    """Calls a function: its values, and by leaf their tangents along those of what it captures.  If it runs `again`,
+    for the tangents only, it prints nothing."""
+    fn = d.body(name)
+    made = d.forward(name, tuple([(i, part.presence) for i, part in captured]), fn.span) if captured else None
+    if made is None or not made.results:
+        return () if again else b.call(name, args, fn.results, fn.span), {}
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    given = (*args, *(part.atom for _, part in captured))
+    name = silent(d, made.name) if again else made.name
+    values = b.call(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
+    width = len(fn.results)
+    return values[:width], dict(zip(made.results, values[width:], strict=True))
+
+
+def finish_forward(
+    d: Derivatives, fn: f.Fn, made: Forwarded, b: Builder, given: dict[int, Part], values: Sequence[f.Atom],
+    outs: Sequence[f.Atom],
+) -> None:  # fmt: skip
+    params = (*fn.params, *(part.atom for part in given.values() if isinstance(part.atom, f.Var)))
+    results = (*fn.results, *(a.ty for a in outs))
+    d.program.fns[made.name] = f.Fn(made.name, params, results, b.block(*values, *outs), fn.label, fn.span)
+
+
+def reverse(
+    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+) -> None:
+    """Writes f.fwd and f.bwd of a function with a rule."""
+    if not asks_rule(d, fn, active):
+        return reverse_body(d, fn, made, active, wanted)
+    rule, x, start = d.program.rules[fn.name], fn.params[-1], d.last_leaves(fn)[0]
+    name = rule.fn if rule.kind == "vjp" else linear_rule(d, fn)
+    there, back = Builder(d.supply), Builder(d.supply)
+    seeds, accs = given_cotangents(d, back, fn, active, wanted)
+    side = flowing(d, name, carried(d, fn, active), wanted)
+    if rule.kind == "vjp":
+        (y, kept), more = there_and_kept(d, there, name, fn.params, side)
+        formed = (x,) if shape_check.has_form(x.ty) else ()
+        value = there.make((kept, y, *more, *formed))
+        param = back.fresh("res", value.ty)
+        dy = d.convert.from_tan(back, [seeds.get(i) for i in range(width(d, fn))], back.get(param, 1))
+        (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
+        if formed:
+            shape_check.check(d.convert, back, dx, back.get(param, 2 + len(more)), "rule_cotangent", fn.span)
+        parts = d.convert.to_tan(back, dx)
+    else:
+        nothing = d.convert.from_tan(there, [None] * len(d.tangents.leaves(x.ty)), x)
+        (y, dy), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
+        shape_check.check(d.convert, there, dy, y, "rule_tangent", fn.span)
+        value = there.make((*fn.params, *more))
+        param = back.fresh("res", value.ty)
+        params = [back.get(param, i) for i in range(len(fn.params))]
+        presence = dict(wanted)
+        cts = [Part(seeds[i], presence[i]) if i in seeds else None for i in range(width(d, fn))]
+        parts = transpose(d, back, name, params, params[-1], cts, fn, again=True)
+    totals = {i: d.convert.add(back, acc, parts[i - start]) if i >= start else acc for i, acc in accs.items()}
+    if side is not None:
+        totals |= taken_back(back, side, back.get(param, 2 if rule.kind == "vjp" else len(fn.params)), seeds, accs)
+    finish_reverse(d, fn, made, there.block(y, value), (param, seeds, accs), back.block(*totals.values()))
+
+
+def reverse_body(
+    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+) -> None:
+    """The same where the argument is constant."""
+    name = without_rule(d, fn)
+    there, back = Builder(d.supply), Builder(d.supply)
+    seeds, accs = given_cotangents(d, back, fn, active, wanted)
+    side = flowing(d, name, active, wanted)
+    values = there.call(fn.name, fn.params, fn.results, fn.span)
+    _, more = there_and_kept(d, there, name, fn.params, side, again=True)
+    value = there.make(more)
+    param = back.fresh("res", value.ty)
+    totals: dict[int, f.Atom] = {**accs}
+    if side is not None:
+        totals |= taken_back(back, side, back.get(param, 0), seeds, accs)
+    finish_reverse(d, fn, made, there.block(*values, value), (param, seeds, accs), back.block(*totals.values()))
+
+
+# ---- what is captured -----------------------------------------------------------------------------------------------
+
+
+def asks_rule(d: Derivatives, fn: f.Fn, active: Iterable[int]) -> bool:
+    return not set(d.last_leaves(fn)).isdisjoint(active)
+
+
+def without_rule(d: Derivatives, fn: f.Fn) -> str:
+    """The name of the same function without a rule."""
+    bare = f"{fn.name}.bare"
+    if bare not in d.program.fns:
+        d.program.fns[bare] = f.Fn(bare, fn.params, fn.results, fn.body, fn.label, fn.span)
+    return bare
+
+
+def linear_rule(d: Derivatives, fn: f.Fn) -> str:
+    """The name of a jvp rule that is checked to be linear."""
+    name = d.program.rules[fn.name].fn
+    count = width(d, fn)
+    return linearity.checked(d, name, frozenset(d.last_leaves(d.body(name))), frozenset(range(count, 2 * count)))
+
+
+def width(d: Derivatives, fn: f.Fn) -> int:
+    """How many leaves the results have."""
+    return sum(len(d.tangents.leaves(ty)) for ty in fn.results)
+
+
+def carried(d: Derivatives, fn: f.Fn, active: Iterable[int]) -> list[int]:
+    """The active leaves of what is captured on which the rule's value depends."""
+    by_rule = frozenset[int]().union(*d.deps(d.program.rules[fn.name].fn)[: width(d, fn)])
+    return [i for i in active if i in by_rule and i not in d.last_leaves(fn)]
+
+
+@node
+class Side:
+    """The reverse mode of a value by what is captured: its parts, the active leaves, the leaves of the value."""
+
+    made: Reversed
+    active: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+
+def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> Side | None:
+    """None: no derivative flows."""
+    deps, given = d.deps(name), frozenset(active)
+    chosen = tuple([(i, presence) for i, presence in wanted if deps[i] & given])
+    on = given & frozenset[int]().union(*(deps[i] for i, _ in chosen))
+    if not on:
+        return None
+    leaves = tuple(sorted(on))
+    return Side(d.reverse(name, leaves, chosen, d.body(name).span), leaves, tuple([i for i, _ in chosen]))
+
+
+def there_and_kept(
+    d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], side: Side | None, again: bool = False
+) -> tuple[Sequence[f.Var], tuple[f.Var, ...]]:
+    """The values of a function; what is kept of it, if anything.  If it runs `again`, for that only, it prints
+    nothing."""
+    fn = d.body(name)
+    if side is None:
+        return () if again else b.call(name, args, fn.results, fn.span), ()
+    there = silent(d, side.made.fwd) if again else side.made.fwd
+    *values, kept = b.call(there, args, (*fn.results, side.made.residual), fn.span)
+    return values, (kept,)
+
+
+def taken_back(
+    b: Builder, side: Side, kept: f.Atom, seeds: dict[int, f.Var], accs: dict[int, f.Var]
+) -> dict[int, f.Atom]:
+    """The cotangents of what is captured."""
+    mine = [accs[i] for i in side.active]
+    outs = b.call(side.made.bwd, (kept, *(seeds[i] for i in side.wanted), *mine), [a.ty for a in mine])
+    return dict(zip(side.active, outs, strict=True))
+
+
+def given_cotangents(
+    d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+) -> tuple[dict[int, f.Var], dict[int, f.Var]]:
+    """The parameters of f.bwd: cotangents of the results' leaves, and accumulators, by their numbers."""
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    leaves = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
+    return {i: b.fresh("c", types[i]) for i, _ in wanted}, {i: b.fresh("c", leaves[i]) for i in active}
+
+
+def finish_reverse(
+    d: Derivatives, fn: f.Fn, made: Reversed, there: f.Block,
+    given: tuple[f.Var, dict[int, f.Var], dict[int, f.Var]], back: f.Block,
+) -> None:  # fmt: skip
+    kept, seeds, accs = given
+    made.residual = kept.ty
+    results, types = (*fn.results, kept.ty), tuple(a.ty for a in accs.values())
+    params = (kept, *seeds.values(), *accs.values())
+    d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, results, there, fn.label, fn.span)
+    d.program.fns[made.bwd] = f.Fn(made.bwd, params, types, back, fn.label, fn.span)
+
+
+# ---- the other mode -------------------------------------------------------------------------------------------------
+
+
+def transpose(
+    d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
+    again: bool = False, result_like: f.Atom | None = None,
+) -> list[f.Atom]:  # fmt: skip
+    """The transpose of `name(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
+    last result, which has the form of `result_like`.  What runs `again` prints nothing."""
+    fn = d.body(name, of.span)
+    leaves = d.tangents.leaves(like.ty)
+    outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
+    last, start = set(d.last_leaves(fn)), d.last_leaves(fn)[0]
+    before = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
+    pairs = zip(cts, d.deps(name)[before:], strict=True)
+    wanted = [(before + i, part, on & last) for i, (part, on) in enumerate(pairs) if part is not None and on & last]
+    active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
+    nothing = d.convert.from_tan(b, [None] * len(leaves), like)
+    if not active:
+        b.call(silent(d, name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
+        return outs
+    made = d.reverse(name, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
+    there = silent(d, made.fwd) if again else made.fwd
+    *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
+    if result_like is not None:
+        shape_check.check(d.convert, b, result, result_like, "rule_cotangent", of.span)
+    accs = [zero(leaves[i - start]) for i in active]
+    args = (residual, *(part.atom for _, part, _ in wanted), *accs)
+    for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
+        outs[i - start] = out
+    return outs

@@ -1,0 +1,138 @@
+"""A rule given to `with_jvp` is linear in its tangent, or the program ends where it is not.
+
+    rule(x, t):  a = mul t x; b = add a c; return b      rule.linear(x, t):  a = mul t x; <fails unless c = 0>; ...
+
+Only then is it a derivative, and can it be transposed.  What depends on the tangent may be added up, multiplied and
+divided by what does not, and chosen; a number that does not depend on it may meet it in a sum, or stand for it in a
+branch, if it is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dpl.source import Span
+
+from dplc.ad.activity import Node
+from dplc.ad.builder import Builder
+from dplc.ad.rules import bulk
+from dplc.ad.tangents.types import zero
+from dplc.flat import term as f
+from dplc.flat.types import elem_of
+from dplc.flat.walk import rebuild
+
+if TYPE_CHECKING:
+    from dplc.ad.differentiate import Derivatives
+
+PRODUCTS = {"mul": (0, 1), "dot": (0, 1), "matmul": (0, 1), "matmul_acc": (1, 2)}
+SUMS = {"add": (0, 1), "sub": (0, 1), "acc_add": (0, 1)}
+MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f.STR)
+
+
+def checked(d: Derivatives, name: str, tangents: frozenset[int], wanted: frozenset[int]) -> str:
+    """The name of a function that does the same, if the wanted leaves of its results are linear in those leaves of its
+    parameters."""
+    key = (name, tangents, wanted)
+    if key not in d.linear:
+        fn = d.body(name)
+        new = d.linear[key] = d.fresh(name, "linear")
+        graph = d.graph(name)
+        active = graph.varied(tangents) & graph.useful(wanted)
+        work = Checking(d, active, fn.span)
+        if name in d.program.checkpoints:
+            d.program.checkpoints.add(new)
+        d.program.fns[new] = f.Fn(new, fn.params, fn.results, work.results(fn.body, wanted), fn.label, fn.span)
+    return d.linear[key]
+
+
+class Checking:
+    def __init__(self, d: Derivatives, active: set[Node], span: Span) -> None:
+        self.d = d
+        self.active = active
+        self.span = span
+
+    def depends(self, atom: f.Atom) -> bool:
+        return any(node in self.active for node in self.d.nodes((atom,)))
+
+    # ---- blocks --------------------------------------------------------------------------------------------------
+
+    def block(self, block: f.Block, like: Sequence[f.Var] = ()) -> f.Block:
+        """`like` are the variables that the results become."""
+        b = self.binds(block)
+        for atom, var in zip(block.results, like, strict=False):
+            self.meet(b, atom, self.depends(var))
+        return b.block(*block.results)
+
+    def results(self, block: f.Block, wanted: Iterable[int]) -> f.Block:
+        """Of a function; the leaves of its results are counted through."""
+        b, start = self.binds(block), 0
+        for atom in block.results:
+            count = len(self.d.tangents.leaves(atom.ty))
+            self.meet(b, atom, not set(range(start, start + count)).isdisjoint(wanted))
+            start += count
+        return b.block(*block.results)
+
+    def binds(self, block: f.Block) -> Builder:
+        b = Builder(self.d.supply)
+        for bind in block.binds:
+            b.binds.append(f.Bind(bind.vars, self.rhs(b, bind)))
+        return b
+
+    def rhs(self, b: Builder, bind: f.Bind) -> f.Rhs:
+        match bind.rhs:
+            case f.Op() as op:
+                return self.op(b, op) if any(map(self.depends, bind.vars)) else op
+            case f.Call() as call:
+                return self.call(call, bind.vars)
+            case f.For(_, _, state, inits) | f.While(state, inits):
+                for init, var in zip(inits, state, strict=True):
+                    self.meet(b, init, self.depends(var))
+                return self.inside(bind.rhs, state)
+            case f.If() | f.Switch():
+                return self.inside(bind.rhs, bind.vars)
+            case f.Build():
+                return self.inside(bind.rhs, ())
+            case rhs:
+                return rhs
+
+    def inside(self, rhs: f.Rhs, like: Sequence[f.Var]) -> f.Rhs:
+        return rebuild(rhs, lambda a: a, lambda inner: self.block(inner, like), lambda v: v)
+
+    # ---- operations ----------------------------------------------------------------------------------------------
+
+    def op(self, b: Builder, op: f.Op) -> f.Op:
+        """An operation whose result depends on the tangent."""
+        on = [i for i in bulk.flows(op) if self.depends(op.args[i])]
+        if (
+            len([i for i in PRODUCTS.get(op.op, ()) if i in on]) > 1
+            or (op.op == "div" and 1 in on)
+            or (op.op in bulk.CURVED and on)
+        ):
+            return f.Op("fail", (MESSAGE,), (("code", "R0504"),), op.span)
+        for i in SUMS.get(op.op, ()) if on else ():
+            self.meet(b, op.args[i], True)
+        return op
+
+    def call(self, call: f.Call, vars_: Sequence[f.Var]) -> f.Call:
+        given = frozenset(i for i, node in enumerate(self.d.nodes(call.args)) if node in self.active)
+        wanted = frozenset(i for i, node in enumerate(self.d.nodes(vars_)) if node in self.active)
+        if not (given and wanted) or call.fn in self.d.program.rules:  # what rules say is theirs
+            return call
+        return f.Call(checked(self.d, call.fn, given, wanted), call.args, call.span)
+
+    def meet(self, b: Builder, atom: f.Atom, tangent: bool) -> None:
+        """Where a tangent is, a number that does not depend on it must be zero."""
+        numbers = isinstance(atom.ty, f.Num | f.Arr) and f.is_float(elem_of(atom.ty))
+        if not (tangent and numbers) or self.depends(atom) or (isinstance(atom, f.Const) and not atom.value):
+            return
+        size = self.size(b, atom) if isinstance(atom.ty, f.Arr) else atom
+        failing = b.inner()
+        failing.bind((), f.Op("fail", (MESSAGE,), (("code", "R0504"),), self.span))
+        b.bind((), f.If(b.op("ne", size, f.Const(0.0, size.ty)), failing.block(), f.Block((), ())))
+
+    def size(self, b: Builder, array: f.Atom) -> f.Var:
+        """The sum of absolute values; 0 of null."""
+        some = b.inner()
+        total = some.op("sum_to", some.op("abs", array), rank=0)
+        return b.choose(b.op("is_null", array), f.Block((), (zero(total.ty),)), some.block(total))[0]

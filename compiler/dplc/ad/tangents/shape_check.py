@@ -1,0 +1,92 @@
+"""What the user gives as a tangent has the form of its primal, or the program ends: jvp's direction and the argument of
+a pullback are compared with the value that they go with.
+
+    direction_form.tree(dx : tree, x : tree)      a run-time error unless constructors and sizes are the same
+
+Sizes that are known when compiling have been compared by then; the rest is compared here, arrays in constant time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpl.source import NOWHERE, Span
+
+from dplc.ad.builder import UNIT, Builder, int_
+from dplc.flat import term as f
+
+if TYPE_CHECKING:
+    from dplc.ad.tangents.convert import Conversions
+
+MISFITS = {
+    "direction": "the direction of a derivative does not fit its point",
+    "cotangent": "the cotangent does not fit the result",
+    "rule_tangent": "the tangent that a rule gives does not fit its value",
+    "rule_cotangent": "the cotangent that a rule gives does not fit its argument",
+}
+
+
+def has_form(ty: f.Type) -> bool:
+    """Whether two values of a type can differ in form."""
+    match ty:
+        case f.Tup(items):
+            return any(map(has_form, items))
+        case f.Arr() | f.Data():
+            return True
+        case _:
+            return False
+
+
+def check(convert: Conversions, b: Builder, given: f.Atom, like: f.Atom, role: str, span: Span = NOWHERE) -> None:
+    match like.ty:
+        case f.Tup(items):
+            for i, ty in enumerate(items):
+                if has_form(ty):
+                    check(convert, b, b.get(given, i), b.get(like, i), role, span)
+        case f.Arr(elem) if not has_form(elem):
+            check_sizes(b, given, like, role, span)
+        case f.Arr() | f.Data():
+
+            def write(inner: Builder, given: f.Var, like: f.Var) -> f.Atom:
+                return (inside_data if isinstance(like.ty, f.Data) else inside_array)(convert, inner, given, like, role)
+
+            name = convert.helper(f"{role}_form", like.ty, (like.ty, like.ty), f.UNIT, write)
+            b.call(name, (given, like), (f.UNIT,), span)
+        case _:
+            pass
+
+
+def check_sizes(b: Builder, given: f.Atom, like: f.Atom, role: str, span: Span = NOWHERE) -> None:
+    b.bind((), f.Op("same_shape", (given, like), (("what", MISFITS[role]),), span))
+
+
+def inside_data(convert: Conversions, b: Builder, given: f.Var, like: f.Var, role: str) -> f.Atom:
+    assert isinstance(like.ty, f.Data)
+    name = like.ty.name
+
+    def case(tag: int, payload: f.Type | None) -> f.Case:
+        outer, inner = b.inner(), b.inner()
+        p, q = (None if payload is None else b.fresh(hint, payload) for hint in "pq")
+        if p is not None and q is not None:
+            check(convert, inner, q, p, role)
+        other = convert.misfit(b, name, f.UNIT)
+        done = outer.bind((f.UNIT,), f.Switch(given, (f.Case(tag, q, inner.block(UNIT)),), other))
+        return f.Case(tag, p, outer.block(*done))
+
+    cases = tuple(case(*tagged) for tagged in enumerate(convert.program.datas[name].payloads))
+    return b.bind((f.UNIT,), f.Switch(like, cases, None))[0]
+
+
+def inside_array(convert: Conversions, b: Builder, given: f.Var, like: f.Var, role: str) -> f.Atom:
+    check_sizes(b, given, like, role)
+
+    def level(b: Builder, dims: tuple[f.Var, ...], at: tuple[f.Var, ...]) -> None:
+        if not dims:
+            check(convert, b, b.op("index", given, *at), b.op("index", like, *at), role)
+            return
+        index, count, inner = b.fresh("i", f.I64), b.fresh("n", f.I64), b.inner()
+        level(inner, dims[1:], (*at, index))
+        b.bind((f.I64,), f.For(index, dims[0], (count,), (int_(0),), inner.block(count)))
+
+    level(b, b.dims(like), ())
+    return UNIT

@@ -1,0 +1,124 @@
+"""Series through a function with a rule of its own: along x(t), the rule says what the slope of the result is.
+
+    y(t) = f x(t)     y'(t) = the tangent part of f.jvp (x(t), x'(t)),  to one order less;  y is its integral
+
+So f.jet is made of (f.jvp).jet; to order 1 it is f.jvp.  A rule that calls f again does so to one order less each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dplc.ad.builder import Builder, int_
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Presence
+from dplc.ad.tangents.types import zero
+from dplc.ad.taylor.jet import innermost, outermost
+from dplc.flat import term as f
+from dplc.flat.types import elem_of
+from dplc.passes import NeedsInterpreter
+
+if TYPE_CHECKING:
+    from dplc.ad.differentiate import Derivatives, Forwarded
+
+
+def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+    """Writes f.jet of a function with a rule."""
+    b, order = Builder(d.supply), f.Var(d.supply.fresh("n"), f.I64)
+    at = {i: ty for i, ty in zip(indices(d, fn.params), leaves(d, fn.params), strict=True)}
+    given = [b.fresh("d", at[i]) for i, _ in active]
+    ends = leaves(d, fn.results)
+    types = [ends[i] for i in made.results]
+    if not all(isinstance(ty, f.Arr) and f.is_float(ty.elem) for ty in (*types, *(xs.ty for xs in given))):
+        raise NeedsInterpreter("Taylor series of data in a function with a rule of its own", fn.span)
+    first = d.forward(fn.name, tuple([(i, presence_of(d, fn, i, presence)) for i, presence in active]), fn.span)
+    parts = [parted(b, xs, presence) for xs, (_, presence) in zip(given, active, strict=True)]
+    jvp = d.program.fns[first.name]
+    slopes = tuple(part[1] for part in parts)
+    once, more = b.inner(), b.inner()
+    values = once.call(jvp.name, (*fn.params, *slopes), jvp.results, fn.span)
+    width = len(fn.results)
+    alone = once.block(*values[:width], *(joined(once, dy, None, order) for dy in values[width:]))
+    outs = b.bind(
+        (*fn.results, *types), f.If(b.op("eq", order, int_(1)), alone, followed(d, more, fn, jvp, active, parts, order))
+    )
+    d.program.fns[made.name] = f.Fn(
+        made.name, (*fn.params, *given, order), tuple(a.ty for a in outs), b.block(*outs), fn.label, fn.span
+    )
+
+
+def followed(
+    d: Derivatives, b: Builder, fn: f.Fn, jvp: f.Fn, active: Sequence[tuple[int, Presence]],
+    parts: Sequence[tuple[f.Atom, f.Atom, f.Atom]], order: f.Var,
+) -> f.Block:  # fmt: skip
+    """What f gives, and the series of its results, from an order above 1."""
+    start = len(d.param_nodes(fn))
+    both = (*active, *((start + k, presence) for k, (_, presence) in enumerate(active)))
+    inner = d.forward(jvp.name, both, fn.span, d.series)
+    shorts, slopes, rates = zip(*parts, strict=True)
+    ends = leaves(d, jvp.results)
+    args = (*fn.params, *slopes)
+    if inner.results:
+        more = (*shorts, *rates, b.op("sub", order, int_(1)))
+        called = b.call(inner.name, (*args, *more), (*jvp.results, *(ends[i] for i in inner.results)), fn.span)
+    else:
+        called = b.call(jvp.name, args, jvp.results, fn.span)
+    series_of = dict(zip(inner.results, called[len(jvp.results) :], strict=True))
+    width, before = len(fn.results), len(leaves(d, fn.results))
+    tangents = called[width : len(jvp.results)]
+    return b.block(*called[:width], *(joined(b, dy, series_of.get(before + k), order) for k, dy in enumerate(tangents)))
+
+
+def indices(d: Derivatives, params: Sequence[f.Var]) -> range:
+    return range(sum(len(d.tangents.leaves(p.ty)) for p in params))
+
+
+def leaves(d: Derivatives, of: Sequence[f.Var] | Sequence[f.Type]) -> list[f.Type]:
+    """The types of the series of the leaves of variables or types."""
+    return [leaf for a in of for leaf in d.series.tangents.leaves(a.ty if isinstance(a, f.Var) else a)]
+
+
+def presence_of(d: Derivatives, fn: f.Fn, i: int, presence: Presence) -> Presence:
+    """Of the slope that a series of this presence has."""
+    types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
+    return MAYBE if presence is HOLEY and f.is_float(types[i]) else presence
+
+
+def parted(b: Builder, xs: f.Var, presence: Presence) -> tuple[f.Atom, f.Atom, f.Atom]:
+    """The series of x without its last coefficient; the slope, and its series."""
+    assert isinstance(xs.ty, f.Arr)
+    some = b.inner()
+    full = outermost(some, xs)
+    count = some.op("sub", some.op("dim", full, k=0), int_(1))
+    slope = some.op("index", full, int_(0), unchecked=True)
+    short = some.op("slice", full, int_(0), count, unchecked=True)
+    rest = innermost(some, some.op("slice", full, int_(1), some.op("dim", full, k=0), unchecked=True))
+    there = (innermost(some, short), slope, some.op("mul", rest, numbers(some, count, 2, xs)))
+    if presence is not MAYBE:
+        b.binds += some.binds
+        return there
+    nothing = f.Block((), tuple(zero(a.ty) for a in there))
+    short, slope, rates = b.choose(b.op("is_null", xs), nothing, some.block(*there))
+    return short, slope, rates
+
+
+def joined(b: Builder, dy: f.Atom, dys: f.Atom | None, order: f.Atom) -> f.Atom:
+    """The series of what has this slope."""
+    some = b.inner()
+    rest = zero(f.Arr(elem_of(dy.ty), len(some.dims(dy)) + 1)) if dys is None else dys
+    solid = some.op("acc_zeros", rest, *some.dims(dy), some.op("sub", order, int_(1)))
+    full = innermost(some, some.op("concat", some.op("array", dy), outermost(some, solid)))
+    there = some.op("div", full, numbers(some, order, 1, dy))
+    if f.is_float(dy.ty):
+        b.binds += some.binds
+        return there
+    return b.choose(b.op("is_null", dy), f.Block((), (zero(there.ty),)), some.block(there))[0]
+
+
+def numbers(b: Builder, count: f.Atom, start: int, like: f.Atom) -> f.Var:
+    """So many numbers from `start`, of the float type of `like`."""
+    elem = elem_of(like.ty)
+    assert isinstance(elem, f.Num)
+    k, inner = b.fresh("k", f.I64), b.inner()
+    body = inner.block(inner.op("cast", inner.op("add", k, int_(start)), to=elem.name))
+    return b.bind((f.Arr(elem, 1),), f.Build(k, count, body))[0]

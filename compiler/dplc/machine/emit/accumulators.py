@@ -1,0 +1,123 @@
+"""Accumulating cotangents, where null is zero of any shape -> LLVM text.
+
+b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.machine.emit import arrays
+from dplc.machine.emit.array_ops import operand, scalars
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.emitter import Emitter
+from dplc.machine.emit.scalars import scalar_type
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import SCALARS, leaves
+from dplc.machine.llvm.writer import Values
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.function import FunctionEmitter
+
+
+def is_null(e: FunctionEmitter, op: f.Op) -> Values:
+    """Numbers and tuples never are."""
+    values = e.value(op.args[0])
+    match op.args[0].ty:
+        case f.Arr():
+            return [e.w.let(f"icmp eq ptr {values[1]}, null")]
+        case f.Data():
+            return [e.w.let(f"icmp eq ptr {values[0]}, null")]
+        case _:
+            return ["false"]
+
+
+def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
+    a, b = op.args
+    if isinstance(a.ty, f.Num):
+        return [e.w.let(f"fadd {SCALARS[a.ty.name]} {e.one(a)}, {e.one(b)}")]
+    types, site = leaves(a.ty), e.site(op.span)
+    args = [*e.value(a), *e.value(b), str(site)]
+
+    def body(inner: Emitter, values: Values) -> Values:
+        one, other = arrays.array_of(a.ty, values[: len(types)]), arrays.array_of(a.ty, values[len(types) : -1])
+        return _add(inner, one, other, values[-1])
+
+    return e.outlined(f"acc_add {scalar_type(a.ty)} {rank_of(a.ty)}", (*types, *types, "i64"), args, types, body)
+
+
+def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
+    """Into whichever is ours alone."""
+    w, types = e.w, leaves(a.type)
+
+    def into(x: Array, y: Array) -> Values:
+        arrays.add_into(e, x.number, x.data, y.data, w.product(x.dims))
+        e.drop(y.type, y.values)
+        return x.values
+
+    def sum_() -> Values:
+        arrays.check_shape(e, a.dims, b.dims, site)
+        return w.choose(
+            e.unique(a.owner),
+            types,
+            lambda: into(a, b),
+            lambda: w.choose(e.unique(b.owner), types, lambda: into(b, a), lambda: into(arrays.writable(e, a), b)),
+        )
+
+    def right() -> Values:
+        return w.choose(w.let(f"icmp eq ptr {b.data}, null"), types, lambda: a.values, sum_)
+
+    return w.choose(w.let(f"icmp eq ptr {a.data}, null"), types, lambda: b.values, right)
+
+
+def acc_zeros(e: FunctionEmitter, op: f.Op) -> Values:
+    return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
+
+
+def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
+    """Indices were checked on the way forward."""
+    rank, addend = op.attr("rank"), op.args[1]
+    dims, indices = scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
+    if isinstance(addend.ty, f.Arr):
+        return _add_part(e, op, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
+    a = _ready(e, op, dims)
+    leaf, place = SCALARS[a.number.name], arrays.address(e, a, indices)
+    e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place)}, {e.one(addend)}"), place)
+    return a.values
+
+
+def acc_slice(e: FunctionEmitter, op: f.Op) -> Values:
+    rank = op.attr("rank")
+    dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
+    return _add_part(e, op, operand(e, op.args[1]), dims, lambda full: arrays.address(e, full, [lo]))
+
+
+def _ready(e: FunctionEmitter, op: f.Op, dims: list[str]) -> Array:
+    """The accumulator, to write to; a loop may have seen to it."""
+    a = operand(e, op.args[0])
+    return a if e.is_ready(op.args[0]) else arrays.writable(e, arrays.present(e, a, dims))
+
+
+def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
+    """`part`, perhaps null, added to its place in the accumulator: of rows of the same shape, or of none."""
+    a, w = operand(e, op.args[0]), e.w
+
+    def add() -> Values:
+        full, count = _ready(e, op, dims), w.product(part.dims)
+        inner = part.dims if op.op == "acc_index" else part.dims[1:]
+        for n, other in zip(dims[len(dims) - len(inner) :], inner, strict=True):
+            if n != other:
+                same, none = w.let(f"icmp eq i64 {n}, {other}"), w.let(f"icmp eq i64 {count}, 0")
+                e.require(w.let(f"or i1 {same}, {none}"), Failure.SHAPE, e.site(op.span), n, other)
+        arrays.add_into(e, a.number, address(full), part.data, count)
+        return full.values
+
+    nothing = e.w.let(f"icmp eq ptr {part.data}, null")
+    return e.w.choose(nothing, leaves(a.type), lambda: a.values, add)
+
+
+OPS = {
+    "is_null": is_null, "acc_add": acc_add, "acc_zeros": acc_zeros, "acc_index": acc_index, "acc_slice": acc_slice,
+}  # fmt: skip

@@ -1,0 +1,203 @@
+"""Arrays in registers: their owner, data and lengths, and what every operation on them is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.machine.emit.emitter import ACCESS, Emitter
+from dplc.machine.emit.memory import parts
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import the
+
+HUGE = 1 << 44  # no array has as many elements
+TOO_MUCH = 1 << 62  # bytes; no machine has as many
+
+
+@node
+class Array:
+    elem: f.Type
+    owner: str
+    data: str
+    dims: tuple[str, ...]
+
+    @property
+    def values(self) -> Values:
+        return [self.owner, self.data, *self.dims]
+
+    @property
+    def number(self) -> f.Num:
+        """The type of the elements, where they are numbers."""
+        return the(f.Num, self.elem)
+
+    @property
+    def type(self) -> f.Arr:
+        return f.Arr(self.elem, len(self.dims))
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return struct(self.elem).size
+
+
+def array_of(ty: f.Type, values: Values) -> Array:
+    return Array(the(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
+
+
+def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
+    """Fresh, as long as arrays that are there; the block is just as long as its elements, all of which are to be
+    written."""
+    return new_block(e, elem, e.w.mul(e.w.product(dims), str(struct(elem).size)), dims)
+
+
+def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int) -> Array:
+    """Fresh, with a new outermost length that the program asks for: it may be negative, or too much."""
+    check_count(e, count, site)
+    return new_checked(e, elem, [count, *inner])
+
+
+def new_checked(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
+    """A fresh array whose lengths may exceed the memory there is."""
+    return new_block(e, elem, checked_size(e, [*dims, str(struct(elem).size)]), dims)
+
+
+def checked_size(e: Emitter, factors: Sequence[str]) -> str:
+    """The product of lengths, or more than there is if it overflows."""
+    fixed = prod([int(n) for n in factors if n.isdigit()])
+    total, *rest = [*[n for n in factors if not n.isdigit()], *([str(fixed)] if fixed != 1 else [])] or ["1"]
+    if fixed > TOO_MUCH:
+        return str(TOO_MUCH)
+    over: list[str] = []
+    for n in rest:
+        both = e.w.let(f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {total}, i64 {n})")
+        total = e.w.let(f"extractvalue {{ i64, i1 }} {both}, 0")
+        over.append(e.w.let(f"extractvalue {{ i64, i1 }} {both}, 1"))
+    for flag in over:
+        total = e.w.let(f"select i1 {flag}, i64 {TOO_MUCH}, i64 {total}")
+    return e.w.let(f"call i64 @llvm.umin.i64(i64 {total}, i64 {TOO_MUCH})") if over else total
+
+
+def check_count(e: Emitter, count: str, site: int) -> None:
+    def reason() -> None:
+        negative = e.w.let(f"icmp slt i64 {count}, 0")
+        code = e.w.let(f"select i1 {negative}, i64 {int(Failure.NEGATIVE)}, i64 {int(Failure.MEMORY)}")
+        e.w.do(f"call void @rt.fail(i64 {code}, i64 {site}, i64 {count}, i64 0, ptr null, i64 0) nomerge")
+
+    if not count.isdigit() or int(count) >= HUGE:
+        e.w.unless_cold(e.w.let(f"icmp ult i64 {count}, {HUGE}"), reason)
+
+
+def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
+    e.allocated(size)
+    both = e.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){e.place()}")
+    owner, data = (e.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1))
+    return Array(elem, owner, data, tuple(dims))
+
+
+def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
+    """Of zeros, nulls, and tuples of them."""
+    fresh = new_checked(e, elem, dims)
+    size = e.w.mul(e.w.product(dims), str(fresh.size))
+    e.w.do(f"call void @llvm.memset.p0.i64(ptr {fresh.data}, i8 0, i64 {size}, i1 false)")
+    return fresh
+
+
+# ---- elements
+
+
+def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
+    """`visit` the addresses of `count` elements of `size` bytes."""
+    e.w.repeat(count, lambda i: visit(e.w.at(data, e.w.scale(i, size))))
+
+
+def dup_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
+    if counted(elem):
+        each(e, data, struct(elem).size, count, lambda at: e.dup(elem, e.get(elem, at)))
+
+
+def drop_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
+    if counted(elem):
+        shape = struct(elem)
+
+        def visit(address: str) -> None:
+            for k, part in parts(elem):
+                owner = e.w.load("ptr", e.w.at(address, shape.offsets[k]))
+                e.w.do(f"call fastcc void {e.unit.droppers.name('drop', part)}(ptr {owner})")
+
+        each(e, data, shape.size, count, visit)
+
+
+def copy_elements(e: Emitter, elem: f.Type, to: str, source: str, count: str) -> None:
+    """Copies have owners of their own."""
+    e.w.copy(to, source, e.w.mul(count, str(struct(elem).size)))
+    dup_elements(e, elem, to, count)
+
+
+def writable(e: Emitter, a: Array) -> Array:
+    """An owned array, or a copy of it if others own it too."""
+
+    def copy() -> Values:
+        fresh = new_array(e, a.elem, a.dims)
+        copy_elements(e, a.elem, fresh.data, a.data, e.w.product(a.dims))
+        e.drop(a.type, a.values)
+        return [fresh.owner, fresh.data]
+
+    owner, data = e.w.choose(e.unique(a.owner), ("ptr", "ptr"), lambda: [a.owner, a.data], copy)
+    return Array(a.elem, owner, data, a.dims)
+
+
+def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
+    """to[i] += source[i], elementwise; the two are the same or apart."""
+    w, leaf, plus = e.w, SCALARS[elem.name], "fadd" if f.is_float(elem) else "add"
+
+    def step(i: str) -> None:
+        place = w.let(f"getelementptr inbounds {leaf}, ptr {to}, i64 {i}")
+        addend = w.load(leaf, w.let(f"getelementptr inbounds {leaf}, ptr {source}, i64 {i}"), ACCESS)
+        w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, place, ACCESS)}, {addend}"), place, ACCESS)
+
+    w.repeat(count, step, e.unit.parallel())
+
+
+def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:
+    """`a`, or zeros if it is null."""
+    none = e.w.let(f"icmp eq ptr {a.data}, null")
+    values = e.w.choose(none, leaves(a.type), lambda: zero_array(e, a.elem, dims).values, lambda: a.values)
+    return array_of(a.type, values)
+
+
+# ---- places
+
+
+def check_index(e: Emitter, i: str, length: str, site: int) -> None:
+    e.require(e.w.let(f"icmp ult i64 {i}, {length}"), Failure.INDEX, site, i, length)
+
+
+def element_number(e: Emitter, a: Array, indices: Sequence[str]) -> str:
+    """The row-major number of an element, or of the first one of a sub-array."""
+    number = "0"
+    for i, length in zip(indices, a.dims, strict=False):
+        number = e.w.add(e.w.mul(number, length) if number != "0" else "0", i)
+    return e.w.mul(number, e.w.product(a.dims[len(indices) :]))
+
+
+def sub_array(e: Emitter, a: Array, indices: Sequence[str]) -> Array:
+    """A view, borrowed, of what is left after some indices known to be good."""
+    offset = e.w.scale(element_number(e, a, indices), a.size)
+    return Array(a.elem, a.owner, e.w.at(a.data, offset), a.dims[len(indices) :])
+
+
+def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
+    return e.w.at(a.data, e.w.scale(element_number(e, a, indices), a.size))
+
+
+def check_shape(
+    e: Emitter, dims: Sequence[str], others: Sequence[str], site: int | str, failure: Failure = Failure.SHAPE
+) -> None:
+    for a, b in zip(dims, others, strict=True):
+        if a != b:
+            e.require(e.w.let(f"icmp eq i64 {a}, {b}"), failure, site, a, b)

@@ -1,0 +1,174 @@
+"""Build -> loops that write an array as they go.
+
+A Build whose body ends in another, of a length known beforehand, is one array written by a nest of loops: the matrix
+`[for i < n, j < m -> e]` is never a row at a time.  Rows that come as arrays are copied into their place; the first one
+tells the shape, and the others must agree; if there is none, the Build says it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.flat.walk import atoms
+from dplc.machine.emit import arrays, interrupts
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.emitter import zeros
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import leaves
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import the
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.function import FunctionEmitter
+
+
+@node
+class Level:
+    """One loop of a nest: what its body does before the next loop inside, and after (only drops)."""
+
+    build: f.Build
+    before: tuple[f.Bind, ...]
+    after: tuple[f.Bind, ...]
+
+
+def nest(build: f.Build) -> list[Level]:
+    """The loops from the outermost to the innermost."""
+    levels = []
+    while True:
+        binds = build.body.binds
+        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == build.body.results), -1)
+        inner = binds[at].rhs if at >= 0 else None
+        if not isinstance(inner, f.Build) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
+            break
+        if any(atom in (build.index, *(var for bind in binds for var in bind.vars)) for atom in atoms(inner)):
+            break
+        levels.append(Level(build, binds[:at], binds[at + 1 :]))
+        build = inner
+    return [*levels, Level(build, build.body.binds, ())]
+
+
+def _is_drop(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
+
+
+def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
+    levels = nest(outer)
+    counts = _counts(e, levels)
+    results = levels[-1].build.body.results
+    site = e.site(outer.span)
+    if not any(isinstance(atom.ty, f.Arr) for atom in results):
+        made = [arrays.new_outer(e, atom.ty, counts[0], counts[1:], site) for atom in results]
+        _fill(e, levels, counts, [], lambda number, _: _put(e, results, made, number))
+        shapes = [_shape(e, levels, counts, k) for k in range(len(made))]
+        return [leaf for a, dims in zip(made, shapes, strict=True) for leaf in (a.owner, a.data, *dims)]
+
+    def place(number: str, made: Values) -> Values:
+        return _place_rows(e, results, counts, made, number, outer.span)
+
+    types = leaves(f.Tup(tuple(var.ty for var in variables)))
+    last = _fill(e, levels, counts, [leaf for var in variables for leaf in zeros(var.ty)], place, types)
+    some = e.w.let(f"icmp sgt i64 {e.w.product(counts)}, 0")
+    return e.w.choose(some, types, lambda: last, lambda: _empty(e, levels, variables, counts))
+
+
+def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
+    """Of the loops; an inner one is looked at only if there is an outer step."""
+    w = e.w
+    first = e.one(levels[0].build.count)
+    arrays.check_count(e, first, e.site(levels[0].build.span))
+    counts = [first]
+    for level in levels[1:]:
+        count = e.one(level.build.count)
+        if not count.isdigit():
+            unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
+            fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
+            e.require(fine, Failure.NEGATIVE, e.site(level.build.span), count)
+            count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+        counts.append(count)
+    return counts
+
+
+def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
+    """Runs the nest, `leaf` for each element, given its number and the state."""
+
+    body = levels[-1].build.body
+    short = interrupts.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
+
+    def run(depth: int, number: str, state: Values) -> Values:
+        level, count = levels[depth], counts[depth]
+
+        def step(i: str, state: Values) -> Values:
+            e.define((level.build.index,), [i])
+            here = e.w.add(e.w.mul(number, count), i) if number != "0" else i
+            e.run(level.before)
+            state = leaf(here, state) if depth + 1 == len(levels) else run(depth + 1, here, state)
+            e.run(level.after)
+            return state
+
+        return interrupts.steps(e, count, step, types, state, short=depth + 1 < len(levels) or short)
+
+    return run(0, "0", inits)
+
+
+def _put(e: FunctionEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
+    for array, atom in zip(made, results, strict=True):
+        e.put(array.elem, e.value(atom), e.w.at(array.data, e.w.scale(number, array.size)))
+    return []
+
+
+def _place_rows(
+    e: FunctionEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
+) -> Values:
+    """Puts one step's results into the arrays, which the first step allocates."""
+    rows = [_as_array(atom, e.value(atom)) for atom in results]
+    ragged = e.site(span, "an array's rows must have one size: [{a}], [{b}]")
+    types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
+
+    def allocate() -> Values:
+        fresh = [arrays.new_checked(e, row.elem, [*counts, *row.dims]) for row in rows]
+        return [leaf for array in fresh for leaf in array.values]
+
+    first = e.w.let(f"icmp eq i64 {number}, 0")
+    state = after = e.w.choose(first, types, allocate, lambda: made)
+    for row, atom in zip(rows, results, strict=True):
+        inner = state[2 + len(counts) : 2 + len(counts) + len(row.dims)]
+        to = e.w.at(state[1], e.w.mul(number, e.w.scale(e.w.product(inner), row.size)))
+        if isinstance(atom.ty, f.Arr):
+            arrays.check_shape(e, inner, row.dims, ragged)
+            arrays.copy_elements(e, row.elem, to, row.data, e.w.product(row.dims))
+            e.drop(atom.ty, e.value(atom))
+        else:
+            e.put(atom.ty, e.value(atom), to)
+        state = state[2 + len(counts) + len(row.dims) :]
+    return after
+
+
+def _as_array(atom: f.Atom, values: Values) -> Array:
+    """A result as a row; one that is no array is a row without dimensions, with nothing at `data`."""
+    return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
+
+
+def _empty(e: FunctionEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
+    """Arrays without elements."""
+    made = [arrays.new_block(e, the(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
+            for k, var in enumerate(variables)]  # fmt: skip
+    return [leaf for array in made for leaf in array.values]
+
+
+def _shape(e: FunctionEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
+    """Of the result `k`: the counts of the loops, but what is inside of one that has no steps is as its Build says; and
+    further dimensions, of one without elements, are what the innermost loop says."""
+    dims = ["0"] * (rank - len(counts)) if rank else []
+    for level, count in reversed(list(zip(levels, counts, strict=True))):
+        told = [e.one(n) for n in level.build.inner[k]] if level.build.inner else []
+        none = None
+        for i, (own, other) in enumerate(zip(dims, told, strict=False)):
+            if own != other:
+                none = none or e.w.let(f"icmp eq i64 {count}, 0")
+                dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {own}")
+        dims = [count, *dims]
+    return dims

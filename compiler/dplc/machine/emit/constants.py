@@ -1,0 +1,47 @@
+"""Values that are known when compiling, in the data section: they are never allocated and never freed.
+
+    Cons (1, Cons (2, Nil))      =>      @"constant 0" = {FOREVER, tag, {2, Nil}}
+                                         @"constant 1" = {FOREVER, tag, {1, @"constant 0"}}
+
+A leaf is constant if it is no register.  LLVM lays structs out as `layout.struct` does, if pointers take 8 bytes; for
+machines on which they take fewer, each is followed by nothing that must lie at a multiple of 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dplc.flat import term as f
+from dplc.machine.llvm.layout import leaves, memory_type
+from dplc.machine.llvm.writer import Values
+
+FOREVER = 1 << 62  # owners of what is never freed
+
+
+def are_constant(values: Values) -> bool:
+    return not any(value.startswith("%") for value in values)
+
+
+def cell(tag: int, payload: f.Type, values: Values) -> tuple[str, str]:
+    """A constructor with its header: LLVM's type, and the value."""
+    kind, text = fields(payload, values)
+    return f"{{ i64, i64, {kind} }}", f"{{ i64 {FOREVER}, i64 {tag}, {kind} {text} }}"
+
+
+def elements(elem: f.Type, items: Sequence[Values]) -> list[str]:
+    """The elements of an array, with their types."""
+    return [" ".join(fields(elem, values)) for values in items]
+
+
+def fields(ty: f.Type, values: Values) -> tuple[str, str]:
+    """A value as it lies in memory."""
+    made = [field(leaf, value) for leaf, value in zip(leaves(ty), values, strict=True)]
+    if len(made) == 1:
+        return made[0]
+    return f"{{ {', '.join(kind for kind, _ in made)} }}", f"{{ {', '.join(f'{kind} {text}' for kind, text in made)} }}"
+
+
+def field(leaf: str, value: str) -> tuple[str, str]:
+    if leaf == "ptr":
+        return "{ ptr, [0 x i64] }", f"{{ ptr {value}, [0 x i64] zeroinitializer }}"
+    return memory_type(leaf), {"true": "1", "false": "0"}.get(value, value)

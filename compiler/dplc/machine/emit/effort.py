@@ -1,0 +1,52 @@
+"""Whether it pays to optimise a program that runs once: `let x = f 3.0` is done before LLVM would have improved it.
+
+It pays where something is done again and again: in loops, recursion, operations on arrays.  What writes as it goes (as
+functions that show values do) spends its time elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import groups
+from dplc.flat.walk import blocks
+
+LIGHT = frozenset({
+    "array", "index", "dim", "dup", "drop", "take", "state", "ref_new", "ref_get", "ref_set", "is_null", "same_shape",
+})  # fmt: skip
+WRITING = frozenset({"buf_str", "buf_quoted", "buf_num", "buf_format"})
+
+
+def effort(program: f.Program) -> int:
+    """How hard LLVM should try, from 0 to 2."""
+    number, recursive = groups(program)
+    for fn in program.fns.values():
+        everything = list(bindings(fn.body))
+        if number[fn.name] in recursive and not writes(everything):
+            return 2
+        if any(repeats(bind) for bind in everything):
+            return 2
+    return 0
+
+
+def repeats(bind: f.Bind) -> bool:
+    match bind.rhs:
+        case f.For() | f.While() | f.Build() | f.Map() as loop:
+            return not writes([inner for block in blocks(loop) for inner in bindings(block)])
+        case f.Op(name, args):
+            return name not in LIGHT and any(isinstance(x.ty, f.Arr) for x in (*args, *bind.vars))
+        case _:
+            return False
+
+
+def writes(binds: list[f.Bind]) -> bool:
+    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op in WRITING for bind in binds)
+
+
+def bindings(block: f.Block) -> Iterator[f.Bind]:
+    """All that a block binds, and what its inner blocks do."""
+    for bind in block.binds:
+        yield bind
+        for inner in blocks(bind.rhs):
+            yield from bindings(inner)

@@ -1,0 +1,142 @@
+"""What all that writes code for flat shares: values to and from memory, owners, failures, functions out of line."""
+
+from __future__ import annotations
+
+import re
+import struct as bytes_of
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.llvm.writer import Values, Writer, function, result_type, typed
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.program import Unit
+
+NEVER = '@"never unique"'  # stands in for an owner that is null when its count is asked for
+
+OPERATIONS, BYTES = '@"operations"', '@"bytes"'  # counters, in programs that count
+
+ACCESS = ", !llvm.access.group !1"  # marks loads and stores of a loop whose steps do not depend on each other
+
+
+class Emitter:
+    """A function under construction: `w` takes its text; `unit` is what the program's functions share."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.w = Writer()
+
+    # ---- memory
+
+    def put(self, ty: f.Type, values: Values, address: str) -> None:
+        """Stores a value's leaves."""
+        shape = struct(ty)
+        for leaf, offset, value in zip(shape.leaves, shape.offsets, values, strict=True):
+            self.w.store(leaf, value, self.w.at(address, offset))
+
+    def get(self, ty: f.Type, address: str) -> Values:
+        """Loads a value's leaves."""
+        shape = struct(ty)
+        return [
+            self.w.load(leaf, self.w.at(address, offset))
+            for leaf, offset in zip(shape.leaves, shape.offsets, strict=True)
+        ]
+
+    def allocated(self, size: str) -> None:
+        """Counts the bytes of a new array or cell, in programs that count (`flat/operation_counts.py`)."""
+        if self.unit.counting:
+            self.count(BYTES, size)
+
+    def place(self) -> str:
+        """The mark of a call that may run out of memory: where the program asks for it, if that is known."""
+        return ""
+
+    def count(self, counter: str, more: str) -> None:
+        self.w.store("i64", self.w.add(self.w.load("i64", counter), more), counter)
+
+    # ---- owners
+
+    def dup(self, ty: f.Type, values: Values) -> None:
+        if counted(ty):
+            self.unit.droppers.dup(self.w, ty, values)
+
+    def drop(self, ty: f.Type, values: Values) -> None:
+        if counted(ty):
+            self.unit.droppers.drop(self.w, ty, values)
+
+    def unique(self, owner: str) -> str:
+        """Whether there is a block and we are its only owner."""
+        none = self.w.let(f"icmp eq ptr {owner}, null")
+        cell = self.w.let(f"select i1 {none}, ptr {NEVER}, ptr {owner}")
+        return self.w.let(f"icmp eq i64 {self.w.let(f'load i64, ptr {cell}')}, 1")
+
+    # ---- failures
+
+    def site(self, span: f.Span, extra: str = "") -> int:
+        return self.unit.sites.number(span, extra)
+
+    def fail(
+        self, code: Failure, site: int | str, a: str = "0", b: str = "0", text: str = "null", size: str = "0"
+    ) -> None:
+        self.w.do(f"call void @rt.fail(i64 {int(code)}, i64 {site}, i64 {a}, i64 {b}, ptr {text}, i64 {size}) nomerge")
+
+    def require(self, cond: str, code: Failure, site: int | str, a: str = "0", b: str = "0") -> None:
+        """A run-time error unless `cond` holds."""
+        self.w.unless_cold(cond, lambda: self.fail(code, site, a, b))
+
+    # ---- out of line
+
+    def outlined(
+        self,
+        name: str,
+        types: Sequence[str],
+        args: Values,
+        results: Sequence[str],
+        body: Callable[[Emitter, Values], Values],
+    ) -> Values:
+        """A call of a helper, whose text is made when it is first called; `name` says all that it depends on."""
+        helpers = self.unit.helpers
+        if name not in helpers:
+            helpers[name] = ""  # it may call itself
+            inner = Emitter(self.unit)
+            values = body(inner, [f"%p{i}" for i in range(len(types))])
+            inner.w.give(results, values)
+            params = ", ".join(f"{t} %p{i}" for i, t in enumerate(types))
+            helpers[name] = function(f'fastcc {result_type(results)} @"{name}"({params})', inner.w, end="")
+        return self.w.call(results, f'@"{name}"', typed(types, args), "call fastcc")
+
+
+def zeros(ty: f.Type) -> Values:
+    """All leaves zero: null, or zero."""
+    zero = {"ptr": "null", "half": "0xH0000", "float": "0.0", "double": "0.0", "i1": "false"}
+    return [zero.get(leaf, "0") for leaf in leaves(ty)]
+
+
+def number(value: int | float | bool, name: str) -> str:
+    """A constant, exactly."""
+    match SCALARS[name]:
+        case "i1":
+            return "true" if value else "false"
+        case "double":
+            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', value))[0]:016X}"
+        case "float":
+            single = bytes_of.unpack("<f", bytes_of.pack("<f", value))[0]
+            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', single))[0]:016X}"
+        case "half":
+            return f"0xH{bytes_of.unpack('<H', bytes_of.pack('<e', value))[0]:04X}"
+        case whole:
+            bits = int(whole[1:])
+            wrapped = int(value) & ((1 << bits) - 1)
+            return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
+
+
+def escape(data: bytes) -> str:
+    """For LLVM's quoted strings and names."""
+    return "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+
+
+def unescape(text: str) -> bytes:
+    return re.sub(rb"\\(..)", lambda m: bytes.fromhex(m[1].decode()), text.encode())

@@ -1,0 +1,376 @@
+"""A function's body -> LLVM text: bindings in order, and control as basic blocks.
+
+A variable is the list of its leaves' operands.  A block is written either *for its values* or *to return them*: in the
+second way the arms of an `If` at the end return themselves, and a call at the end is a tail call.
+
+Results of up to three integers and two floats come back in registers; more are stored through a pointer, the first
+parameter, so that tail calls are possible whatever a function returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.machine.emit import loops, maps, ops
+from dplc.machine.emit.constants import are_constant
+from dplc.machine.emit.emitter import Emitter, escape, number, zeros
+from dplc.machine.failure.debug import is_unmarked
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.llvm.writer import LIKELY, Values, function, typed
+from dplc.narrow import the
+from dplc.passes.recursion.modulo_cons import Hole, hole
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.program import Unit
+
+
+class FunctionEmitter(Emitter):
+    """One function under construction: `w` takes its text, `env` knows its variables."""
+
+    def __init__(self, unit: Unit, fn: f.Fn) -> None:
+        super().__init__(unit)
+        self.fn = fn
+        self.env: dict[str, Values] = {}
+        self.result = f.Tup(fn.results)
+        self.scope = (
+            unit.debug.function(fn)
+            if unit.debug
+            else unit.metadata(
+                f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
+                " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+            )
+        )
+        self.ready: set[str] = set()  # arrays that a loop made ready to be written to
+        self.sound: set[str] = set()  # outcomes of tests for being a number
+        self.span = f.NOWHERE  # of what is being written
+        self.deep = False  # calls its own group, and not only in tail position
+
+    def text(self) -> str:
+        params = ["ptr %out"] if self.unit.indirect(self.fn.name) else []
+        for i, var in enumerate(self.fn.params):
+            names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
+            self.env[var.name] = names
+            params += typed(leaves(var.ty), names)
+        self.finish(self.fn.body)
+        convention = self.unit.convention(self.fn.name)
+        head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
+        if is_cold(self.fn):
+            head += " optnone noinline"
+        if not self.unit.patient:  # who calls himself can be told to stop, though he take no stack
+            self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
+        start = self._placed(self._check_depth()) if self.deep else None
+        if self.unit.debug:
+            self.w.lines = self.unit.debug.completed(self.w.lines, self.scope, self.fn.span)
+            arguments = self.unit.debug.arguments(self.fn, self.scope)
+            start = [*arguments, *(start or ["  br label %start"])]
+        else:
+            self.w.lines = self._placed(self.w.lines)
+        return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}")
+
+    def _placed(self, lines: list[str]) -> list[str]:
+        """Calls have places, or LLVM would not tell whose they are after inlining."""
+        debug = self.unit.debug
+        somewhere = debug.location(self.scope, self.fn.span) if debug else self.unit.location(self.scope, 0)
+
+        def lost(line: str) -> bool:
+            return " call " in line and ("@rt." in line or '@"dpl ' in line) and "!dbg" not in line
+
+        return [line + somewhere if lost(line) else line for line in lines]
+
+    def _check_depth(self) -> list[str]:
+        """At the entry: is there stack left?"""
+        site = self.unit.sites.number(self.fn.span)
+        return [
+            "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
+            "  %limit = load ptr, ptr @rt.stack_limit",
+            "  %room = icmp ugt ptr %here, %limit",
+            "  br i1 %room, label %start, label %deep, !prof !0",
+            "deep:",
+            f"  call void @rt.fail(i64 {int(Failure.DEPTH)}, i64 {site}, i64 0, i64 0, ptr null, i64 0)",
+            "  unreachable",
+        ]
+
+    # ---- atoms
+
+    def value(self, atom: f.Atom) -> Values:
+        """The leaves of an atom."""
+        match atom:
+            case f.Var(name):
+                return self.env[name]
+            case f.Const(None, ty):
+                return zeros(ty)
+            case f.Const(str(text), f.Str()):
+                address, length = self.unit.string(text)
+                return ["null", address, str(length)]
+            case f.Const(int() | float() as value, f.Num(name)):
+                return [number(value, name)]
+            case f.Const(tuple(parts), f.Tup(items)):
+                return [leaf for v, ty in zip(parts, items, strict=True) for leaf in self.value(f.Const(v, ty))]
+            case _:
+                raise Bug(f"no constant {atom}")
+
+    def one(self, atom: f.Atom) -> str:
+        (leaf,) = self.value(atom)
+        return leaf
+
+    def values(self, atoms: tuple[f.Atom, ...]) -> Values:
+        return [leaf for atom in atoms for leaf in self.value(atom)]
+
+    def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
+        at = 0
+        for var in variables:
+            n = len(leaves(var.ty))
+            self.env[var.name] = values[at : at + n]
+            at += n
+        if at != len(values):
+            raise Bug(f"{len(values)} leaves for {variables}")
+
+    def is_ready(self, atom: f.Atom) -> bool:
+        """Whether an array is known to be ours alone, and not null."""
+        return isinstance(atom, f.Var) and atom.name in self.ready
+
+    # ---- blocks
+
+    def block(self, block: f.Block) -> Values:
+        """For its values."""
+        self.run(block.binds)
+        return self.values(block.results)
+
+    def run(self, binds: Sequence[f.Bind]) -> None:
+        outer = self.span
+        for bind in binds:
+            start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
+            self.define(bind.vars, self.rhs(bind))
+            if self.unit.debug:
+                self._mark(start, bind.rhs)
+        self.span = outer
+
+    def place(self) -> str:
+        span = self.span if self.span != f.NOWHERE else self.fn.span
+        return self._place(span) if span != f.NOWHERE else ""
+
+    def _mark(self, start: int, rhs: f.Rhs) -> None:
+        """Says of the instructions from a line on where they come from, unless that is known."""
+        span = getattr(rhs, "span", f.NOWHERE)
+        if self.unit.debug and span != f.NOWHERE:
+            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
+            for i in range(start, len(lines)):
+                if is_unmarked(lines[i]):
+                    lines[i] += place
+
+    def finish(self, block: f.Block) -> None:
+        """To return its values."""
+        if self.fn.name in self.unit.holed and (end := hole(block, self.fn.name)) is not None:
+            self._leave_hole(end)
+            return
+        last = block.binds[-1] if block.binds and block.binds[-1].vars == block.results else None
+        self.run(block.binds[: -1 if last else None])
+        match last:
+            case f.Bind(_, f.If(cond, then, else_)):
+                yes, no = self.w.block("then"), self.w.block("else")
+                self.w.branch(self.one(cond), yes, no)
+                for label, arm in ((yes, then), (no, else_)):
+                    self.w.start(label)
+                    self.finish(arm)
+            case f.Bind(_, f.Switch() as switch):
+                for label, case, arm in self._arms(switch):
+                    self._enter(label, switch, case)
+                    self.finish(arm)
+            case f.Bind(_, f.Call(name, args, span)):
+                self._tail_call(name, args, span)
+            case None:
+                self._return(self.values(block.results))
+            case f.Bind():
+                self.run((last,))
+                self._return(self.values(block.results))
+
+    def _return(self, values: Values) -> None:
+        w, types = self.w, leaves(self.result)
+        if self.unit.indirect(self.fn.name):
+            self.put(self.result, values, "%out")
+            w.do("ret void")
+        else:
+            w.give(types, values)
+
+    # ---- right-hand sides
+
+    def rhs(self, bind: f.Bind) -> Values:
+        match bind.rhs:
+            case f.Op() as op:
+                if op.op == "eq" and op.args[0] == op.args[1]:
+                    self.sound.add(bind.vars[0].name)
+                return ops.op(self, op, bind.vars)
+            case f.Call(name, args, span):
+                return self._call(name, args, span)
+            case f.TupMake(items):
+                return self.values(items)
+            case f.TupGet(tup, index):
+                return self._project(tup, index)
+            case f.ConMake(data, tag, arg):
+                return [self._construct(self.unit.program.datas[data], tag, arg)]
+            case f.If(cond, then, else_):
+                types = leaves(f.Tup(tuple(var.ty for var in bind.vars)))
+                hint = LIKELY if isinstance(cond, f.Var) and cond.name in self.sound else ""
+                return self.w.choose(self.one(cond), types, lambda: self.block(then), lambda: self.block(else_), hint)
+            case f.Switch() as switch:
+                return self._switch(switch, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
+            case f.For() | f.While() | f.Build():
+                return loops.loop(self, bind.rhs, bind.vars)
+            case f.Map() as fused:
+                return maps.fused(self, fused, bind.vars)
+            case f.Ad():
+                raise Bug(f"a derivative that was not taken: {bind.rhs}")
+
+    def _project(self, tup: f.Atom, index: int) -> Values:
+        items = the(f.Tup, tup.ty).items
+        start = len(leaves(f.Tup(items[:index])))
+        return self.value(tup)[start : start + len(leaves(items[index]))]
+
+    # ---- calls
+
+    def _arguments(self, name: str, args: tuple[f.Atom, ...]) -> list[str]:
+        """Typed; the types are the callee's."""
+        return [arg for atom, p in zip(args, self.unit.program.fns[name].params, strict=True)
+                for arg in typed(leaves(p.ty), self.value(atom))]  # fmt: skip
+
+    def _place(self, span: f.Span) -> str:
+        """The mark of a call."""
+        if self.unit.debug:
+            return self.unit.debug.location(self.scope, span)
+        return self.unit.location(self.scope, self.site(span) + 1)
+
+    def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:
+        result = f.Tup(self.unit.program.fns[name].results)
+        callee, arguments, how = symbol(name), self._arguments(name, args), f"call {self.unit.convention(name)}"
+        if self.unit.group[name] == self.unit.group[self.fn.name]:
+            self.deep = True
+            how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which then has no end to run into
+        if not self.unit.indirect(name):
+            return self.w.call(leaves(result), callee, arguments, how, self._place(span))
+        out = self.w.slot(f"[{struct(result).size} x i8]")
+        self.w.call((), callee, [f"ptr {out}", *arguments], how, self._place(span))
+        return self.get(result, out)
+
+    def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
+        result = f.Tup(self.unit.program.fns[name].results)
+        if leaves(result) != leaves(self.result):
+            raise Bug(f"{self.fn.name} cannot return what {name} does")
+        if self.unit.indirect(name) != self.unit.indirect(self.fn.name):  # one of them leaves holes: not of our group
+            self._return(self._call(name, args, span))
+            return
+        self._jump(name, args, span, "%out")
+
+    def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, out: str) -> None:
+        """A call that takes no stack; results that are stored go to `out`."""
+        result = self.unit.returned(name)
+        arguments = [*([f"ptr {out}"] if self.unit.indirect(name) else []), *self._arguments(name, args)]
+        text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
+        text += self._place(span)
+        if result == "void":
+            self.w.do(text)
+            self.w.do("ret void")
+        else:
+            self.w.do(f"ret {result} {self.w.let(text)}")
+
+    def _leave_hole(self, end: Hole) -> None:
+        """Makes a cell with a hole in it; the call fills that."""
+        self.run(end.before)
+        payload = f.Tup(tuple(field.ty for field in end.fields))
+        first = len(leaves(f.Tup(payload.items[: end.place])))
+        parts = (self.value(field) if i != end.place else ["null"] for i, field in enumerate(end.fields))
+        values = [leaf for part in parts for leaf in part]
+        cell = self._cell(end.cell.tag, payload, values)
+        self.put(self.result, [cell], "%out")
+        place = self.w.at(cell, HEADER + struct(payload).offsets[first])
+        self._jump(end.call.fn, end.call.args, end.call.span, place)
+
+    # ---- data
+
+    def _construct(self, decl: f.DataDecl, tag: int, arg: f.Atom | None) -> str:
+        payload = decl.payloads[tag]
+        if payload is None or arg is None:
+            return f"inttoptr (i64 {2 * tag + 1} to ptr)"
+        values = self.value(arg)
+        return self.unit.cell(tag, payload, values) if are_constant(values) else self._cell(tag, payload, values)
+
+    def _cell(self, tag: int, payload: f.Type, values: Values) -> str:
+        self.allocated(str(HEADER + struct(payload).size))
+        cell = self.w.let(f"call ptr @rt.cell(i64 {struct(payload).size})")
+        self.w.store("i64", str(tag), self.w.at(cell, 8))
+        self.put(payload, values, self.w.at(cell, HEADER))
+        return cell
+
+    def _switch(self, switch: f.Switch, types: tuple[str, ...]) -> Values:
+        join = self.w.block("join")
+        edges = []
+        for label, case, arm in self._arms(switch):
+            self._enter(label, switch, case)
+            edges.append((self.block(arm), self.w.label))
+            self.w.jump(join)
+        self.w.start(join)
+        return self.w.phis(types, edges)
+
+    def _arms(self, switch: f.Switch) -> list[tuple[str, f.Case | None, f.Block]]:
+        """Jumps to one of the arms: their labels, cases and blocks (no case: the default)."""
+        w = self.w
+        arms: list[tuple[str, f.Case | None, f.Block]] = []
+        arms += [(w.block(f"case{case.tag}."), case, case.body) for case in switch.cases]
+        if switch.default is not None:
+            arms.append((w.block("default"), None, switch.default))
+        if len(arms) == 1:
+            w.jump(arms[0][0])
+            return arms
+        match switch.scrutinee.ty:
+            case f.Data(name):
+                tag, ty = self._tag(self.unit.program.datas[name], self.one(switch.scrutinee)), "i64"
+            case ty:
+                tag, ty = self.one(switch.scrutinee), leaves(ty)[0]
+        other = arms[-1][0]  # the default; without one, the last case is what is left
+        listed = [(case.tag, label) for label, case, _ in arms[:-1] if case]
+        if len(listed) == 1:
+            w.branch(w.let(f"icmp eq {ty} {tag}, {listed[0][0]}"), listed[0][1], other)
+        else:
+            table = " ".join(f"{ty} {t}, label %{label}" for t, label in listed)
+            w.do(f"switch {ty} {tag}, label %{other} [ {table} ]")
+        return arms
+
+    def _enter(self, label: str, switch: f.Switch, case: f.Case | None) -> None:
+        """The start of an arm: its payload, a view into the cell."""
+        self.w.start(label)
+        if case is None or case.payload is None:
+            return
+        self.define((case.payload,), self.get(case.payload.ty, self.w.at(self.one(switch.scrutinee), HEADER)))
+
+    def _tag(self, decl: f.DataDecl, cell: str) -> str:
+        w = self.w
+        if not has_nullary(decl):
+            return w.load("i64", w.at(cell, 8))
+        boxed = [tag for tag, payload in enumerate(decl.payloads) if payload is not None]
+        immediate = w.let(f"lshr i64 {w.let(f'ptrtoint ptr {cell} to i64')}, 1")
+        if not boxed:
+            return immediate
+        small = w.let(f"icmp ult i64 {immediate}, {len(decl.payloads)}")
+        if len(boxed) == 1:
+            return w.let(f"select i1 {small}, i64 {immediate}, i64 {boxed[0]}")
+        return w.choose(small, ("i64",), lambda: [immediate], lambda: [w.load("i64", w.at(cell, 8))])[0]
+
+
+def is_cold(fn: f.Fn) -> bool:
+    """What the compiler made to show values of some type; that is not worth LLVM's time."""
+    return not fn.label and fn.name.startswith("show")
+
+
+def many(result: f.Type) -> bool:
+    """Whether results are more than come back in registers."""
+    floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
+    return floats > 2 or len(leaves(result)) - floats > 3
+
+
+def symbol(name: str) -> str:
+    """A function's name in LLVM."""
+    return f'@"dpl {escape(name.encode())}"'

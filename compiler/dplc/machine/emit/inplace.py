@@ -1,0 +1,94 @@
+"""Arrays that a loop changes at every step: made ready once, before the loop.
+
+    a = for i < n state (s = a0) { ...; t = update s v i; yield t }
+
+`update` would ask at each step whether the array is ours alone (and `acc_index`, whether it is null).  But once it is,
+it stays so: as long as the body only reads elements of `s`, changes it and yields it.  So the question is asked before
+the first step, and the steps are plain stores, of which LLVM can make vectors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.walk import mentions, names
+from dplc.machine.emit import arrays
+from dplc.machine.emit.emitter import Emitter
+from dplc.machine.llvm.writer import Values
+
+CHANGES = ("update", "acc_index", "acc_slice")
+NULLABLE = ("acc_index", "acc_slice")
+
+
+@node
+class Chain:
+    """The `state` variable number `index`, and the variables that it becomes in a step, all of them one array.
+    `dims` are its lengths if it may begin as null."""
+
+    index: int
+    variables: tuple[str, ...]
+    dims: tuple[f.Atom, ...]
+
+
+def chains(loop: f.For | f.While) -> list[Chain]:
+    """The arrays that every step changes in place.  Of a While that is worth it only if its condition, which is asked
+    once more for that, does nothing but compute."""
+    uses = Counter(mentions(loop.body))
+    if isinstance(loop, f.While):
+        if not all(isinstance(b.rhs, f.Op) and b.rhs.op in (*ELEMENTWISE, "dim", "index") for b in loop.cond.binds):
+            return []
+        uses.update(mentions(loop.cond))
+    found = [_chain(loop, i, uses) for i, var in enumerate(loop.state) if isinstance(var.ty, f.Arr)]
+    return [chain for chain in found if chain]
+
+
+def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | None:
+    body = loop.body
+    links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
+    reads = Counter(name for bind in body.binds for name in _read(bind.rhs))
+    name, variables, dims = loop.state[index].name, [], ()
+    while name in links:
+        if uses[name] - reads[name] != 1:
+            return None
+        variables.append(name)
+        change, name = links[name]
+        if change.op in NULLABLE:
+            dims = change.args[2 : 2 + change.attr("rank")]
+    if not variables or uses[name] != 1 or body.results[index] != f.Var(name, loop.state[index].ty):
+        return None
+    inside = {var.name for bind in body.binds for var in bind.vars} | {var.name for var in loop.state}
+    if isinstance(loop, f.For):
+        inside.add(loop.index.name)
+    return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims)
+
+
+def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
+    """The array that an operation changes, and the operation."""
+    match rhs:
+        case f.Op(op, (f.Var(name), *_)) if op in CHANGES:
+            return [(name, rhs)]
+        case _:
+            return []
+
+
+def _read(rhs: f.Rhs) -> list[str]:
+    """Arrays of which a right-hand side only reads one element, or a length."""
+    match rhs:
+        case f.Op("index", (f.Var(name, f.Arr(f.Num(), rank)), *indices)) if len(indices) == rank:
+            return [name]
+        case f.Op("dim", (f.Var(name),)):
+            return [name]
+        case _:
+            return []
+
+
+def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:
+    """The array, not null and ours alone."""
+    a = arrays.array_of(ty, values)
+    if dims:
+        a = arrays.present(e, a, dims)
+    return arrays.writable(e, a).values

@@ -1,0 +1,131 @@
+"""For and While -> basic blocks; the arrays they keep are written as they go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.flat.types import elem_of
+from dplc.machine.emit import arrays, build, inplace, interrupts
+from dplc.machine.emit.arrays import Array
+from dplc.machine.llvm.layout import leaves, struct
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import the
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.function import FunctionEmitter
+
+FIRST_ROOM = 16  # elements that a growing array starts with
+
+
+def loop(e: FunctionEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
+    match rhs:
+        case f.For():
+            return _for(e, rhs, variables)
+        case f.While():
+            return _while(e, rhs, variables)
+        case f.Build():
+            return build.build(e, rhs, variables)
+
+
+def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
+    return leaves(f.Tup(tuple(var.ty for var in loop.state)))
+
+
+def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
+    types, count = _state_types(loop), e.one(loop.count)
+    kept: Array | None = None
+    if loop.collect:
+        length = e.w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+        kept = arrays.new_outer(e, elem_of(variables[-1].ty), length, (), e.site(e.fn.span))
+
+    def step(i: str, state: Values) -> Values:
+        e.define((loop.index,), [i])
+        e.define(loop.state, state)
+        values = e.block(loop.body)
+        if kept:
+            e.put(kept.elem, values[len(types) :], e.w.at(kept.data, e.w.scale(i, kept.size)))
+        return values[: len(types)]
+
+    found, inits = inplace.chains(loop), e.values(loop.inits)
+    if found:
+        some = e.w.let(f"icmp sgt i64 {count}, 0")
+        given = inits
+        inits = e.w.choose(some, types, lambda: _ready(e, loop, found, given), lambda: given)
+    last = interrupts.steps(e, count, step, types, inits, short=interrupts.is_short(loop.body))
+    return [*last, *(kept.values if kept else ())]
+
+
+def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
+    """The initial state, with arrays that all steps change made ready for it."""
+    state = list(inits)
+    for chain in found:
+        e.ready.update(chain.variables)
+        ty = the(f.Arr, loop.state[chain.index].ty)
+        start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
+        part = slice(start, start + len(leaves(ty)))
+        state[part] = inplace.ready(e, ty, state[part], [e.one(n) for n in chain.dims])
+    return state
+
+
+def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
+    """Kept elements go into a block that doubles when it is full."""
+    types, w = _state_types(loop), e.w
+    inits = e.values(loop.inits)
+    if not loop.collect:
+
+        def run(inits: Values) -> Values:
+            return w.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
+
+        found = inplace.chains(loop)
+        if not found:
+            return run(inits)
+        some = _condition(e, loop, inits)
+        return w.choose(some, types, lambda: run(_ready(e, loop, found, inits)), lambda: inits)
+    elem = elem_of(variables[-1].ty)
+    size = struct(elem).size
+    first = arrays.new_array(e, elem, [str(FIRST_ROOM)])
+    growing = (first.owner, first.data, "0", str(FIRST_ROOM))  # and elements in it, and room for
+
+    def step(state: Values) -> Values:
+        own, (owner, data, count, room) = state[:-4], state[-4:]
+        values = _step(e, loop, own)
+
+        def grow() -> Values:
+            doubled = w.scale(room, 2)
+            e.allocated(w.scale(doubled, size))
+            args = [f"ptr {owner}", f"ptr {data}", f"i64 {w.scale(room, size)}"]
+            return [*w.call(("ptr", "ptr"), "@rt.doubled", args), doubled]
+
+        full = w.let(f"icmp eq i64 {count}, {room}")
+        place = ("ptr", "ptr", "i64")
+        owner, data, room = w.choose(full, place, grow, lambda: [owner, data, room])
+        e.put(elem, values[len(types) :], w.at(data, w.scale(count, size)))
+        return [*values[: len(types)], owner, data, w.add(count, "1"), room]
+
+    all_types = (*types, "ptr", "ptr", "i64", "i64")
+    last = w.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
+    owner, data, count, _ = last[-4:]
+    used = w.scale(count, size)
+    w.store("i64", used, w.at(owner, 8))  # so much of the block is elements
+
+    def move() -> Values:
+        smaller = arrays.new_array(e, elem, [count])
+        w.copy(smaller.data, data, used)
+        w.do(f"call void @rt.free(ptr {owner})")
+        return [smaller.owner, smaller.data]
+
+    begin = w.let(f"call ptr @rt.data(ptr {owner})")  # in a block of that size: small ones are not aligned
+    aside = w.let(f"icmp ne ptr {begin}, {data}")
+    owner, data = w.choose(aside, ("ptr", "ptr"), move, lambda: [owner, data])
+    return [*last[:-4], owner, data, count]
+
+
+def _condition(e: FunctionEmitter, loop: f.While, state: Values) -> str:
+    e.define(loop.state, state)
+    return e.block(loop.cond)[0]
+
+
+def _step(e: FunctionEmitter, loop: f.While, state: Values) -> Values:
+    interrupts.ask(e)
+    return e.block(loop.body)

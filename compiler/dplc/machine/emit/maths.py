@@ -1,0 +1,283 @@
+"""scalar row of the primitive table, operands -> LLVM text.
+
+    scalar("mul", "f32", ["%x", "%y"], fresh)     %1 = fmul float %x, %y
+    scalar("exp", "f32", ["%x"], fresh)           %1 = fpext float %x to double
+                                                  %2 = call double @exp(double %1)
+                                                  %3 = fptrunc double %2 to float
+
+The results are those of the rows' `eval`, bit for bit: elementary functions are libm's, as Python's are; `f16` and
+`f32` go through double precision and are rounded once (for + - * / sqrt the narrow instruction gives the same).
+What the text calls is found in the runtime library under the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.diagnostics import Bug
+
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import SCALARS
+
+LIBM = frozenset((
+    "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
+    "atan2", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh",
+))  # fmt: skip
+COMPOSED = frozenset((  # `rt/maths.rt`
+    "lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod", "squares", "cosine", "turn", "bell",
+    "sech2", "share", "overlap",
+))  # fmt: skip
+ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
+INTEGER = {
+    "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor",
+    "and": "and", "or": "or",
+}  # fmt: skip
+FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+DIVISIONS = ("div", "mod", "quot", "rem")
+
+
+class Lines:
+    """LLVM instructions being written."""
+
+    def __init__(self, fresh: Callable[[], str]) -> None:
+        self.fresh = fresh
+        self.lines: list[str] = []
+
+    def op(self, text: str) -> str:
+        name = self.fresh()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+
+def scalar(row: str, ty: str, args: list[str], fresh: Callable[[], str], site: int = 0) -> tuple[list[str], str]:
+    """The instructions for one row at scalar type `ty` (that of the operands; of the last ones for `select` and
+    `polygamma`, of the first for `powi`), and the name of the result.  `site` is where to report a division by zero."""
+    out = Lines(fresh)
+    if row == "select":
+        result = out.op(f"select i1 {args[0]}, {SCALARS[ty]} {args[1]}, {SCALARS[ty]} {args[2]}")
+    elif row in ("to_like", "stop_grad"):
+        result = args[0]
+    elif ty in ("f16", "f32", "f64"):
+        result = _float(row, ty, args, out)
+    else:
+        result = _integer(row, ty, args, out, site)
+    return out.lines, result
+
+
+def cast(source: str, target: str, operand: str, fresh: Callable[[], str]) -> tuple[list[str], str]:
+    """Conversion of scalars: integers wrap, floats truncate and saturate, NaN gives 0, booleans 0 and 1."""
+    out = Lines(fresh)
+    return out.lines, _cast(source, target, operand, out)
+
+
+def narrow(value: str, ty: str, out: Lines) -> str:
+    """A double rounded to `ty`, once: on the way to f16 the float keeps a sticky last bit."""
+    if ty == "f64":
+        return value
+    if ty == "f32":
+        return out.op(f"fptrunc double {value} to float")
+    bits = out.op(f"bitcast double {value} to i64")
+    tail = out.op(f"and i64 {bits}, {0x1FFFFFFF}")
+    inexact = out.op(f"icmp ne i64 {tail}, 0")
+    sticky = out.op(f"select i1 {inexact}, i64 {1 << 29}, i64 0")
+    kept = out.op(f"or i64 {out.op(f'and i64 {bits}, {~0x1FFFFFFF}')}, {sticky}")
+    single = out.op(f"fptrunc double {out.op(f'bitcast i64 {kept} to double')} to float")
+    return out.op(f"fptrunc float {single} to half")
+
+
+def widen(value: str, ty: str, out: Lines) -> str:
+    return value if ty == "f64" else out.op(f"fpext {SCALARS[ty]} {value} to double")
+
+
+# ---- floats -----------------------------------------------------------------------------------------------------
+
+
+def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
+    t = SCALARS[ty]
+    if row in FLOAT:
+        return out.op(f"{FLOAT[row]} {t} {args[0]}, {args[1]}")
+    if row in COMPARISONS:
+        ordered = "u" if row == "ne" else "o"
+        return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
+    if row in ROUNDING:
+        return out.op(f"call {t} @llvm.{ROUNDING[row]}.{ty}({t} {args[0]})")
+    if row == "neg":
+        return out.op(f"fneg {t} {args[0]}")
+    if row == "abs":
+        return out.op(f"call {t} @llvm.fabs.{ty}({t} {args[0]})")
+    if row in ("max", "min"):
+        first = out.op(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
+        nan = out.op(f"fcmp uno {t} {args[0]}, {args[0]}")
+        return out.op(f"select i1 {out.op(f'or i1 {first}, {nan}')}, {t} {args[0]}, {t} {args[1]}")
+    if row == "clip":
+        return _clip("fcmp olt", "fcmp ogt", t, args, out)
+    if row == "sign":
+        nan = out.op(f"fcmp uno {t} {args[0]}, {args[0]}")
+        up = out.op(f"fcmp ogt {t} {args[0]}, 0.0")
+        down = out.op(f"fcmp olt {t} {args[0]}, 0.0")
+        step = out.op(f"select i1 {down}, {t} -1.0, {t} 0.0")
+        step = out.op(f"select i1 {up}, {t} 1.0, {t} {step}")
+        return out.op(f"select i1 {nan}, {t} {args[0]}, {t} {step}")
+    if row == "relu":
+        return out.op(f"select i1 {out.op(f'fcmp ugt {t} {args[0]}, 0.0')}, {t} {args[0]}, {t} 0.0")
+    return _in_double(row, ty, args, out)
+
+
+def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
+    """Rows computed at double precision whatever the type."""
+    if row == "powi":
+        if ty == "f32" and args[1] == "2":
+            return out.op(f"fmul float {args[0]}, {args[0]}")
+        return narrow(_powi(widen(args[0], ty, out), args[1], out), ty, out)
+    if row == "polygamma":
+        x = widen(args[1], ty, out)
+        return narrow(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out)
+    wide = [widen(arg, ty, out) for arg in args]
+    if row == "exp2":
+        name, wide = "pow", ["2.0", *wide]
+    elif row in LIBM:
+        name = row
+    elif row in COMPOSED:
+        name = f"rt.{row}"
+    else:
+        raise Bug(f"no lowering of `{row}` at {ty}")
+    return narrow(out.op(f"call double @{name}({', '.join(f'double {x}' for x in wide)})"), ty, out)
+
+
+def _powi(x: str, n: str, out: Lines) -> str:
+    """The small powers that `dpl.prims.meaning` multiplies out, when the exponent is known here; else at run time."""
+    match n:
+        case "-1":
+            return out.op(f"fdiv double 1.0, {x}")
+        case "0":
+            return "1.0"
+        case "1":
+            return x
+        case "2" | "3" | "4":
+            square = out.op(f"fmul double {x}, {x}")
+            return square if n == "2" else out.op(f"fmul double {square}, {x if n == '3' else square}")
+        case _:
+            return out.op(f"call double @rt.powi(double {x}, i64 {n})")
+
+
+# ---- integers ---------------------------------------------------------------------------------------------------
+
+
+def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
+    t, signed, bits = SCALARS[ty], ty[0] == "i", int(SCALARS[ty][1:])
+    s = "s" if signed else "u"
+    if row in INTEGER:
+        return out.op(f"{INTEGER[row]} {t} {args[0]}, {args[1]}")
+    if row in COMPARISONS:
+        sign = "" if row in ("eq", "ne") else s
+        return out.op(f"icmp {sign}{row} {t} {args[0]}, {args[1]}")
+    if row in DIVISIONS:
+        return out.op(f"call {t} @rt.{row}.{ty}({t} {args[0]}, {t} {args[1]}, i64 {site})")
+    if row == "not":
+        return out.op(f"xor i1 {args[0]}, true")
+    if row == "neg":
+        return out.op(f"sub {t} 0, {args[0]}")
+    if row == "abs":
+        return out.op(f"call {t} @llvm.abs.{t}({t} {args[0]}, i1 false)") if signed else args[0]
+    if row in ("max", "min"):
+        return out.op(f"call {t} @llvm.{s}{row}.{t}({t} {args[0]}, {t} {args[1]})")
+    if row == "clip":
+        return _clip(f"icmp {s}lt", f"icmp {s}gt", t, args, out)
+    if row == "sign":
+        up = out.op(f"zext i1 {out.op(f'icmp {s}gt {t} {args[0]}, 0')} to {t}")
+        down = out.op(f"zext i1 {out.op(f'icmp {s}lt {t} {args[0]}, 0')} to {t}")
+        return out.op(f"sub {t} {up}, {down}")
+    if row == "powi":
+        base = _cast(ty, "i64" if signed else "u64", args[0], out)
+        power = out.op(f"call i64 @rt.{'ipow' if signed else 'upow'}(i64 {base}, i64 {args[1]})")
+        return _cast("i64", ty, power, out)
+    if row in ("shift_left", "shift_right"):
+        return _shift(row, ty, bits, args, out)
+    raise Bug(f"no lowering of `{row}` at {ty}")
+
+
+def _shift(row: str, ty: str, bits: int, args: list[str], out: Lines) -> str:
+    """Shifts by the width or more give what infinitely many bits would."""
+    t = SCALARS[ty]
+    fits = out.op(f"icmp ult {t} {args[1]}, {bits}")
+    if row == "shift_right" and ty[0] == "i":
+        count = out.op(f"select i1 {fits}, {t} {args[1]}, {t} {bits - 1}")
+        return out.op(f"ashr {t} {args[0]}, {count}")
+    count = out.op(f"select i1 {fits}, {t} {args[1]}, {t} 0")
+    shifted = out.op(f"{'shl' if row == 'shift_left' else 'lshr'} {t} {args[0]}, {count}")
+    return out.op(f"select i1 {fits}, {t} {shifted}, {t} 0")
+
+
+def _clip(less: str, greater: str, t: str, args: list[str], out: Lines) -> str:
+    x, lo, hi = args
+    above = out.op(f"{greater} {t} {x}, {hi}")
+    upper = out.op(f"select i1 {above}, {t} {hi}, {t} {x}")
+    below = out.op(f"{less} {t} {x}, {lo}")
+    return out.op(f"select i1 {below}, {t} {lo}, {t} {upper}")
+
+
+def division(name: str, ty: str) -> str:
+    """The function `@rt.<name>.<ty>(a, b, site)`: floored or truncated, checked, without a trap at min_int / -1."""
+    t, signed = SCALARS[ty], ty[0] == "i"
+    lines = [
+        f"define internal {t} @rt.{name}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{",
+        f"  %zero = icmp eq {t} %b, 0",
+        "  br i1 %zero, label %bad, label %good",
+        "bad:",
+        f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
+        "  unreachable",
+        "good:",
+    ]
+    if not signed:
+        lines += [f"  %q = {'udiv' if name in ('div', 'quot') else 'urem'} {t} %a, %b", f"  ret {t} %q", "}"]
+        return "\n".join(lines)
+    lines += [
+        f"  %minus = icmp eq {t} %b, -1",
+        f"  %d = select i1 %minus, {t} 1, {t} %b",
+        f"  %q = sdiv {t} %a, %d",
+        f"  %r = srem {t} %a, %d",
+        f"  %n = sub {t} 0, %a",
+        f"  %mixed = xor {t} %r, %d",
+        f"  %opposite = icmp slt {t} %mixed, 0",
+        f"  %some = icmp ne {t} %r, 0",
+        "  %adjust = and i1 %opposite, %some",
+    ]
+    match name:
+        case "quot":
+            lines += [f"  %x = select i1 %minus, {t} %n, {t} %q"]
+        case "rem":
+            lines += [f"  %x = add {t} %r, 0"]
+        case "div":
+            lines += [
+                f"  %down = sext i1 %adjust to {t}",
+                f"  %f = add {t} %q, %down",
+                f"  %x = select i1 %minus, {t} %n, {t} %f",
+            ]
+        case _:
+            lines += [f"  %up = select i1 %adjust, {t} %d, {t} 0", f"  %x = add {t} %r, %up"]
+    return "\n".join([*lines, f"  ret {t} %x", "}"])
+
+
+# ---- conversions ------------------------------------------------------------------------------------------------
+
+
+def _cast(source: str, target: str, x: str, out: Lines) -> str:
+    s, t = SCALARS[source], SCALARS[target]
+    if s == t:
+        return x
+    from_float, to_float = source[0] == "f", target[0] == "f"
+    if from_float and to_float:
+        if source == "f64":
+            return narrow(x, target, out)
+        return out.op(f"{'fpext' if target == 'f64' or source == 'f16' else 'fptrunc'} {s} {x} to {t}")
+    if from_float:
+        sign = "s" if target[0] == "i" else "u"
+        wide = widen(x, source, out)
+        return out.op(f"call {t} @llvm.fpto{sign}i.sat.{t}.f64(double {wide})")
+    if to_float:
+        exact = out.op(f"{'sitofp' if source[0] == 'i' else 'uitofp'} {s} {x} to double")
+        return narrow(exact, target, out)
+    if int(s[1:]) > int(t[1:]):
+        return out.op(f"trunc {s} {x} to {t}")
+    return out.op(f"{'sext' if source[0] == 'i' else 'zext'} {s} {x} to {t}")

@@ -1,0 +1,198 @@
+"""Operations on scalars, strings, references and the world -> LLVM text; arrays go to `emit_arrays` and `emit_map`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import ELEMENTWISE
+from dplc.machine.emit import accumulators, array_ops, maps
+from dplc.machine.emit.emitter import BYTES, OPERATIONS, zeros
+from dplc.machine.emit.scalars import scalar, scalar_type
+from dplc.machine.failure.failures import Failure
+from dplc.machine.llvm.layout import HEADER, leaves, struct
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import the
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.function import FunctionEmitter
+
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # told where
+LIBRARY = SITED | {
+    "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
+    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
+}  # fmt: skip
+
+
+def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """The leaves of the variables that an operation binds."""
+    name = op.op
+    if name in ELEMENTWISE:
+        if any(isinstance(atom.ty, f.Arr) for atom in op.args):
+            return maps.single(e, op, variables)
+        return [scalar(e, op, [e.one(atom) for atom in op.args])]
+    if name in HANDLERS:
+        return HANDLERS[name](e, op)
+    if name in LIBRARY:
+        return _library(e, f"@rt.{name}", op, variables, sited=name in SITED)
+    if name == "buf_num":
+        return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
+    if name == "buf_format":
+        kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
+        return _library(e, f"@rt.buf_format.{kind}", op, variables)
+    if name in ("fail", "exit"):
+        return _stop(e, op, variables)
+    if name == "state":
+        return state(e, op, variables)
+    if name == "extern":
+        return _extern(e, op, variables)
+    raise Bug(f"no operation {name}")
+
+
+def _library(e: FunctionEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
+    args = [f"{t} {v}" for atom in op.args for t, v in zip(leaves(atom.ty), e.value(atom), strict=True)]
+    if sited:
+        args.insert(0, f"i64 {e.site(op.span)}")
+    return e.w.call([leaf for var in variables for leaf in leaves(var.ty)], callee, args)
+
+
+def _stop(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """Nothing after it is reached; what follows is written all the same."""
+    if op.op == "exit":
+        e.fail(Failure.EXIT, 0, e.one(op.args[0]))
+    else:
+        _, text, size = e.value(op.args[0])
+        e.fail(Failure.MESSAGE, e.site(op.span, op.attr("code", "")), text=text, size=size)
+    e.w.do("unreachable")
+    e.w.start(e.w.block("never"))
+    return [leaf for var in variables for leaf in zeros(var.ty)]
+
+
+def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A C function; LLVM's name for it begins with \\01, to be another than the runtime's for the same."""
+    symbol = f'@"\\01{op.attr("symbol")}"'
+    e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
+    results = [leaf for var in variables for leaf in leaves(var.ty)]
+    is_bool = results == ["i1"]
+    if is_bool:  # a byte, of which C's own are 0 and 1
+        results = ["i8"]
+    types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
+    result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
+    e.unit.externs[symbol] = f"declare {result} {symbol}({', '.join(types)})\n"
+    values = e.values(op.args)
+    args = ", ".join(f"{t} {v}" for t, v in zip(types, values, strict=True))
+    if not results:
+        e.w.do(f"call void {symbol}({args})")
+        return []
+    made = e.w.let(f"call {result} {symbol}({args})")
+    return [e.w.let(f"icmp ne i8 {made}, 0") if is_bool else made]
+
+
+def _extension(ty: f.Type) -> str:
+    """How C passes small integers."""
+    if not isinstance(ty, f.Num) or ty.name[0] == "f" or ty.name.endswith("64"):
+        return ""
+    return " signext" if ty.name[0] == "i" else " zeroext"
+
+
+# ---- references, checks, owners
+
+
+def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
+    content = op.args[0]
+    e.allocated(str(HEADER + struct(content.ty).size))
+    cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
+    e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
+    return [cell]
+
+
+def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A cell that is there from the beginning, all of it zero, and is never freed."""
+    size = struct(the(f.Ref, variables[0].ty).elem).size
+    return [e.unit.state(op.attr("name"), size)]
+
+
+def copied(e: FunctionEmitter, op: f.Op) -> Values:
+    (atom,) = op.args
+    _, data, *lengths = e.value(atom)
+    unit = struct(atom.ty.elem).size if isinstance(atom.ty, f.Arr) else 1
+    size = e.w.scale(e.w.product(lengths), unit)
+    return [*e.w.call(("ptr", "ptr"), "@rt.settled", ["ptr null", f"ptr {data}", f"i64 {size}"]), *lengths]
+
+
+def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
+    content = the(f.Ref, op.args[0].ty).elem
+    values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
+    e.dup(content, values)
+    return values
+
+
+def ref_set(e: FunctionEmitter, op: f.Op) -> Values:
+    content, place = the(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
+    old = e.get(content, place)
+    e.put(content, e.value(op.args[1]), place)
+    e.drop(content, old)
+    return []
+
+
+def check_equal(e: FunctionEmitter, op: f.Op) -> Values:
+    actual, expected = (e.one(atom) for atom in op.args)
+    site = e.site(op.span, op.attr("what", ""))
+    e.require(e.w.let(f"icmp eq i64 {actual}, {expected}"), Failure.CHECK, site, actual, expected)
+    return []
+
+
+def same(e: FunctionEmitter, op: f.Op) -> Values:
+    return e.value(op.args[0])
+
+
+def dup(e: FunctionEmitter, op: f.Op) -> Values:
+    e.dup(op.args[0].ty, e.value(op.args[0]))
+    return []
+
+
+def drop(e: FunctionEmitter, op: f.Op) -> Values:
+    e.drop(op.args[0].ty, e.value(op.args[0]))
+    return []
+
+
+def take(e: FunctionEmitter, op: f.Op) -> Values:
+    """The payload becomes ours: the cell goes if it was ours alone, else the payload has one owner more."""
+    cell, payload = e.one(op.args[0]), e.unit.program.datas[op.attr("data")].payloads[op.attr("tag")]
+    if payload is None:
+        return []
+    count = e.w.let(f"load i64, ptr {cell}")
+
+    def free() -> Values:
+        e.w.do(f"call void @rt.cell.free(ptr {cell}, i64 {struct(payload).size})")
+        return []
+
+    def share() -> Values:
+        e.w.do(f"store i64 {e.w.let(f'sub i64 {count}, 1')}, ptr {cell}")
+        e.dup(payload, e.get(payload, e.w.at(cell, HEADER)))
+        return []
+
+    e.w.choose(e.w.let(f"icmp eq i64 {count}, 1"), (), free, share)
+    return []
+
+
+# ---- counting
+
+
+def tick(e: FunctionEmitter, op: f.Op) -> Values:
+    e.count(OPERATIONS, e.one(op.args[0]))
+    return []
+
+
+def tally(e: FunctionEmitter, op: f.Op) -> Values:
+    which = e.w.let(f"icmp eq i64 {e.one(op.args[0])}, 0")
+    return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
+
+
+HANDLERS = array_ops.OPS | accumulators.OPS | {
+    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal,
+    "stop_grad": same, "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
+}  # fmt: skip

@@ -1,0 +1,74 @@
+"""flat -> LLVM text of an executable: the program, `main`, and what its failures say.
+
+int main(int argc, char **argv)     runs the program by `rt/executable.rt` and returns the status to leave with
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dplc.flat import term as f
+from dplc.machine.emit.function import symbol
+from dplc.machine.emit.program import emit_program
+from dplc.machine.failure.failures import Sites
+from dplc.machine.failure.tables import tables
+from dplc.machine.llvm.target import Target
+from dplc.machine.object import object
+from dplc.machine.runtime import lapack_link, library
+
+if TYPE_CHECKING:
+    from dplc.machine.emit.program import Unit
+
+TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
+
+
+def executable_text(program: f.Program, target: Target, debug: bool = False) -> tuple[str, Sites]:
+    """The module's text, and its sites."""
+    text, sites = emit_program(program, library.library_for(target), door=lambda unit: main(unit, target), debug=debug)
+    text += tables(sites)
+    return object.module(narrow(text) if target.arch == "wasm32" else text, target), sites
+
+
+NARROW = """
+declare void @llvm.memcpy.p0.p0.i32(ptr, ptr, i32, i1 immarg)
+declare void @llvm.memmove.p0.p0.i32(ptr, ptr, i32, i1 immarg)
+declare void @llvm.memset.p0.i32(ptr, i8, i32, i1 immarg)
+define internal void @copy64(ptr %to, ptr %from, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memcpy.p0.p0.i32(ptr %to, ptr %from, i32 %narrow, i1 false)
+  ret void
+}
+define internal void @move64(ptr %to, ptr %from, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memmove.p0.p0.i32(ptr %to, ptr %from, i32 %narrow, i1 false)
+  ret void
+}
+define internal void @fill64(ptr %to, i8 %byte, i64 %size, i1 %volatile) alwaysinline {
+  %narrow = trunc i64 %size to i32
+  call void @llvm.memset.p0.i32(ptr %to, i8 %byte, i32 %narrow, i1 false)
+  ret void
+}
+"""
+
+
+def narrow(text: str) -> str:
+    """For WebAssembly, where sizes of memory are of 32 bits, where C calls `main` something else, and where calls that
+    take no stack are not to be had."""
+    for wide, ours in (("memcpy.p0.p0", "copy"), ("memmove.p0.p0", "move"), ("memset.p0", "fill")):
+        text = text.replace(f"@llvm.{wide}.i64(", f"@{ours}64(")
+    return text.replace("define i32 @main(", "define i32 @__main_argc_argv(").replace("tailcc", "fastcc") + NARROW
+
+
+def main(unit: Unit, target: Target) -> str:
+    program = unit.program
+    return f"""
+define i32 @main(i32 %argc, ptr %argv) {{
+  %count = sext i32 %argc to i64
+  %status = call i32 @rt.executable(i64 %count, ptr %argv, ptr @"dpl program", {TELLING})
+  ret i32 %status
+}}
+define internal void @"dpl program"(ptr %nothing) {{
+{lapack_link.start(program, target)}  call fastcc void {symbol(program.main)}() noinline
+  ret void
+}}
+{lapack_link.definitions(program, target)}"""

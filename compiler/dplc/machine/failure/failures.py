@@ -1,0 +1,218 @@
+"""Failures of running programs: the places that may fail, numbered, and what to tell the user when one has.
+
+Native code knows a place by its number only.  The table that gives the numbers their meaning travels with the object
+code as JSON, so that a program from the cache can still point into its source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpl.diagnostics import Bug, DplError
+from dpl.node import node
+from dpl.source import NOWHERE, Source, Span
+
+from dplc.flat import places
+
+if TYPE_CHECKING:
+    from dpl.eval.indexing import OutOfBounds
+
+    from dplc.machine.failure.trace import Frame
+
+LIBRARY = "stdlib/"  # how the names of its sources begin
+SIZES = "sizes [{a}] and [{b}] do not fit together"
+
+
+class Failure(IntEnum):
+    """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
+    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program.  A
+    third number, c, is passed as -bytes where there is no text."""
+
+    NONE = 0
+    EXIT = 1  # a: the status
+    MESSAGE = 2  # text: of `error` and the like; its code stands with the site
+    INDEX = 3  # a: index, b: length
+    SLICE = 4  # a: lo, b: hi, c: length
+    NEGATIVE = 5  # a: the size asked for
+    SHAPE = 6  # a, b: two lengths that should agree
+    CHECK = 7  # a: actual, b: expected; what they are of stands with the site
+    DIVIDE = 8  # of integers, by zero
+    DEPTH = 9
+    MEMORY = 10  # a: bytes asked for
+    FILE = 11  # text: path and reason
+    CODE_POINT = 12  # a: what is no code point
+    FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
+    TEXT = 15  # text: what is not UTF-8; a: where, in bytes
+    ARGUMENT = 16  # a, b: numbers; what is wrong with something that C gave stands with the site
+
+
+class Sites:
+    """Spans by number, each with a word more: the code of a message, or what a checked number is."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Span, str]] = []
+        self.labels: dict[str, str] = {}  # what messages call the functions of flat
+        self.externs: dict[str, int] = {}  # C functions, each with a site that wants it
+        self._numbers: dict[tuple[Span, str], int] = {}
+
+    def number(self, span: Span, extra: str = "") -> int:
+        key = (span, extra)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.entries)
+            self.entries.append(key)
+        return self._numbers[key]
+
+    def place(self, number: int) -> tuple[Span, str]:
+        return self.entries[number] if 0 <= number < len(self.entries) else (NOWHERE, "")
+
+    def to_json(self) -> str:
+        texts: dict[int, tuple[int, Source]] = {}
+
+        def pack(span: Span) -> list:
+            number, _ = texts.setdefault(id(span.source), (len(texts), span.source))
+            inside = [span.label, pack(span.caller)] if isinstance(span, places.Inlined) else []
+            return [number, span.start, span.end, *inside]
+
+        rows = [[pack(span), word] for span, word in self.entries]
+        sources = [[s.name, str(s.path) if s.path else None, None if s.path else s.text] for _, s in texts.values()]
+        return json.dumps([sources, rows, self.labels, self.externs], ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Sites:
+        packed, rows, labels, externs = json.loads(text)
+        nowhere = NOWHERE.source
+        sources = [
+            nowhere if name == nowhere.name else Source(name, content, Path(path) if path else None)
+            for name, path, content in packed
+        ]
+
+        def unpack(number: int, start: int, end: int, label: str = "", caller: list | None = None) -> Span:
+            if caller:
+                return places.Inlined(sources[number], start, end, label, unpack(*caller))
+            return Span(sources[number], start, end)
+
+        sites = Sites()
+        sites.entries = [(unpack(*span), word) for span, word in rows]
+        sites.labels, sites.externs = labels, externs
+        return sites
+
+
+@node
+class Record:
+    """What `@rt.fail` wrote down."""
+
+    code: Failure
+    site: int
+    a: int
+    b: int
+    c: int
+    text: str
+
+    @property
+    def holes(self) -> dict[str, object]:
+        """What titles have holes for."""
+        return {"a": self.a, "b": self.b, "c": self.c, "t": self.text}
+
+
+def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
+    """The message for a failure (not for EXIT, which is none), with the calls that led there."""
+    from dpl.eval.failure import RuntimeFailure, Site, for_user, located
+
+    span, word = sites.place(record.site)
+    if span == NOWHERE and frames:  # where memory is asked for, the call says for what
+        span, _ = sites.place(frames[-1].site)
+    code, title, helps = describe(record, word)
+    calls: list[Site] = []
+    for frame, inner in pairwise(frames):
+        at, _ = sites.place(frame.site)
+        calls += [Site(label, place) for label, place in places.path(at)]
+        if label := sites.labels.get(inner.function):
+            calls.append(Site(label, at))
+    calls += [Site(label, place) for label, place in places.path(span)]
+    if span == NOWHERE:  # in what the compiler wrote for a type: at its call
+        span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
+    bare = DplError.at(code, title, helps=helps)
+    if span != NOWHERE:
+        bare = located(out_of_bounds(word, title, record.holes) or bare, span)
+    mentioned = {span.source, *(call.span.source for call in calls)}
+    own = {source for source in mentioned if not source.name.startswith(LIBRARY)}
+    return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
+
+
+def missing(symbol: str, sites: Sites) -> DplError:
+    """The message for a C function that is nowhere."""
+    span, _ = sites.place(sites.externs[symbol])
+    return DplError.at("R0507", f"no C library in use has a function `{symbol}`", None if span == NOWHERE else span)
+
+
+def shown(label: str) -> str:
+    """`reverse of main.loss#2` -> `reverse of loss`"""
+    words, space, name = label.rpartition(" ")
+    return words + space + name.partition("#")[0].removeprefix("main.").removeprefix("Prelude.")
+
+
+@node
+class Kind:
+    """What a failure says: its code, its title with holes for the numbers a, b and c, the text t and the word w of the
+    place, the word where the place has none, and a way out.  Without a code of its own, the word is the code.  Of what
+    is out of bounds, also its value, and the length of the array."""
+
+    code: str
+    title: str
+    word: str = ""
+    help: str = ""
+    value: str = ""
+    length: str = ""
+
+
+KINDS = {
+    Failure.MESSAGE: Kind("", "{t}", "R0706"),
+    Failure.INDEX: Kind("R0705", "index {a} is out of bounds for length {b}", value="{a}", length="{b}"),
+    Failure.SLICE: Kind("R0705", "the slice {a}:{b} is out of bounds for length {c}", value="{a}:{b}", length="{c}"),
+    Failure.NEGATIVE: Kind("R0702", "{w} cannot have {a} elements", "an array"),
+    Failure.SHAPE: Kind("R0703", "{w}", SIZES),
+    Failure.CHECK: Kind("R0703", "{w}: {a} is not {b}", "size"),
+    Failure.DIVIDE: Kind("R0701", "division by zero"),
+    Failure.DEPTH: Kind("R0801", "recursion is too deep", help="is there a recursion that does not end?"),
+    Failure.MEMORY: Kind("R0802", "out of memory", help="{a} bytes were asked for at once"),
+    Failure.FILE: Kind("R0506", "{t}"),
+    Failure.CODE_POINT: Kind("R0501", "{a} is not the number of a character"),
+    Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
+    Failure.TEXT: Kind("R0509", "{t} is not UTF-8 text: the byte at offset {a} begins no character"),
+    Failure.ARGUMENT: Kind("R0510", "{w}"),
+}
+
+
+HOLED = (Failure.SHAPE, Failure.ARGUMENT)  # their words have holes, too
+
+
+def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
+    """Code, title and ways out, as the interpreter puts them; `word` is the site's."""
+    if record.code not in KINDS:
+        raise Bug(f"no failure: {record.code}")
+    kind = KINDS[record.code]
+    word = word or kind.word
+    holes = record.holes
+    title = kind.title.format(w=word.format(**holes) if record.code in HOLED else word, **holes)
+    return kind.code or word, title, (kind.help.format(**holes),) if kind.help else ()
+
+
+def bounds_word(failure: Failure, back: int = 0) -> str:
+    """The word of a place that may be out of bounds; `back` more indices are written behind it."""
+    return f"{failure.name} {back}"
+
+
+def out_of_bounds(word: str, title: str, holes: Mapping[str, object]) -> OutOfBounds | None:
+    """What failed at a place with this word, if that was an index or a slice."""
+    from dpl.eval.indexing import OutOfBounds
+
+    name, _, back = word.partition(" ")
+    if name not in (Failure.INDEX.name, Failure.SLICE.name):
+        return None
+    kind = KINDS[Failure[name]]
+    return OutOfBounds(title, kind.value.format(**holes), kind.length.format(**holes), int(back))

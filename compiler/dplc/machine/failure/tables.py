@@ -1,0 +1,75 @@
+"""sites -> tables from which a program without the driver tells its failures (`rt/report.rt`).
+
+@"dpl kinds"     for each kind of failure {code, title, word, help}
+@"dpl places"    for each site, and before them for none, {word, picture of the place}
+@"dpl texts"     what these are offsets into, each text with a NUL at its end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.diagnostics import Diagnostic, DplError
+from dpl.eval.failure import RuntimeFailure, Site, for_user, located
+from dpl.node import replace
+from dpl.render import render
+from dpl.source import NOWHERE, Span
+
+from dplc.flat import places
+from dplc.machine.emit.emitter import escape
+from dplc.machine.failure.failures import KINDS, LIBRARY, Failure, Kind, Sites, out_of_bounds
+
+
+class Texts:
+    """Texts behind each other, each once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.offsets: dict[str, int] = {}
+
+    def offset(self, text: str) -> int:
+        if text not in self.offsets:
+            self.offsets[text] = len(self.data)
+            self.data += text.encode("utf-8", "replace") + b"\0"
+        return self.offsets[text]
+
+
+def tables(sites: Sites) -> str:
+    """The tables of a program, as LLVM's text."""
+    texts = Texts()
+    known = {int(failure): kind for failure, kind in KINDS.items()}  # programs look them up by code
+    kinds = [known.get(code, Kind("", "")) for code in range(max(Failure) + 1)]
+    told = [texts.offset(text) for kind in kinds for text in (kind.code, kind.title, kind.word, helped(kind))]
+    entries = [(NOWHERE, ""), *sites.entries]
+    places = [texts.offset(text) for span, word in entries for text in (word, picture(span, word))]
+    return (
+        f'@"dpl kinds" = private constant {numbers(told)}\n@"dpl places" = private constant {numbers(places)}\n'
+        f'@"dpl texts" = private constant [{len(texts.data)} x i8] c"{escape(bytes(texts.data))}"\n'
+    )
+
+
+def numbers(values: Sequence[int]) -> str:
+    return f"[{len(values)} x i32] [{', '.join(f'i32 {v}' for v in values)}]"
+
+
+def helped(kind: Kind) -> str:
+    return f"  = help: {kind.help}\n" if kind.help else ""
+
+
+HOLES = {"a": "\ue00a", "b": "\ue00b", "c": "\ue00c"}  # characters of private use stand for them while this is drawn
+
+
+def picture(span: Span, word: str) -> str:
+    """Where it was, without the line that says what it was; in the user's own text where the call is known.
+    It has holes, as titles have, and braces of the text are put as {{}."""
+    if span == NOWHERE:
+        return ""
+    calls = [Site(label, place) for label, place in places.path(span)]
+    failure = located(out_of_bounds(word, "", HOLES) or DplError.at("R", ""), span)
+    bare = RuntimeFailure(failure, calls)
+    own = {s.source for s in (span, *(c.span for c in calls)) if not s.source.name.startswith(LIBRARY)}
+    told: Diagnostic = replace(for_user(bare, own).diagnostics[0], path=())
+    drawn = "".join(f"{line}\n" for line in render(told).split("\n")[1:]).replace("{", "{{}")
+    for hole, character in HOLES.items():
+        drawn = drawn.replace(character, f"{{{hole}}}")
+    return drawn

@@ -1,0 +1,134 @@
+"""Programs that grow: each increment is compiled by itself, loaded beside those before, and run once.
+
+What later increments need of an earlier one is kept in cells of the process (`state` of flat), which all find under
+their names; so memory is one heap, the runtime library's, which is loaded once.  An increment can be stopped: its
+functions and loops ask whether there is stack left, and there is none any more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+from collections.abc import Callable, Mapping
+from ctypes import c_int64
+
+import llvmlite.binding as llvm
+from dpl import kept
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.machine.emit.constants import FOREVER
+from dplc.machine.emit.effort import effort
+from dplc.machine.emit.emitter import unescape
+from dplc.machine.emit.program import emit_program
+from dplc.machine.failure.failures import Failure, Sites
+from dplc.machine.object.object import Compiled, assemble, module
+from dplc.machine.run import cache_file
+from dplc.machine.run.jit import (
+    LAPACK,
+    Loaded,
+    Running,
+    failure,
+    new_jit,
+    offer_lapack,
+    require_externs,
+    start,
+)
+from dplc.machine.runtime import shared
+
+NOTHING: Mapping[str, str] = {}
+STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')
+RUNTIME, LIMIT = "runtime", "rt.stack_limit"
+
+
+class Exit(Exception):
+    """An increment ended the program, with an exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@node
+class Increment:
+    """Machine code that can be loaded, the places in the program where it may fail, the sizes of cells it asks for."""
+
+    compiled: Compiled
+    sites: Sites
+    cells: Mapping[str, int]
+
+
+class Increments:
+    """A process's program so far."""
+
+    def __init__(self) -> None:
+        self.jit = new_jit()
+        library = llvm.JITLibraryBuilder().add_object_img(shared.code()).add_current_process()
+        self.runtime = library.export_symbol(LAPACK).export_symbol(LIMIT).link(self.jit, RUNTIME)
+        offer_lapack(self.runtime)
+        self.cells: dict[str, ctypes.Array] = {}
+        self.count = 0
+
+    def compile(self, program: f.Program) -> Increment:
+        text, sites = emit_program(program, shared.mentioned, patient=False)
+        cells = {unescape(name).decode(): int(size) for name, _, size in STATE.findall(text)}
+        text = module(STATE.sub(r'@"\1" = external \2, align 16', text))
+        code = assemble(text, most=effort(program))
+        return Increment(Compiled(code, sites.to_json()), sites, cells)
+
+    def compile_once(self, name: str, program: Callable[[], f.Program]) -> Increment:
+        """What is always the same: from the cache, or made now and put there."""
+        path = kept.place("objects", cache_file.name(b"increment", name.encode()))
+        if entry := cache_file.read(path):
+            header = json.loads(entry[0])
+            sites = header["sites"]
+            return Increment(Compiled(entry[1], sites), Sites.from_json(sites), header["cells"])
+        made = self.compile(program())
+        cache_file.write(path, {"sites": made.compiled.sites, "cells": made.cells}, made.compiled.code)
+        return made
+
+    def run(self, increment: Increment, loaded: Loaded) -> None:
+        """Runs an increment, perhaps again.  What it keeps, or assigns, may be constants of its own, which are there as
+        long as its code.  Raises DplError, Exit, KeyboardInterrupt."""
+        running = start(loaded, ())
+        stopped = self.wait(running)
+        match running.record.code:
+            case Failure.NONE:
+                pass
+            case Failure.EXIT:
+                raise Exit(running.record.a)
+            case Failure.DEPTH if stopped:
+                raise KeyboardInterrupt
+            case _:
+                raise failure(increment.compiled, loaded, running.record, increment.sites)
+
+    def load(self, increment: Increment, instead: Mapping[str, str] = NOTHING) -> Loaded:
+        """Beside all that there is; it finds other cells `instead` of some."""
+        require_externs(increment.sites)
+        self.count += 1
+        library = llvm.JITLibraryBuilder().add_object_img(increment.compiled.code)
+        library = library.add_jit_library(RUNTIME).add_current_process()
+        for name, size in increment.cells.items():
+            found = self.cells.setdefault(instead.get(name, name), cell(size))
+            library = library.import_symbol(name, ctypes.addressof(found))
+        return Loaded(self.jit, library, f"increment {self.count}")
+
+    def wait(self, running: Running) -> bool:
+        """For the end; whether Ctrl-C brought it about, or tried to."""
+        stopped = False
+        while not running.done.is_set():
+            try:
+                running.done.wait(0.1)
+                if stopped:  # again and again: the program sets the limit when it begins
+                    c_int64.from_address(self.runtime[LIMIT]).value = -1
+            except KeyboardInterrupt:
+                stopped = True
+        return stopped
+
+
+def cell(size: int) -> ctypes.Array:
+    """A cell that is never freed: {owners, spare, content}, at a multiple of 16."""
+    memory = (c_int64 * (2 + (size + 7) // 8))()
+    memory[0] = FOREVER
+    return memory

@@ -1,0 +1,46 @@
+"""LAPACK in executables and libraries: the routines that they are linked with, if they are (`dpl build -l openblas`).
+
+    start         what a program does first, so that `rt/lapack.rt` finds them
+    definitions   the function that does: it fills in the table if all of them are there
+
+A symbol that is weak is null if nobody has it; where systems do not know that, the table stays empty.
+"""
+
+from __future__ import annotations
+
+from dpl.lapack import ROUTINES
+
+from dplc.flat import term as f
+from dplc.flat.walk import every
+from dplc.machine.llvm.target import Target
+
+START = '  store ptr @"dpl find lapack", ptr @rt.lapack\n'
+BYTES_OF_AN_INTEGER = 4  # in libraries that call the routines `dgetrf_`
+SYSTEMS = ("linux", "musl")
+
+
+def is_wanted(program: f.Program, target: Target) -> bool:
+    ops = (bind.rhs.op for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Op))
+    return target.system in SYSTEMS and not target.jit and "has_lapack" in ops
+
+
+def start(program: f.Program, target: Target) -> str:
+    return START if is_wanted(program, target) else ""
+
+
+def definitions(program: f.Program, target: Target) -> str:
+    if not is_wanted(program, target):
+        return ""
+    lines = [f"declare extern_weak void @{name}_()" for name in ROUTINES]
+    lines += ['define internal void @"dpl find lapack"(ptr %table) {', "entry:"]
+    lines += [f"  %is.{name} = icmp ne ptr @{name}_, null" for name in ROUTINES]
+    known = f"%is.{ROUTINES[0]}"
+    for name in ROUTINES[1:]:
+        lines.append(f"  %all.{name} = and i1 {known}, %is.{name}")
+        known = f"%all.{name}"
+    lines += [f"  br i1 {known}, label %found, label %done", "found:"]
+    lines += ["  %width = getelementptr i8, ptr %table, i64 8", f"  store i64 {BYTES_OF_AN_INTEGER}, ptr %width"]
+    for i, name in enumerate(ROUTINES):
+        lines.append(f"  %at.{name} = getelementptr i8, ptr %table, i64 {16 + 8 * i}")
+        lines.append(f"  store ptr @{name}_, ptr %at.{name}")
+    return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}\n"])

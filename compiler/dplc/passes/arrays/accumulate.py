@@ -1,0 +1,168 @@
+"""flat -> flat where what is only added to an accumulator is added as it is computed.
+
+    m = matmul a b                          c' = matmul_acc c a b
+    c' = acc_add c m               =>
+
+    z = acc_index null v n i                c' = acc_index c v n i
+    c' = acc_add c z
+
+The second one spares an array of zeros for each element looked up.  Additions go into the branches that give the terms:
+
+    z, y = if p { yield null, c }           y' = if p { yield c }
+              { yield u, v }        =>               { t = acc_add v u; yield t }
+    y' = acc_add y z
+
+And what is made zero only to be added to is written over (`overwrite`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.walk import mentions, names, with_blocks
+from dplc.passes.arrays.overwrite import written_over
+from dplc.passes.simplify.fold import is_null
+
+STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
+
+
+def accumulate(program: f.Program) -> f.Program:
+    return replace(program, fns={name: replace(fn, body=_function(fn)) for name, fn in program.fns.items()})
+
+
+def _function(fn: f.Fn) -> f.Block:
+    uses = Counter(mentions(fn.body))
+
+    def block(body: f.Block) -> f.Block:
+        return f.Block(tuple(_block(body.binds, uses, block)), body.results)
+
+    return block(fn.body)
+
+
+def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:
+    """Operations wait until the addition that wants them, which then takes their place."""
+    binds = written_over(_into_branches(binds, uses), uses)
+    sums = {name for bind in binds if (op := _sum(bind)) for name in names(op.args)}
+    waiting: dict[str, f.Op] = {}
+    for bind in binds:
+        name = bind.vars[0].name if len(bind.vars) == 1 else ""
+        if name in sums and uses[name] == 1 and (op := _starter(bind.rhs)):
+            waiting[name] = op
+        elif op := _sum(bind):
+            yield from _add(bind, op, waiting)
+        else:
+            yield replace(bind, rhs=with_blocks(bind.rhs, inner))
+
+
+# ---- into branches
+
+
+def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bind, ...]:
+    """Additions to what a branch gives are made in it."""
+    written: list[f.Bind] = []
+    where: dict[str, int] = {}  # which binding defines a variable
+    for bind in binds:
+        op = _sum(bind)
+        if op is None or not _merge(bind, op, written, where, uses):
+            where.update((var.name, len(written)) for var in bind.vars)
+            written.append(bind)
+    return tuple(written)
+
+
+def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int], uses: Counter[str]) -> bool:
+    """Whether an addition went into the branches that one of its operands comes from."""
+    for x, y in (op.args, op.args[::-1]):
+        if not isinstance(y, f.Var) or uses[y.name] != 1:
+            continue
+        at = where.get(y.name, -1)
+        if at < 0 or not isinstance(written[at].rhs, f.If | f.Switch):
+            continue
+        other, mentioned = (where.get(x.name, -1), uses[x.name]) if isinstance(x, f.Var) else (-1, 0)
+        if other > at or (other == at and mentioned != 1):
+            continue
+        written[at] = _add_inside(written[at], x, y, bind, uses)
+        where[bind.vars[0].name] = at
+        return True
+    return False
+
+
+def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter[str]) -> f.Bind:
+    """The branch with `acc_add x y` where `y` was; `x` is another of its results, or was there before."""
+    place = branch.vars.index(y)
+    others = [i for i, var in enumerate(branch.vars) if var == x]
+    arms = 0
+
+    def arm(block: f.Block) -> f.Block:
+        nonlocal arms
+        arms += 1
+        results = list(block.results)
+        left, right = results[others[0]] if others else x, results[place]
+        more: tuple[f.Bind, ...] = ()
+        if is_null(left) or is_null(right):
+            results[place] = right if is_null(left) else left
+        else:
+            total = f.Var(f"{bind.vars[0].name}.{arms}", bind.vars[0].ty)
+            uses[total.name] = 1
+            more = (f.Bind((total,), replace(bind.rhs, args=(left, right))),)
+            results[place] = total
+        for i in others:
+            del results[i]
+        return f.Block((*block.binds, *more), tuple(results))
+
+    variables = list(branch.vars)
+    variables[place] = bind.vars[0]
+    for i in others:
+        del variables[i]
+    rhs = with_blocks(branch.rhs, arm)
+    if isinstance(x, f.Var) and not others:
+        uses[x.name] += arms - 1
+    return replace(branch, vars=tuple(variables), rhs=rhs)
+
+
+# ---- in place
+
+
+def _sum(bind: f.Bind) -> f.Op | None:
+    """The addition of arrays that a binding is."""
+    match bind:
+        case f.Bind((f.Var(_, f.Arr()),), f.Op("acc_add") as op):
+            return op
+        case _:
+            return None
+
+
+def _starter(rhs: f.Rhs) -> f.Op | None:
+    """An operation that could add to an accumulator instead."""
+    match rhs:
+        case f.Op("matmul"):
+            return rhs
+        case f.Op(op, (f.Const(None), *_)) if op in STARTED:
+            return rhs
+        case _:
+            return None
+
+
+def _add(bind: f.Bind, op: f.Op, waiting: dict[str, f.Op]) -> Iterator[f.Bind]:
+    """An addition, into the other operand if one of them waits."""
+    a, b = op.args
+    if not _waits(b, waiting):
+        a, b = b, a
+    if not _waits(b, waiting):
+        yield bind
+        return
+    if _waits(a, waiting):
+        yield f.Bind((a,), waiting.pop(a.name))
+    term = waiting.pop(b.name)
+    if term.op == "matmul":
+        yield f.Bind(bind.vars, replace(term, op="matmul_acc", args=(a, *term.args)))
+    else:
+        yield f.Bind(bind.vars, replace(term, args=(a, *term.args[1:])))
+
+
+def _waits(atom: f.Atom, waiting: dict[str, f.Op]) -> TypeGuard[f.Var]:
+    return isinstance(atom, f.Var) and atom.name in waiting

@@ -1,0 +1,172 @@
+"""flat -> flat where elementwise operations on arrays are loops, one for a whole chain of them.
+
+    t = mul x w                       u, s = map (p = x, q = w) { t' = mul p q; u' = exp t'; yield u', u' }
+    u = exp t                 =>             keeping u', summing u'
+    s = sum u
+
+Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays
+open until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then
+it is written, just before that.  Arrays that only the group itself reads are never made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.types import elem_of, rank_of
+from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
+from dplc.narrow import the
+
+OUTSIDE = ("time", "extern")  # who looks at the clock, or asks C, finds that done which comes before
+LARGEST = 48  # operations in a group: more would only run out of registers
+SUMS = ("sum", "sum_to", "dot")
+
+
+def fuse(program: f.Program) -> f.Program:
+    fns = {name: replace(fn, body=_Fuser(fn).block(fn.body)) for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
+
+
+@dataclass(slots=True)
+class Group:
+    """Operations over arrays of one shape.  `sums` are those of its arrays: (variable, summand, rank left)."""
+
+    rank: int
+    members: list[tuple[int, f.Var, f.Op]] = field(default_factory=list)  # by their positions
+    sums: list[tuple[f.Var, f.Var, int]] = field(default_factory=list)
+
+
+class _Fuser:
+    """One function; `uses` counts how often each of its variables is mentioned."""
+
+    def __init__(self, fn: f.Fn) -> None:
+        self.uses = Counter(mentions(fn.body))
+        self.count = 0
+
+    def fresh(self, hint: str, ty: f.Type) -> f.Var:
+        self.count += 1
+        return f.Var(f"{hint}.elem{self.count}", the(f.Num, elem_of(ty)))
+
+    def block(self, block: f.Block) -> f.Block:
+        scope = _Scope(self)
+        for position, bind in enumerate(block.binds):
+            if not scope.join(position, bind):
+                scope.before(bind.rhs)
+                scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
+        scope.seal(None)
+        return f.Block(tuple(scope.binds), block.results)
+
+
+class _Scope:
+    """One block: the groups still open, by the variables they define, and what is written already."""
+
+    def __init__(self, fuser: _Fuser) -> None:
+        self.fuser = fuser
+        self.binds: list[f.Bind] = []
+        self.open: dict[str, Group] = {}
+
+    def before(self, rhs: f.Rhs) -> None:
+        """Writes what a right-hand side wants."""
+        if self.open:
+            outside = isinstance(rhs, f.Op) and rhs.op in OUTSIDE
+            self.seal(None if outside else set(rhs_mentions(rhs)))
+
+    def seal(self, wanted: set[str] | None) -> None:
+        """Writes the groups that define any of these variables (None: all)."""
+        closing = list({id(g): g for n, g in self.open.items() if wanted is None or n in wanted}.values())
+        for group in closing:
+            self.binds.append(self.map(group))
+        closed = {id(group) for group in closing}
+        self.open = {name: group for name, group in self.open.items() if id(group) not in closed}
+
+    # ---- joining
+
+    def join(self, position: int, bind: f.Bind) -> bool:
+        """Takes an elementwise operation, or a sum of a group's array, into a group."""
+        op = bind.rhs
+        if not isinstance(op, f.Op):
+            return False
+        if op.op in SUMS:
+            return self.join_sum(position, bind, op)
+        if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
+            return False
+        group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
+        group.members.append((position, bind.vars[0], op))
+        self.open[bind.vars[0].name] = group
+        return True
+
+    def join_sum(self, position: int, bind: f.Bind, op: f.Op) -> bool:
+        """Only of what is being computed: other arrays have a kernel of their own."""
+        if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
+            return False
+        rank = rank_of(op.args[0].ty)
+        group = self.group(rank, op.args, more=int(op.op == "dot"))
+        if op.op == "dot":
+            summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
+            group.members.append((position, summand, f.Op("mul", op.args, (), op.span)))
+            self.fuser.uses[summand.name] = 1
+            self.open[summand.name] = group
+        else:
+            summand = the(f.Var, op.args[0])
+        left = op.attr("rank") if op.op == "sum_to" else rank - 1
+        group.sums.append((bind.vars[0], summand, left))
+        self.open[bind.vars[0].name] = group
+        return True
+
+    def element(self, atom: f.Atom, rank: int) -> Group | None:
+        """The open group that computes an operand, at the same place."""
+        if not isinstance(atom, f.Var):
+            return None
+        group = self.open.get(atom.name)
+        if group is None or group.rank != rank or any(total.name == atom.name for total, _, _ in group.sums):
+            return None
+        return group
+
+    def group(self, rank: int, args: tuple[f.Atom, ...], more: int) -> Group:
+        """The group that an operation on these belongs to: theirs, made one, if there is room for `more` members."""
+        elsewhere = {a.name for a in args if isinstance(a, f.Var) and a.name in self.open and not self.element(a, rank)}
+        if elsewhere:
+            self.seal(elsewhere)
+        groups = list({id(g): g for g in (self.element(a, rank) for a in args) if g}.values())
+        if sum(len(g.members) for g in groups) + more > LARGEST:
+            self.seal({a.name for a in args if isinstance(a, f.Var)})
+            groups = []
+        if len(groups) == 1:
+            return groups[0]
+        merged = Group(rank, [m for g in groups for m in g.members], [s for g in groups for s in g.sums])
+        merged.members.sort(key=lambda member: member[0])
+        for g in groups:
+            self.open.update({name: merged for name, owner in self.open.items() if owner is g})
+        return merged
+
+    # ---- writing
+
+    def map(self, group: Group) -> f.Bind:
+        """A group as one Map: its arrays that others read, then its sums."""
+        elements = {var.name: self.fuser.fresh(var.name, var.ty) for _, var, _ in group.members}
+        inside = Counter(name for _, _, op in group.members for name in names(op.args))
+        inside.update(summand.name for _, summand, _ in group.sums)
+        params: dict[f.Var, f.Var] = {}  # by the array
+
+        def element(atom: f.Atom) -> f.Atom:
+            if isinstance(atom, f.Const) or not isinstance(atom.ty, f.Arr):
+                return atom
+            if atom.name in elements:
+                return elements[atom.name]
+            return params.setdefault(atom, self.fuser.fresh(atom.name, atom.ty))
+
+        body = tuple(
+            f.Bind((elements[var.name],), replace(op, args=tuple(map(element, op.args))))
+            for _, var, op in group.members
+        )
+        kept = [var for _, var, _ in group.members if self.fuser.uses[var.name] > inside[var.name]]
+        results = (*(elements[var.name] for var in kept), *(element(summand) for _, summand, _ in group.sums))
+        ranks = (group.rank,) * len(kept) + tuple(left for _, _, left in group.sums)
+        _, _, first = group.members[0]
+        rhs = f.Map(tuple(params.values()), tuple(params), f.Block(body, results), ranks, first.span)
+        return f.Bind((*kept, *(total for total, _, _ in group.sums)), rhs)

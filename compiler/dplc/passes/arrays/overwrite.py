@@ -1,0 +1,74 @@
+"""What is added to an element that was made zero before is written there, whatever else is added in between:
+
+    z = update c 0.0 i                      c' = update c w i
+    y = acc_index z v n j          =>       y' = acc_index c' v n j
+    y' = acc_index y w n i
+
+So the cotangent of an array is taken back through an update: what is at `i` is taken out, and something else comes in.
+Where that is an array, one of zeros is spared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.passes.simplify.fold import is_null, is_zero, solid
+
+
+def written_over(binds: Sequence[f.Bind], uses: Counter[str]) -> tuple[f.Bind, ...]:
+    """A chain of additions from where an element is made zero up to the addition to that element moves to where that
+    one is."""
+    defs: dict[str, f.Rhs] = {}
+    chains: dict[str, tuple[str, ...]] = {}  # their variables, by the last
+    written: dict[str, f.Bind] = {}
+    for number, bind in enumerate(binds):
+        name = bind.vars[0].name if len(bind.vars) == 1 else f"{number}"
+        written[name], defs[name] = bind, bind.rhs
+        match bind.rhs:
+            case f.Op("update", (_, value, *_)) if _is_empty(value, defs):
+                chains[name] = (name,)
+            case f.Op("acc_index", (f.Var(before), *_)) as op if before in chains and uses[before] == 1:
+                chain = (*chains.pop(before), name)
+                if _closes(op, _emptied(defs[chain[0]]), defs):
+                    links = [written.pop(link) for link in chain]
+                    if isinstance(value := _emptied(links[0].rhs).args[1], f.Var) and uses[value.name] == 1:
+                        del written[value.name]
+                    written.update((link.vars[0].name, link) for link in _moved(links))
+                else:
+                    chains[name] = chain
+            case _:
+                pass
+    return tuple(written.values())
+
+
+def _is_empty(value: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
+    """Whether a value is zero, or an array of zeros."""
+    made = defs.get(value.name) if isinstance(value, f.Var) else None
+    return is_null(made.args[0]) if isinstance(made, f.Op) and made.op == "acc_zeros" else is_zero(value)
+
+
+def _emptied(rhs: f.Rhs) -> f.Op:
+    """The update with which a chain begins."""
+    assert isinstance(rhs, f.Op) and rhs.op == "update"
+    return rhs
+
+
+def _closes(op: f.Op, start: f.Op, defs: Mapping[str, f.Rhs]) -> bool:
+    """Whether an addition is one of something, not of null, to the element that an update made zero."""
+    term, at = op.args[1], op.args[2 + op.attr("rank") :]
+    return at == start.args[2:] and (not isinstance(term.ty, f.Arr) or solid(term, defs))
+
+
+def _moved(links: list[f.Bind]) -> Iterator[f.Bind]:
+    """The update with what the last link adds, then the links between."""
+    start, *between, last = links
+    assert isinstance(last.rhs, f.Op)
+    update = _emptied(start.rhs)
+    array, _, *at = update.args
+    names = [link.vars for link in links[:-2]] + [last.vars]
+    yield f.Bind(names[0], replace(update, args=(array, last.rhs.args[1], *at)))
+    yield from (replace(link, vars=given) for given, link in zip(names[1:], between, strict=True))

@@ -1,0 +1,348 @@
+"""Types with lambda sets: which functions an arrow may be.
+
+After `mono`, a type's arrows carry in the place of their effect the set of functions that may come there:
+
+    (i64 -> i64) * f64 list      (i64 -{fun@3 [f64]}-> i64) * f64 list
+
+meaning: this function is lambda 3, which captured an f64.  Sets are found by unification: where two arrows meet, their
+sets become one.  A data type whose declaration mentions arrows takes sets as further arguments, one for each of them
+(recursive uses within a group of declarations share theirs).  Types without arrows stay as they were, untouched.
+
+A `Set` is a variable while inferring.  A `Ground` set is solved for good: there is one object for each such set, so
+that ground types can be compared and used as keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug
+from dpl.node import node
+from dpl.source import Span
+
+from dplc.graph import components
+from dplc.narrow import a_type
+from dplc.passes.specialise.mono import ANY, type_arguments_of
+
+
+@dataclass(slots=True, eq=False)
+class Lambda:
+    """A function's text: what it captures, its parameter and body.  `peers` are the names of functions that its body
+    may use and that are made of what it captures, too (its own name and those of its group)."""
+
+    id: int
+    label: str
+    span: Span
+    param: str
+    body: c.Term
+    captures: dict[str, t.Ty]
+    arg: t.Ty = t.UNIT
+    result: t.Ty = t.UNIT
+    peers: dict[str, tuple[Lambda, t.Ty]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Pullback:
+    """What a vjp gives besides the value; captures the residual, so its only capture stands for the function's type."""
+
+    id: int
+
+
+Member = Lambda | Pullback
+
+
+@dataclass(slots=True, eq=False)
+class Set(t.Hole):
+    """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been
+    united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a
+    function that mentions it."""
+
+    members: dict[Member, Collection[t.Ty]] = field(default_factory=dict)
+    link: Set | None = None
+    shared: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Ground(t.Hole):
+    """`boxed`: represented as a Data, as there are several members, or captures contain the set again."""
+
+    id: int
+    boxed: bool
+    members: dict[Member, tuple[t.Ty, ...]] = field(default_factory=dict)
+
+
+@node
+class Slot(t.Hole):
+    """In a declaration: the data type's set argument of this number."""
+
+    index: int
+
+
+def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
+    return t.Fn(arg, functions, result)
+
+
+def root(functions: Any) -> Set:
+    while functions.link is not None:
+        functions = functions.link
+    return functions
+
+
+def is_set(part: object) -> TypeGuard[Set | Ground | Slot]:
+    return isinstance(part, Set | Ground | Slot)
+
+
+def rebuild(ty: t.Ty, on_type, on_set) -> t.Ty:
+    """`ty` with its immediate parts replaced."""
+    match ty:
+        case t.Fn(arg, functions, result):
+            return arrow(on_type(arg), on_set(functions), on_type(result))
+        case t.Con(_, ()):
+            return ty
+        case t.Con(name, args):
+            return t.Con(name, tuple([on_set(a) if is_set(a) else on_type(a) for a in args]))
+        case t.Tup(items):
+            return t.Tup(tuple([on_type(i) for i in items]))
+        case t.Arr(elem, size):
+            return t.Arr(on_type(elem), size)
+        case _:
+            raise Bug(f"not a monotype: {ty}")
+
+
+def sets_in(ty: t.Ty) -> Iterator[Any]:
+    """The sets that a type mentions, without those that their members mention."""
+    todo: list[Any] = [ty]
+    while todo:
+        match todo.pop():
+            case t.Fn(arg, functions, result):
+                yield functions
+                todo += (result, arg)
+            case t.Con(_, args):
+                for a in args:
+                    if is_set(a):
+                        yield a
+                    else:
+                        todo.append(a)
+            case t.Tup(items):
+                todo += reversed(items)
+            case t.Arr(elem):
+                todo.append(elem)
+            case _:
+                pass
+
+
+def beside(a: t.Ty, b: t.Ty) -> list[tuple[Any, Any]]:
+    """The immediate parts, sets first, of two types that have one shape."""
+    match a, b:
+        case t.Fn(arg1, set1, result1), t.Fn(arg2, set2, result2):
+            return [(set1, set2), (arg1, arg2), (result1, result2)]
+        case (t.Con(_, parts1), t.Con(_, parts2)) | (t.Tup(parts1), t.Tup(parts2)):
+            return list(zip(parts1, parts2, strict=True))
+        case t.Arr(elem1), t.Arr(elem2):
+            return [(elem1, elem2)]
+        case _:
+            raise Bug(f"these types cannot meet: {a} and {b}")
+
+
+class Unifier:
+    """Unites sets; remembers nothing else."""
+
+    def types(self, a: t.Ty, b: t.Ty) -> None:
+        if a is not b:
+            for x, y in beside(a, b):
+                self.sets(x, y) if is_set(x) else self.types(x, y)
+
+    def sets(self, a: Any, b: Any) -> None:
+        a, b = root(a), root(b)
+        if a is b:
+            return
+        if len(a.members) < len(b.members):
+            a, b = b, a
+        b.link = a
+        a.shared = a.shared or b.shared
+        for member, captures in b.members.items():
+            known = a.members.setdefault(member, captures)
+            if known is not captures:
+                for x, y in zip(known, captures, strict=True):
+                    self.types(x, y)
+
+
+# ---- data types -----------------------------------------------------------------------------------------------------
+
+
+class Datas:
+    """What data types hold, their arrows' sets among it."""
+
+    def __init__(self, datas: dict[str, c.Data]) -> None:
+        self.datas = datas
+        self.groups: dict[str, tuple[str, ...]] = {}  # name -> its strongly connected component
+        self.arities: dict[str, int] = {"ref": 0}
+        self.decorated: dict[str, tuple[t.Ty | None, ...]] = {}
+        self.having: dict[int, tuple[t.Ty | t.Size, bool]] = {}  # by identity: types are deep; the key is kept alive
+        self.payloads: dict[tuple[t.Ty, int], t.Ty | None] = {}
+
+    def group(self, name: str) -> tuple[str, ...]:
+        if name not in self.groups:
+            for component in components([name], self.mentioned):
+                self.groups.update(dict.fromkeys(component, tuple(component)))
+        return self.groups[name]
+
+    def mentioned(self, name: str) -> list[str]:
+        """The declared types that a declaration mentions."""
+        found: dict[str, None] = {}
+        todo: list[Any] = [ty for _, ty in self.datas[name].cases if ty is not None]
+        while todo:
+            match todo.pop():
+                case t.Con(other, args):
+                    if other in self.datas:
+                        found[other] = None
+                    todo += args
+                case t.Tup(items):
+                    todo += items
+                case t.Arr(elem):
+                    todo.append(elem)
+                case t.Fn(arg, _, result):
+                    todo += (arg, result)
+                case _:
+                    pass
+        return list(found)
+
+    def recursive(self, name: str) -> bool:
+        group = self.group(name)
+        return len(group) > 1 or name in self.mentioned(name)
+
+    def unboxed(self, name: str) -> bool:
+        """Represented by its payload alone."""
+        return len(self.datas[name].cases) == 1 and not self.recursive(name)
+
+    def lone_field(self, name: str) -> bool:
+        """Is this a record whose payload is its only field?"""
+        declared = self.datas[name]
+        argument = declared.cases[0][1]
+        return len(declared.fields) == 1 and not (isinstance(argument, t.Tup) and len(argument.items) == 1)
+
+    def arity(self, name: str) -> int:
+        """How many sets a data type takes."""
+        if name not in self.arities:
+            if name not in self.datas:
+                return 0
+            self.decorate(self.group(name))
+        return self.arities[name]
+
+    def decorate(self, group: tuple[str, ...]) -> None:
+        """Number the arrows of a group of declarations: Slots in the places of sets."""
+        own = [Slot(i) for i in range(self.count(group))]
+        slots = iter(own)
+
+        def walk(ty: t.Ty) -> t.Ty:
+            match ty:
+                case t.Fn(arg, _, result):
+                    here = next(slots)
+                    return arrow(walk(arg), here, walk(result))
+                case t.Con(name, args):
+                    types = tuple(walk(a) for a in type_arguments_of(self.datas, name, args))
+                    if name in group:
+                        return t.Con(name, (*types, *own))
+                    here = [next(slots) for _ in range(self.arity(name))]
+                    return t.Con(name, (*types, *here))
+                case t.Var():
+                    return ty
+                case _:
+                    return rebuild(ty, walk, lambda s: s)
+
+        for name in group:
+            self.arities[name] = len(own)
+        for name in group:
+            self.decorated[name] = tuple(None if ty is None else walk(ty) for _, ty in self.datas[name].cases)
+
+    def count(self, group: tuple[str, ...]) -> int:
+        total = 0
+        todo: list[Any] = [ty for name in group for _, ty in self.datas[name].cases if ty is not None]
+        while todo:
+            match todo.pop():
+                case t.Fn(arg, _, result):
+                    total += 1
+                    todo += (arg, result)
+                case t.Con(name, args):
+                    total += 0 if name in group else self.arity(name)
+                    todo += args
+                case t.Tup(items):
+                    todo += items
+                case t.Arr(elem):
+                    todo.append(elem)
+                case _:
+                    pass
+        return total
+
+    def has_sets(self, ty: t.Ty | t.Size) -> bool:
+        """Does a monotype mention an arrow?"""
+        found = self.having.get(id(ty))
+        if found is None:
+            found = self.having[id(ty)] = ty, self.mentions_sets(ty)
+        return found[1]
+
+    def mentions_sets(self, ty: t.Ty | t.Size) -> bool:
+        match ty:
+            case t.Fn():
+                return True
+            case t.Con(name, args):
+                return self.arity(name) > 0 or any(self.has_sets(a) for a in args)
+            case t.Tup(items):
+                return any(self.has_sets(i) for i in items)
+            case t.Arr(elem):
+                return self.has_sets(elem)
+            case _:
+                return False
+
+    def fresh(self, ty: t.Ty, shared: bool = False) -> t.Ty:
+        """A monotype with new sets in it."""
+        if not self.has_sets(ty):
+            return ty
+        match ty:
+            case t.Fn(arg, _, result):
+                return arrow(self.fresh(arg, shared), Set(shared=shared), self.fresh(result, shared))
+            case t.Con(name, args):
+                sets = [Set(shared=shared) for _ in range(self.arity(name))]
+                types = [self.fresh(a_type(a), shared) for a in args]
+                return t.Con(name, (*types, *sets))
+            case _:
+                return rebuild(ty, lambda part: self.fresh(part, shared), lambda s: s)
+
+    def argument(self, ty: t.Ty, tag: int) -> t.Ty:
+        """The type of the argument of a constructor that has one."""
+        found = self.payload(ty, tag)
+        if found is None:
+            raise Bug(f"constructor {tag} of {ty} has no argument")
+        return found
+
+    def payload(self, ty: t.Ty, tag: int) -> t.Ty | None:
+        """The type of a constructor's argument."""
+        key = (ty, tag)
+        if key not in self.payloads:
+            self.payloads[key] = self.instantiate(ty, tag)
+        return self.payloads[key]
+
+    def instantiate(self, ty: t.Ty, tag: int) -> t.Ty | None:
+        if not isinstance(ty, t.Con):
+            raise Bug(f"not a data type: {ty}")
+        self.arity(ty.name)
+        declared = self.datas[ty.name]
+        names = [p.name for p in declared.params if p.sort == "type"]
+        sets = ty.args[len(names) :]
+        types = dict(zip(names, map(a_type, ty.args), strict=False))
+
+        def put(part: t.Ty) -> t.Ty:
+            match part:
+                case t.Var(name):
+                    return types[name]
+                case t.Arr(elem):
+                    return t.Arr(put(elem), ANY)
+                case _:
+                    return rebuild(part, put, lambda slot: sets[slot.index])
+
+        argument = self.decorated[ty.name][tag]
+        return None if argument is None else put(argument)

@@ -1,0 +1,346 @@
+"""match -> decision tree -> flat Switches and Ifs.
+
+    match (a, b) with            switch a
+    | (Some x, 0) -> e1            Some x -> switch b { 0 -> e1; default -> e2 }
+    | _           -> e2            None   -> e2
+
+The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component,
+`("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
+becomes a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.build import Value, pieces, type_of
+from dplc.narrow import the
+from dplc.passes.closures.lambda_sets import names_of
+from dplc.passes.lower.dissect import payloads_of
+
+if TYPE_CHECKING:
+    from dplc.passes.closures.set_types import Datas
+    from dplc.passes.lower.lower import Body
+
+ASIDE = ("span", "ty", "inst", "pattern")  # fields without terms
+TINY = 12  # terms; larger arms are not repeated
+Path = tuple
+
+
+@node
+class Row:
+    """What must still hold for an arm: patterns to test by path, in order; what its variables are."""
+
+    tests: dict[Path, c.Pattern]
+    binds: dict[str, Path]
+    arm: int
+
+
+@node
+class Leaf:
+    """`otherwise`: when the arm's guard does not hold."""
+
+    row: Row
+    otherwise: Tree | None
+
+
+@node
+class Test:
+    """Of what is at `path`, against constructors' tags, literals or lengths (`kind` con, lit, len)."""
+
+    path: Path
+    kind: str
+    cases: dict[Any, Tree]
+    default: Tree | None
+
+
+Tree = Leaf | Test | None
+
+
+class Grower:
+    """Rows -> tree.  `uses` counts the leaves of each arm."""
+
+    def __init__(self, datas: Datas, arms: tuple[c.Arm, ...]) -> None:
+        self.datas = datas
+        self.arms = arms
+        self.uses = [0] * len(arms)
+
+    def rows(self) -> list[Row]:
+        return [row for i, arm in enumerate(self.arms) for row in self.spread(Row({}, {}, i), (), arm.pattern)]
+
+    def spread(self, row: Row, path: Path, p: c.Pattern) -> list[Row]:
+        """A row that also demands `p` at `path`; several for alternatives."""
+        match p:
+            case c.PWild():
+                return [row]
+            case c.PVar(_, name):
+                return [Row(row.tests, {**row.binds, name: path}, row.arm)]
+            case c.PAs(_, inner, name):
+                return self.spread(Row(row.tests, {**row.binds, name: path}, row.arm), path, inner)
+            case c.PTuple(_, items):
+                return self.spread_all(row, [((*path, i), item) for i, item in enumerate(items)])
+            case c.POr(_, left, right):
+                return [*self.spread(row, path, left), *self.spread(row, path, right)]
+            case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(name):
+                return [row] if arg is None else self.spread(row, path, opened(self.datas, ty, arg))
+            case _:
+                return [Row({**row.tests, path: p}, row.binds, row.arm)]
+
+    def spread_all(self, row: Row, demands: list[tuple[Path, c.Pattern]]) -> list[Row]:
+        rows = [row]
+        for path, p in demands:
+            rows = [new for old in rows for new in self.spread(old, path, p)]
+        return rows
+
+    def grow(self, rows: list[Row]) -> Tree:
+        if not rows:
+            return None
+        first = rows[0]
+        if not first.tests:
+            self.uses[first.arm] += 1
+            guarded = self.arms[first.arm].guard is not None
+            return Leaf(first, self.grow(rows[1:]) if guarded else None)
+        path, pattern = next(iter(first.tests.items()))
+        cases: dict[Any, list[Row]] = {}
+        others: list[Row] = []
+        for row in rows:
+            p = row.tests.get(path)
+            if p is None:
+                for case in cases.values():
+                    case.append(row)
+                others.append(row)
+            else:
+                rest = Row({k: v for k, v in row.tests.items() if k != path}, row.binds, row.arm)
+                if key_of(p) not in cases:
+                    cases[key_of(p)] = list(others)
+                cases[key_of(p)] += self.spread_all(rest, parts(self.datas, path, p))
+        full = isinstance(pattern, c.PCon) and len(cases) == len(self.datas.datas[the(t.Con, pattern.ty).name].cases)
+        kind = "con" if isinstance(pattern, c.PCon) else "len" if isinstance(pattern, c.PArray) else "lit"
+        grown = {key: self.grow(case) for key, case in cases.items()}
+        return Test(path, kind, grown, None if full else self.grow(others))
+
+
+def key_of(p: c.Pattern) -> int | float | str | bool:
+    match p:
+        case c.PCon(_, _, tag):
+            return tag
+        case c.PArray(_, items):
+            return len(items)
+        case c.PLit(_, value):
+            return value
+        case _:
+            raise Bug(f"not to be tested: {p}")
+
+
+def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]]:
+    """What a pattern that has been tested for demands of the parts."""
+    match p:
+        case c.PCon(ty, _, tag, arg) if arg is not None:
+            return [((*path, ("of", tag)), opened(datas, ty, arg))]
+        case c.PArray(_, items):
+            return [((*path, ("at", i)), item) for i, item in enumerate(items)]
+        case _:
+            return []
+
+
+def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
+    """The pattern of a constructor's argument; of the only field itself for a record of one."""
+    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(the(t.Con, ty).name):
+        return arg.items[0]
+    return arg
+
+
+# ---- emission -------------------------------------------------------------------------------------------------------
+
+
+def lower_match(body: Body, value: Value, arms: tuple[c.Arm, ...], ty: f.Type, whole: bool) -> Value:
+    grower = Grower(body.up.datas, arms)
+    tree = grower.grow(grower.rows())
+    return Emitter(body, arms, grower.uses, ty, whole).emit(tree, {(): value})
+
+
+class Emitter:
+    def __init__(self, body: Body, arms: tuple[c.Arm, ...], uses: list[int], ty: f.Type, whole: bool) -> None:
+        self.body = body
+        self.b = body.b
+        self.arms = arms
+        self.uses = uses
+        self.ty = ty
+        self.whole = whole
+        self.outlined: dict[int, tuple[str, list[str]]] = {}
+
+    def at(self, path: Path, values: dict[Path, Value]) -> Value:
+        found = values.get(path)
+        return pieces(self.at(path[:-1], values))[path[-1]] if found is None else found
+
+    def emit(self, tree: Tree, values: dict[Path, Value]) -> Value:
+        match tree:
+            case None:
+                return self.body.fail("no case matches", self.ty, self.arms[0].span)
+            case Leaf(row, otherwise):
+                self.body.env |= {name: self.at(path, values) for name, path in row.binds.items()}
+                guard = self.arms[row.arm].guard
+                if guard is None:
+                    return self.arm(row)
+                test = self.body.atom(guard)
+                return self.branch(test, lambda: self.arm(row), lambda: self.emit(otherwise, values))
+            case Test(path, "con"):
+                return self.constructors(tree, self.b.atom(self.at(path, values)), values)
+            case Test(path, "len"):
+                return self.lengths(tree, self.b.atom(self.at(path, values)), values)
+            case Test(path):
+                return self.literals(tree, self.b.atom(self.at(path, values)), values)
+
+    def branch(self, test: f.Atom, then: Callable[[], Value], else_: Callable[[], Value]) -> Value:
+        return self.body.branch(test, then, else_, self.whole)
+
+    def constructors(self, tree: Test, scrutinee: f.Atom, values: dict[Path, Value]) -> Value:
+        payloads = payloads_of(self.body, scrutinee)
+        vars_ = {tag: self.payload_var(payloads[tag]) for tag in tree.cases}
+
+        def case(tag: int, inner: Tree) -> Value:
+            var = vars_[tag]
+            of = {} if var is None else {(*tree.path, ("of", tag)): self.b.explode(var)}
+            return self.emit(inner, values | of)
+
+        thunks = [lambda tag=tag, inner=inner: case(tag, inner) for tag, inner in tree.cases.items()]
+        return self.switch(tree, scrutinee, thunks, vars_, values, len(payloads) == len(tree.cases))
+
+    def payload_var(self, ty: f.Type | None) -> f.Var | None:
+        return None if ty is None else self.b.var("of", ty)
+
+    def switch(self, tree: Test, scrutinee: f.Atom, thunks: list, vars_: dict, values: dict, full: bool) -> Value:
+        if not full:
+            thunks.append(lambda: self.emit(tree.default, values))
+
+        def rhs(blocks: list[f.Block]) -> f.Rhs:
+            cases = zip(tree.cases, blocks, strict=False)
+            return f.Switch(
+                scrutinee,
+                tuple([f.Case(int(key), vars_.get(key), block) for key, block in cases]),
+                None if full else blocks[-1],
+            )
+
+        return self.body.join(thunks, rhs, self.whole)
+
+    def literals(self, tree: Test, scrutinee: f.Atom, values: dict[Path, Value]) -> Value:
+        if scrutinee.ty == f.BOOL:
+            return self.branch(
+                scrutinee,
+                lambda: self.emit(tree.cases.get(True, tree.default), values),
+                lambda: self.emit(tree.cases.get(False, tree.default), values),
+            )
+        if isinstance(scrutinee.ty, f.Num) and not f.is_float(scrutinee.ty):
+            thunks = [lambda inner=inner: self.emit(inner, values) for inner in tree.cases.values()]
+            return self.switch(tree, scrutinee, thunks, {}, values, False)
+        return self.chain(tree, iter(list(tree.cases.items())), lambda key: self.equal(scrutinee, key), values)
+
+    def equal(self, scrutinee: f.Atom, key) -> f.Atom:
+        if scrutinee.ty == f.STR:
+            order = self.b.op("str_cmp", (scrutinee, f.Const(key, f.STR)))
+            return self.b.op("eq", (order, f.Const(0, f.I64)))
+        return self.b.op("eq", (scrutinee, f.Const(key, scrutinee.ty)))
+
+    def lengths(self, tree: Test, scrutinee: f.Atom, values: dict[Path, Value]) -> Value:
+        length = self.b.op("dim", (scrutinee,), k=0)
+
+        def case(count: int, inner: Tree) -> Value:
+            items = {
+                (*tree.path, ("at", i)): self.b.explode(self.b.op("index", (scrutinee, f.Const(i, f.I64))))
+                for i in range(count)
+            }
+            return self.emit(inner, values | items)
+
+        cases = iter([(n, inner) for n, inner in tree.cases.items()])
+        return self.chain(tree, cases, lambda n: self.b.op("eq", (length, f.Const(n, f.I64))), values, case)
+
+    def chain(
+        self, tree: Test, cases: Iterator, test: Callable, values: dict[Path, Value], then: Callable | None = None
+    ) -> Value:
+        """One case after the other, then the default."""
+        key, inner = next(cases, (None, None))
+        if key is None:
+            return self.emit(tree.default, values)
+        enter = then or (lambda _, inner: self.emit(inner, values))
+        return self.branch(test(key), lambda: enter(key, inner), lambda: self.chain(tree, cases, test, values, then))
+
+    # ---- arms -------------------------------------------------------------------------------------------------------
+
+    def arm(self, row: Row) -> Value:
+        arm = self.arms[row.arm]
+        if self.uses[row.arm] == 1 or size(arm.body, TINY) < TINY:
+            return self.body.term(arm.body, self.whole)
+        if row.arm not in self.outlined:
+            self.outlined[row.arm] = self.outline(arm.body)
+        name, params = self.outlined[row.arm]
+        args = [self.b.atom(self.body.env[p]) for p in params]
+        called = self.b.call(name, args, self.ty)
+        return called if self.whole else self.b.explode(called)
+
+    def outline(self, e: c.Term) -> tuple[str, list[str]]:
+        """An arm as a function of its free variables."""
+        up, env = self.body.up, self.body.env
+        params: dict[str, None] = {}
+        inside = bound(e)
+        for name in variables(e):
+            if name in up.solved.functions:
+                params |= dict.fromkeys(up.solved.functions[name].captures)
+            elif name not in inside:
+                params[name] = None
+        types = [type_of(env[p]) for p in params]
+        fn = up.name("arm")
+
+        def lower() -> None:
+            inner = type(self.body)(up, self.body.scope)
+            vars_ = tuple([inner.b.var(p, ty) for p, ty in zip(params, types, strict=True)])
+            inner.env = {p: inner.b.explode(v) for p, v in zip(params, vars_, strict=True)}
+            up.finish(fn, vars_, inner, inner.whole(e))
+
+        up.todo.append(lower)
+        return fn, list(params)
+
+
+def nodes(e: object) -> Iterator[object]:
+    """A term's nodes, itself first; types and spans left out."""
+    todo = [e]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo += reversed(part)
+        elif isinstance(part, c.Node | c.Arm):
+            yield part
+            todo += [getattr(part, name) for name in part.__match_args__ if name not in ASIDE]
+
+
+def bound(e: c.Term) -> set[str]:
+    """The variables that a term binds inside."""
+    found: set[str] = set()
+    for part in nodes(e):
+        match part:
+            case c.Let(name=name) | c.Check(name=name) | c.Lam(param=name) | c.While(state=name) | c.Build(index=name):
+                found.add(name)
+            case c.For(state=state, index=index):
+                found |= {state, index}
+            case c.LetRec(bindings=bindings):
+                found |= {name for name, _ in bindings}
+            case c.Arm(pattern=pattern):
+                found |= set(names_of(pattern))
+            case _:
+                pass
+    return found
+
+
+def variables(e: c.Term) -> Iterator[str]:
+    return (part.name for part in nodes(e) if isinstance(part, c.Var))
+
+
+def size(e: c.Term, enough: int) -> int:
+    """How many nodes, counted no further than `enough`."""
+    return sum(1 for _ in zip(nodes(e), range(enough), strict=False))

@@ -1,0 +1,106 @@
+"""Taking data of a ground type apart in flat: what is generic over types is built from these.
+
+by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some v -> arm(1, (f64, v)) }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpl.core import ty as t
+from dpl.source import NOWHERE, Span
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, Value, integer
+from dplc.flat.types import rank_of
+from dplc.narrow import the
+
+if TYPE_CHECKING:
+    from dplc.passes.lower.lower import Body
+
+Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
+
+
+def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
+    return body.up.layout.declared[the(f.Data, data.ty).name].payloads
+
+
+def by_constructor(
+    body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value], whole: bool = False
+) -> Value:
+    """A Switch with one case for each constructor; a data type that is only its payload has its one case here."""
+    up = body.up
+    if up.datas.unboxed(ty.name):
+        payload = up.datas.payload(ty, 0)
+        return arm(0, None if payload is None else (payload, data))
+    scrutinee = body.b.atom(data)
+    vars_ = [None if p is None else body.b.var("of", p) for p in payloads_of(body, scrutinee)]
+
+    def case(tag: int) -> Value:
+        var, payload = vars_[tag], up.datas.payload(ty, tag)
+        return arm(tag, None if var is None or payload is None else (payload, body.b.explode(var)))
+
+    return body.join(
+        [lambda tag=tag: case(tag) for tag in range(len(vars_))],
+        lambda blocks: f.Switch(
+            scrutinee, tuple([f.Case(tag, var, block) for tag, (var, block) in enumerate(zip(vars_, blocks))]), None
+        ),
+        whole,
+    )
+
+
+def same_constructor(
+    body: Body, data: Value, tag: int, use: Callable[[Value | None], Value], otherwise: Callable[[], Value]
+) -> Value:
+    """What `use` makes of the argument if the constructor is this one."""
+    scrutinee = body.b.atom(data)
+    payloads = payloads_of(body, scrutinee)
+    payload = payloads[tag]
+    var = None if payload is None else body.b.var("of", payload)
+    thunks = [lambda: use(None if var is None else body.b.explode(var)), *([otherwise] if len(payloads) > 1 else [])]
+    return body.join(thunks, lambda blocks: f.Switch(scrutinee, (f.Case(tag, var, blocks[0]),), *blocks[1:] or [None]))
+
+
+def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Callable[[], Value]:
+    return lambda: body.fail("the two have different constructors", result, span, "R0503")
+
+
+def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:
+    """The number of a value's constructor."""
+    up = body.up
+    fn = up.function(
+        ("tag", ty),
+        (up.layout.flat(ty),),
+        lambda inner, x: inner.b.atom(by_constructor(inner, ty, x, lambda tag, _: integer(tag))),
+    )
+    return body.b.call(fn, (data,), f.I64)
+
+
+def is_scalar(body: Body, ty: t.Ty) -> bool:
+    """A number or boolean."""
+    return isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and ty.name not in ("string", "ref")
+
+
+def innermost(body: Body, ty: t.Ty) -> t.Ty:
+    """The type of an array's elements, of those of arrays in it, and in data that are nothing but their array."""
+    datas, inside = body.up.datas, ty
+    while isinstance(inside, t.Con) and inside.name in datas.datas and datas.unboxed(inside.name):
+        payload = datas.payload(inside, 0)
+        if payload is None:
+            break
+        inside = payload
+    return innermost(body, inside.elem) if isinstance(inside, t.Arr) else ty
+
+
+def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
+    """An array as one of rank 1, and its length."""
+    x = b.atom(array)
+    total: f.Atom = b.op("dim", (x,), k=0)
+    for k in range(1, rank_of(x.ty)):
+        total = b.op("mul", (total, b.op("dim", (x,), k=k)))
+    return (x if rank_of(x.ty) == 1 else b.op("reshape", (x, total))), total
+
+
+def elements_at(b: Builder, i: f.Atom, *arrays: f.Atom) -> list[Value]:
+    return [b.explode(b.op("index", (a, i))) for a in arrays]

@@ -1,0 +1,306 @@
+"""Primitives -> flat operations.
+
+    Prim("matmul", (m, v))      t = reshape v (dim v 0) 1; p = matmul m t; reshape p (dim p 0)
+
+Scalar rows of the table are operations under their own names, arrays included.  What works on data of any type is left
+to `compare`, `showing` and `trees`, what takes derivatives to `derivatives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpl.core import formats
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug
+from dpl.prims import TABLE
+
+from dplc.flat import term as f
+from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, product, type_of
+from dplc.flat.types import FIXED, elem_of, rank_of
+from dplc.narrow import the
+from dplc.passes.lower import derivatives
+from dplc.passes.lower.compare import compare
+from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.showing import Style, show
+
+if TYPE_CHECKING:
+    from dplc.passes.lower.lower import Body
+
+CONVERSIONS = frozenset((*t.INTS, *t.FLOATS))
+RENAMED = {
+    "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
+    "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
+    "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
+    "ref": "ref_new", "deref": "ref_get",
+}  # fmt: skip
+PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
+NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
+           "progress": "progress"}  # fmt: skip
+LAPACK = frozenset(op for op in FIXED if op.startswith("lapack_"))
+BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32"}
+
+
+def lower_primitive(body: Body, e: c.Prim) -> Value:
+    handler = HANDLERS.get(e.op)
+    if handler is not None:
+        return handler(body, e)
+    values = [body.term(a) for a in e.args]
+    args = [body.b.atom(v) for v in values]
+    b = body.b
+    if e.op in RENAMED:
+        return b.explode(b.op(RENAMED[e.op], args, e.span))
+    if e.op in PAIRS:
+        types = (f.STR if e.op == "env" else f.F64 if e.op == "string_to_float" else f.I64, f.BOOL)
+        return Bundle(tuple(b.bind(f.Op(PAIRS[e.op], tuple(args), (), e.span), types)))
+    if e.op in NOTHING:
+        b.effect(NOTHING[e.op], args, e.span)
+        return UNIT
+    if e.op in BITCASTS:
+        return b.op("bitcast", args, e.span, to=BITCASTS[e.op])
+    if e.op in CONVERSIONS:
+        return cast(b, args[0], e.op, e)
+    if e.op in TABLE and TABLE[e.op].elementwise:
+        return b.op(e.op, args, e.span)
+    raise Bug(f"no lowering for the primitive `{e.op}`")
+
+
+def cast(b: Builder, x: f.Atom, to: str, e: c.Prim) -> f.Atom:
+    return x if elem_of(x.ty) == f.Num(to) else b.op("cast", (x,), e.span, to=to)
+
+
+# ---- scalars --------------------------------------------------------------------------------------------------------
+
+
+def power(body: Body, e: c.Prim) -> Value:
+    base, exponent = [body.atom(a) for a in e.args]
+    if f.is_float(elem_of(exponent.ty)):
+        return body.b.op("pow", (base, exponent), e.span)
+    return body.b.op("powi", (base, cast(body.b, exponent, "i64", e)), e.span)
+
+
+def to_like(body: Body, e: c.Prim) -> Value:
+    x, like = [body.atom(a) for a in e.args]
+    return cast(body.b, x, the(f.Num, elem_of(like.ty)).name, e)
+
+
+def comparison(body: Body, e: c.Prim) -> Value:
+    left, right = [body.term(a) for a in e.args]
+    return compare(body, e.op, body.type_of(e.args[0]), left, right)
+
+
+# ---- arrays ---------------------------------------------------------------------------------------------------------
+
+
+def dim(body: Body, e: c.Prim) -> Value:
+    k = the(c.Lit, e.args[1]).value if e.op == "dim" else 0
+    return body.b.op("dim", (body.atom(e.args[0]),), k=k)
+
+
+def filled(body: Body, e: c.Prim) -> Value:
+    count = body.atom(e.args[0])
+    if e.op == "fill":
+        return body.b.op("fill", (count, body.atom(e.args[1])), e.span)
+    elem = elem_of(body.flat(e))
+    return body.b.op("fill", (count, f.Const(0.0 if e.op == "zeros" else 1.0, elem)), e.span)
+
+
+def append(body: Body, e: c.Prim) -> Value:
+    left, right = [body.atom(a) for a in e.args]
+    match body.type_of(e):
+        case t.Con("string"):
+            return body.b.op("str_append", (left, right), e.span)
+        case t.Arr():
+            return body.b.op("concat", (left, right), e.span)
+        case ty:
+            return append_lists(body, the(t.Con, ty), left, right)
+
+
+def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
+    key, flat = ("append", ty), body.up.layout.flat(ty)
+
+    def make(inner: Body, xs: f.Atom, ys: f.Atom) -> f.Atom:
+        def arm(_tag: int, argument: Argument) -> Value:
+            if argument is None:
+                return ys
+            head, tail = pieces(argument[1])
+            rest = inner.b.call(inner.up.function(key, (flat, flat), make), (tail, ys), flat)
+            return inner.construct(ty, 1, Bundle((head, rest)))
+
+        return inner.b.atom(by_constructor(inner, ty, xs, arm))
+
+    return body.b.call(body.up.function(key, (flat, flat), make), (left, right), flat)
+
+
+def dims(b: Builder, x: f.Atom) -> list[f.Atom]:
+    return [b.op("dim", (x,), k=k) for k in range(rank_of(x.ty))]
+
+
+def reshape(body: Body, e: c.Prim) -> Value:
+    """A dimension given as -1 is what is left of the elements; those inside the elements stay."""
+    b = body.b
+    x, *wanted = [body.atom(a) for a in e.args]
+    inner = rank_of(body.flat(e)) - len(wanted)
+    kept = dims(b, x)[rank_of(x.ty) - inner :] if inner else []
+    if integer(-1) in wanted:
+        rest = product(b, [w for w in wanted if w != integer(-1)] + kept)
+        total = product(b, dims(b, x))
+        left = b.op("div", (total, b.op("max", (rest, integer(1)))), e.span)
+        wanted = [left if w == integer(-1) else w for w in wanted]
+    return b.op("reshape", (x, *wanted, *kept), e.span)
+
+
+def flatten(body: Body, e: c.Prim) -> Value:
+    b = body.b
+    x = body.atom(e.args[0])
+    n, m, *inner = dims(b, x)
+    return b.op("reshape", (x, b.op("mul", (n, m)), *inner), e.span)
+
+
+def matmul(body: Body, e: c.Prim) -> Value:
+    """A vector is a matrix of one row on the left, of one column on the right; both by reshaping, which is free."""
+    b = body.b
+    x, y = [body.atom(a) for a in e.args]
+    one = integer(1)
+    left = x if rank_of(x.ty) == 2 else b.op("reshape", (x, one, b.op("dim", (x,), k=0)))
+    right = y if rank_of(y.ty) == 2 else b.op("reshape", (y, b.op("dim", (y,), k=0), one))
+    result = b.op("matmul", (left, right), e.span, ta=False, tb=False)
+    if left is x and right is y:
+        return result
+    if left is not x and right is not y:
+        return b.op("index", (result, integer(0), integer(0)))
+    return b.op("reshape", (result, b.op("dim", (result,), k=0 if left is x else 1)))
+
+
+def sized(body: Body, e: c.Prim) -> Value:
+    """An array without rows has its inner sizes from those who know them."""
+    array, *known = e.args
+    if isinstance(array, c.Build):
+        return body.build(array, tuple(known))
+    b = body.b
+    x = body.atom(array)
+    n, *inner = dims(b, x)
+    before, found = n, [n]
+    for own, size in zip(inner, [body.atom(k) for k in known], strict=True):
+        found.append(b.op("select", (b.op("eq", (before, integer(0))), size, own)))
+        before = b.op("mul", (before, found[-1]))
+    return b.op("reshape", (x, *found), e.span, unchecked=True)
+
+
+# ---- text and effects -----------------------------------------------------------------------------------------------
+
+
+def show_(body: Body, e: c.Prim) -> Value:
+    value = body.term(e.args[0])
+    if body.type_of(e.args[0]) == t.STRING:
+        return value
+    show(body, body.type_of(e.args[0]), value, Style())
+    return body.b.op("buf_take", ())
+
+
+def print_(body: Body, e: c.Prim) -> Value:
+    value, ty = body.term(e.args[0]), body.type_of(e.args[0])
+    if ty == t.STRING:
+        body.b.effect("buf_str", (value,))
+    else:
+        show(body, ty, value, Style(abridged=True))
+    body.b.effect("buf_str", (f.Const("\n", f.STR),))
+    body.b.effect("write", (body.b.op("buf_take", ()),), e.span)
+    return UNIT
+
+
+def format_(body: Body, e: c.Prim) -> Value:
+    """Numbers by the format; what has none in it is padded as text."""
+    spec, value, ty = the(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
+    assert isinstance(spec, str)
+    form = formats.read(spec)
+    kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
+    if kinds or not form.suits_text:  # of an empty list of nothing, say
+        show(body, ty, value, Style(form=spec, kinds=kinds))
+        return body.b.op("buf_take", ())
+    if not isinstance(type_of(value), f.Num | f.Str):
+        show(body, ty, value, Style())
+        value = body.b.op("buf_take", ())
+    body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
+    return body.b.op("buf_take", ())
+
+
+def stop(body: Body, e: c.Prim) -> Value:
+    """error, refuted and exit: what comes after is never reached."""
+    arg = body.atom(e.args[0])
+    codes = {"error": "R0706", "refuted": "R0707"}
+    rhs = f.Op("fail", (arg,), (("code", codes[e.op]),), e.span) if e.op in codes else f.Op("exit", (arg,), (), e.span)
+    return body.b.explode(body.b.one(rhs, body.flat(e), "never"))
+
+
+def assert_(body: Body, e: c.Prim) -> Value:
+    cond = body.atom(e.args[0])
+    return body.branch(cond, lambda: UNIT, lambda: body.fail("an assertion does not hold", f.UNIT, e.span, "R0707"))
+
+
+def outside(body: Body, e: c.Prim) -> Value:
+    """Of unit."""
+    body.term(e.args[0])
+    return body.b.op(e.op, (), e.span)
+
+
+def extern(body: Body, e: c.Prim) -> Value:
+    args = tuple([body.atom(a) for a in e.args[1:]])
+    rhs = f.Op("extern", args, (("symbol", the(c.Lit, e.args[0]).value),), e.span)
+    return body.b.explode(body.b.one(rhs, body.flat(e), "c"))
+
+
+def keep(body: Body, e: c.Prim) -> Value:
+    body.b.keep(name_of(e), body.term(e.args[1]), e.span)
+    return UNIT
+
+
+def recall(body: Body, e: c.Prim) -> Value:
+    return body.b.kept(name_of(e), body.flat(e), e.span)
+
+
+def name_of(e: c.Prim) -> str:
+    """What its first operand says."""
+    name = the(c.Lit, e.args[0]).value
+    assert isinstance(name, str)
+    return name
+
+
+def gram(body: Body, e: c.Prim) -> Value:
+    rows = [as_matrix(body.b, body.atom(a)) for a in e.args]
+    return body.b.op("matmul", rows, e.span, ta=False, tb=True)
+
+
+def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
+    """The inner dimensions as one."""
+    if rank_of(x.ty) == 2:
+        return x
+    rows, *inner = dims(b, x)
+    return b.op("reshape", (x, rows, product(b, inner)))
+
+
+def lapack(body: Body, e: c.Prim) -> Value:
+    """Its last operand may be a vector, or of more dimensions than a matrix."""
+    b = body.b
+    *args, last = [body.atom(a) for a in e.args]
+    results = b.bind(f.Op(e.op, (*args, as_matrix(b, last)), (), e.span), FIXED[e.op])
+    if len(results) > 1:
+        return Bundle(tuple(results))
+    return results[0] if rank_of(last.ty) == 2 else b.op("reshape", (results[0], *dims(b, last)))
+
+
+HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
+    "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
+    "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
+    "show": show_, "print": print_, "format": format_, "error": stop, "refuted": stop, "exit": stop,
+    "assert": assert_,
+    "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
+    "keep": keep, "recall": recall,
+    **dict.fromkeys(LAPACK, lapack),
+    "jvp": derivatives.jvp, "taylor": derivatives.taylor, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
+    "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,
+    "tree_map": derivatives.tree_map, "tree_map2": derivatives.tree_map, "tree_leaves": derivatives.tree_leaves,
+}  # fmt: skip

@@ -1,0 +1,108 @@
+"""flat -> which parameters are borrowed: their owners stay with the caller.
+
+    fn total(xs: list) { switch xs { cons (x, rest) -> t = total rest; add x t } }     xs is borrowed
+    fn push(xs: list, x: f64) { ConMake cons (x, xs) }                                 xs is owned
+
+A parameter is owned if the function stores it, returns it, or gives it to whoever owns it, or does so with what lies
+inside (so that the inside of a value nobody else holds can be changed in place).  All start as borrowed, but for what a
+derivative kept, which as a rule is read once, and so goes as it is read; what contradicts that is taken back until
+nothing does.  A call in tail position within a group of mutually recursive
+functions must stay the last thing done: there, what the caller would have to drop afterwards is given away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import callees, groups
+from dplc.flat.walk import blocks
+from dplc.passes.memory.owners import Owners, Token, consumed_operands, counted_paths
+from dplc.passes.recursion.modulo_cons import ends
+
+Borrowed = dict[str, set[int]]  # by function: the numbers of its borrowed parameters
+
+
+def infer(program: f.Program) -> Borrowed:
+    owners = {name: Owners.of(fn) for name, fn in program.fns.items()}
+    borrowed: Borrowed = {}
+    for name, fn in program.fns.items():
+        borrowed[name] = {i for i, p in enumerate(fn.params) if counted_paths(p.ty) and not residual(p.ty)}
+    group_of, _ = groups(program)
+    callers: dict[str, set[str]] = {}
+    for name, fn in program.fns.items():
+        for callee in callees(fn.body):
+            callers.setdefault(callee, set()).add(name)
+    todo = list(program.fns)
+    waiting = set(todo)
+    while todo:
+        name = todo.pop()
+        waiting.discard(name)
+        changed = _check(program.fns[name], owners[name], borrowed, group_of)
+        again = changed - {name} | {c for other in changed for c in callers.get(other, ())}
+        todo += again - waiting
+        waiting |= again
+    return borrowed
+
+
+def residual(ty: f.Type) -> bool:
+    return isinstance(ty, f.Data) and ty.name.startswith("res.")
+
+
+def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
+    """Take back what this body contradicts; the functions that lost a borrowed parameter."""
+    changed = set()
+    mine = borrowed[fn.name]
+    taken = _consumed(fn, owners, borrowed)
+    for i in sorted(mine):
+        if taken.intersection(owners.tokens[fn.params[i].name]):
+            mine.discard(i)
+            changed.add(fn.name)
+    kept = {token for i in mine for token in owners.tokens[fn.params[i].name]}
+    for call in (*_tail_calls(fn.body), *(end.call for end in ends(fn.body, fn.name))):
+        if group_of[call.fn] != group_of[fn.name]:
+            continue
+        for i in sorted(borrowed[call.fn]):
+            if any(owners.origin(token) not in kept for token in owners.of_atom(call.args[i])):
+                borrowed[call.fn].discard(i)
+                changed.add(call.fn)
+    return changed
+
+
+def _consumed(fn: f.Fn, owners: Owners, borrowed: Borrowed) -> set[Token]:
+    """What a body gives away, outside its loops (what loops need of outer values they have to copy anyway), with
+    everything around it."""
+    taken: set[Token] = set()
+
+    def visit(block: f.Block) -> None:
+        for bind in block.binds:
+            for atom in consumed_operands(bind.rhs, borrowed):
+                take(atom)
+            match bind.rhs:
+                case f.If() | f.Switch() as choice:
+                    for inner in blocks(choice):
+                        visit(inner)
+                case _:
+                    pass
+        for atom in block.results:
+            take(atom)
+
+    def take(atom: f.Atom) -> None:
+        for token in owners.of_atom(atom):
+            taken.update(owners.around(token))
+
+    visit(fn.body)
+    return taken
+
+
+def _tail_calls(block: f.Block) -> Iterator[f.Call]:
+    if not block.binds or block.binds[-1].vars != block.results:
+        return
+    match block.binds[-1].rhs:
+        case f.Call() as call:
+            yield call
+        case f.If() | f.Switch() as choice:
+            for inner in blocks(choice):
+                yield from _tail_calls(inner)
+        case _:
+            pass

@@ -1,0 +1,133 @@
+"""flat function -> what each of its variables owns, and which operands are given away.
+
+    p : Tup(f64[], f64)    owns one thing, (p, 0): the array
+    x = TupGet p 0         owns nothing of its own: `x` is another name for what `p` owns
+    q = TupMake (x, x)     stands for (p, 0) twice
+
+Tuples are transparent: what is counted is the arrays, strings, cells and references in them, called *tokens* here after
+the variable where they first appeared and the path to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import blocks
+
+Token = tuple[str, tuple[int, ...]]
+
+
+def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
+    """Where the counted parts of a value of this type are."""
+    match ty:
+        case f.Num():
+            return []
+        case f.Tup(items):
+            return [(i, *path) for i, item in enumerate(items) for path in counted_paths(item)]
+        case _:
+            return [()]
+
+
+@dataclass(slots=True)
+class Owners:
+    """`inside` says of the parts of a constructor's payload through which cell they are seen."""
+
+    tokens: dict[str, tuple[Token, ...]] = field(default_factory=dict)
+    roots: dict[str, f.Var] = field(default_factory=dict)
+    inside: dict[Token, Token] = field(default_factory=dict)
+
+    @staticmethod
+    def of(fn: f.Fn) -> Owners:
+        owners = Owners()
+        owners.define(fn.params)
+        owners.block(fn.body)
+        return owners
+
+    def define(self, vars_: tuple[f.Var, ...]) -> None:
+        for var in vars_:
+            self.roots[var.name] = var
+            self.tokens[var.name] = tuple([(var.name, path) for path in counted_paths(var.ty)])
+
+    def block(self, block: f.Block) -> None:
+        for bind in block.binds:
+            match bind.rhs:
+                case f.TupMake(items):
+                    self.tokens[bind.vars[0].name] = tuple([t for item in items for t in self.of_atom(item)])
+                case f.TupGet(tup, index):
+                    self.tokens[bind.vars[0].name] = self.component(tup, index)
+                case f.Map():
+                    self.define(bind.vars)
+                case rhs:
+                    self.inner(rhs)
+                    self.define(bind.vars)
+
+    def inner(self, rhs: f.Rhs) -> None:
+        match rhs:
+            case f.Switch(scrutinee, cases):
+                for case in cases:
+                    if case.payload is not None:
+                        self.define((case.payload,))
+                        for token in self.tokens[case.payload.name]:
+                            self.inside[token] = self.of_atom(scrutinee)[0]
+            case f.For(index, _, state):
+                self.define((index, *state))
+            case f.While(state):
+                self.define(state)
+            case f.Build(index):
+                self.define((index,))
+            case _:
+                pass
+        for block in blocks(rhs):
+            self.block(block)
+
+    def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
+        assert isinstance(tup.ty, f.Tup)
+        before = sum(len(counted_paths(item)) for item in tup.ty.items[:index])
+        return self.of_atom(tup)[before : before + len(counted_paths(tup.ty.items[index]))]
+
+    def of_atom(self, atom: f.Atom) -> tuple[Token, ...]:
+        return self.tokens[atom.name] if isinstance(atom, f.Var) else ()
+
+    def around(self, token: Token) -> Iterator[Token]:
+        """A token, the cell it lies in, the cell that lies in, ..."""
+        yield token
+        while token in self.inside:
+            token = self.inside[token]
+            yield token
+
+    def origin(self, token: Token) -> Token:
+        *_, last = self.around(token)
+        return last
+
+
+def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom], list[f.Atom]]:
+    """The operands of the right-hand side itself that it consumes, and those that it borrows; `borrowed` says which
+    parameters functions borrow.  Tuples and a Switch's scrutinee are matters of their own."""
+    match rhs:
+        case f.Op(op, args):
+            own = OPS[op].own if op in OPS and op != "cast" else range(len(args))
+            return split(args, lambda i: i in own)
+        case f.Call(fn, args):
+            return split(args, lambda i: i not in borrowed[fn])
+        case f.ConMake(_, _, arg):
+            return ([arg] if arg is not None else []), []
+        case f.For(_, _, _, inits) | f.While(_, inits):
+            return list(inits), []
+        case f.Map(_, inputs):
+            return list(inputs), []
+        case _:
+            return [], []
+
+
+def split(atoms: tuple[f.Atom, ...], consumed) -> tuple[list[f.Atom], list[f.Atom]]:
+    sides: tuple[list[f.Atom], list[f.Atom]] = [], []
+    for i, atom in enumerate(atoms):
+        sides[not consumed(i)].append(atom)
+    return sides
+
+
+def consumed_operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> list[f.Atom]:
+    return operands(rhs, borrowed)[0]

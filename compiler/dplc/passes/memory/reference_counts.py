@@ -1,0 +1,218 @@
+"""flat -> flat with `dup`, `drop` and `take`: every owner accounted for.
+
+    fn f(a: f64[]) { b = update a 1.0 0        fn f(a: f64[]) { dup a
+                     c = sum a           =>                     b = update a 1.0 0      a copy: `a` has two owners
+                     ... b ... }                                c = sum a
+                                                                drop a
+                                                                ... b ... }
+
+Precise reference counting in the style of Perceus: each token (`passes/memory/owners.py`) is consumed exactly once on
+every path; a consuming use that is not the last is preceded by a `dup`; a token is dropped right after its last use if
+that only borrowed it, and at the beginning of a branch that does not use it.  What somebody else is sure to keep is
+borrowed: parameters that `passes/memory/borrow.py` found to be, and in the body of a loop everything from outside it.
+
+The payload of a cell is seen through the cell.  An arm of a Switch that is the cell's last use takes it apart:
+`take` frees the cell and leaves the payload's parts to the arm, or, when others hold the cell, gives it the parts anew.
+While somebody keeps the cell, the parts are borrowed from it.
+
+Blocks are gone through backwards; `live` is what is needed later on.  What is borrowed is live throughout.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+
+from dpl.diagnostics import Bug
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.walk import blocks
+from dplc.passes.memory import borrow
+from dplc.passes.memory.owners import Owners, Token, operands
+
+
+def count_references(program: f.Program) -> f.Program:
+    borrowed = borrow.infer(program)
+    fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
+
+
+class _Counter:
+    """Puts counting into one function."""
+
+    def __init__(self, fn: f.Fn, borrowed: borrow.Borrowed) -> None:
+        self.fn = fn
+        self.borrowed = borrowed
+        self.owners = Owners.of(fn)
+        self.supply = 0
+
+    def function(self) -> f.Fn:
+        kept = self.borrowed[self.fn.name]
+        tokens = [self.owners.tokens[p.name] for p in self.fn.params]
+        live_after = frozenset(t for i in kept for t in tokens[i])
+        body, live = self.block(self.fn.body, live_after)
+        unused = [t for i, own in enumerate(tokens) if i not in kept for t in own if t not in live]
+        return replace(self.fn, body=_begin(self.drops(unused), body))
+
+    # ---- blocks
+
+    def block(self, block: f.Block, after: Set[Token]) -> tuple[f.Block, set[Token]]:
+        """The block with counting, and what must be alive at its beginning, when `after` is alive after it."""
+        given = Counter(t for atom in block.results for t in self.owners.of_atom(atom))
+        live = set(after)
+        pieces = [self.dups(t for t, n in given.items() for _ in range(n - (t not in after)))]
+        live.update(given)
+        for bind in reversed(block.binds):
+            pieces.append(self.bind(bind, live))
+        binds = tuple([bind for piece in reversed(pieces) for bind in piece])
+        return f.Block(binds, block.results), live
+
+    def bind(self, bind: f.Bind, live: set[Token]) -> list[f.Bind]:
+        """A binding with counting around it; `live` goes from what is alive after it to what is before it."""
+        if isinstance(bind.rhs, f.TupMake | f.TupGet):
+            return [bind]
+        made = [t for var in bind.vars for t in self.owners.tokens[var.name]]
+        unused = [t for t in made if t not in live]
+        live.difference_update(made)
+        consumed, used = operands(bind.rhs, self.borrowed)
+        given = Counter(t for atom in consumed for t in self.owners.of_atom(atom))
+        lent = {t for atom in used for t in self.owners.of_atom(atom)}
+        match bind.rhs:
+            case f.If(cond, then, else_):
+                (then, else_), needed = self.branches((then, else_), live)
+                live.update(needed)
+                rhs: f.Rhs = f.If(cond, then, else_)
+            case f.Switch() as switch:
+                rhs, needed = self.switch(switch, live)
+                live.update(needed)
+            case f.For() | f.While() | f.Build() as loop:
+                rhs, outer = self.loop(loop)
+                lent |= outer
+            case other:
+                rhs = other
+        before = self.dups(t for t, n in given.items() for _ in range(n - (t not in live and t not in lent)))
+        spent = [t for t in lent if t not in live]
+        live.update(given)
+        live.update(lent)
+        return [*before, f.Bind(bind.vars, rhs), *self.drops([*spent, *unused])]
+
+    # ---- control
+
+    def branches(self, bodies: tuple[f.Block, ...], after: Set[Token]) -> tuple[tuple[f.Block, ...], set[Token]]:
+        """Branches, each of which drops at its beginning what only the others use."""
+        done = [self.block(body, after) for body in bodies]
+        live = set[Token]().union(*(needed for _, needed in done))
+        return tuple([_begin(self.drops(live - needed), body) for body, needed in done]), live
+
+    def switch(self, switch: f.Switch, after: Set[Token]) -> tuple[f.Switch, set[Token]]:
+        tokens = self.owners.of_atom(switch.scrutinee)
+        if not tokens:  # of integers, or of null
+            bodies = [case.body for case in switch.cases] + ([switch.default] if switch.default else [])
+            bodies, live = self.branches(tuple(bodies), after)
+            cases = [replace(case, body=body) for case, body in zip(switch.cases, bodies, strict=False)]
+            return f.Switch(switch.scrutinee, tuple(cases), bodies[-1] if switch.default else None), live
+        cell = tokens[0]
+        arms = [self.arm(switch.scrutinee, cell, case, after) for case in switch.cases]
+        default = self.block(switch.default, after) if switch.default else None
+        needed = [live for _, live in arms] + ([default[1]] if default else [])
+        live = {cell}.union(*needed)
+        cases = [
+            replace(case, body=_begin(self.drops(live - own - {cell}), body))
+            for case, (body, own) in zip(switch.cases, arms, strict=True)
+        ]
+        rest = _begin(self.drops(live - default[1]), default[0]) if default else None
+        return f.Switch(switch.scrutinee, tuple(cases), rest), live
+
+    def arm(self, scrutinee: f.Atom, cell: Token, case: f.Case, after: Set[Token]) -> tuple[f.Block, set[Token]]:
+        """One arm, which also disposes of the cell if it is not needed any more."""
+        parts = frozenset(self.owners.tokens[case.payload.name]) if case.payload else frozenset()
+        if cell in after:
+            body, live = self.block(case.body, after | parts)
+            return body, live - parts
+        body, live = self.block(case.body, after)
+        wanted = parts & live
+        if cell in live:
+            head = self.dups(sorted(wanted))
+        elif wanted:
+            assert isinstance(scrutinee.ty, f.Data)
+            attrs = (("data", scrutinee.ty.name), ("tag", case.tag))
+            naming, atom = self.mention(cell)
+            head = [*naming, f.Bind((), f.Op("take", (atom,), attrs)), *self.drops(parts - live)]
+        else:
+            head = self.drops([cell])
+        return _begin(head, body), live - parts
+
+    def loop(self, loop: f.For | f.While | f.Build) -> tuple[f.Rhs, set[Token]]:
+        """A loop, and what it borrows from outside: all that is alive around its body."""
+        state = () if isinstance(loop, f.Build) else loop.state
+        own = frozenset(t for var in state for t in self.owners.tokens[var.name])
+        outer = self.free(loop) - own
+        body, live = self.block(loop.body, outer)
+        body = _begin(self.drops(own - live), body)
+        if isinstance(loop, f.While):
+            cond, _ = self.block(loop.cond, outer | own)
+            return replace(loop, cond=cond, body=body), outer
+        return replace(loop, body=body), outer
+
+    def free(self, loop: f.For | f.While | f.Build) -> set[Token]:
+        """What a loop's blocks use of what is defined outside them."""
+        found: set[Token] = set()
+        defined: set[str] = set()
+        for block in (loop.cond, loop.body) if isinstance(loop, f.While) else (loop.body,):
+            self.used(block, found, defined)
+        return {t for t in found if t[0] not in defined}
+
+    def used(self, block: f.Block, found: set[Token], defined: set[str]) -> None:
+        for bind in block.binds:
+            defined.update([var.name for var in bind.vars])
+            self.used_by(bind.rhs, found, defined)
+        for atom in block.results:
+            found.update(self.owners.of_atom(atom))
+
+    def used_by(self, rhs: f.Rhs, found: set[Token], defined: set[str]) -> None:
+        for side in operands(rhs, self.borrowed):
+            for atom in side:
+                found.update(self.owners.of_atom(atom))
+        match rhs:
+            case f.Switch(scrutinee, cases):
+                found.update(self.owners.of_atom(scrutinee))
+                defined.update([case.payload.name for case in cases if case.payload])
+            case f.For() | f.While():
+                defined.update([var.name for var in rhs.state])
+            case f.Ad():
+                raise Bug("flat: a derivative is still to be taken")
+            case _:
+                pass
+        if not isinstance(rhs, f.Map):
+            for block in blocks(rhs):
+                self.used(block, found, defined)
+
+    # ---- instructions
+
+    def dups(self, tokens: Iterable[Token]) -> list[f.Bind]:
+        return [bind for token in tokens for bind in self.count("dup", token)]
+
+    def drops(self, tokens: Iterable[Token]) -> list[f.Bind]:
+        return [bind for token in sorted(tokens) for bind in self.count("drop", token)]
+
+    def count(self, op: str, token: Token) -> Iterator[f.Bind]:
+        naming, atom = self.mention(token)
+        yield from naming
+        yield f.Bind((), f.Op(op, (atom,)))
+
+    def mention(self, token: Token) -> tuple[list[f.Bind], f.Var]:
+        """A variable for a token, and the bindings that make it."""
+        name, path = token
+        var, naming = self.owners.roots[name], []
+        for index in path:
+            assert isinstance(var.ty, f.Tup)
+            self.supply += 1
+            part = f.Var(f"part.{self.supply}", var.ty.items[index])
+            naming.append(f.Bind((part,), f.TupGet(var, index)))
+            var = part
+        return naming, var
+
+
+def _begin(head: list[f.Bind], block: f.Block) -> f.Block:
+    return f.Block((*head, *block.binds), block.results) if head else block

@@ -1,0 +1,204 @@
+"""flat -> flat in which a function whose calls of itself are all tail calls is a loop.
+
+    fn go(n, acc)                            fn go(n, acc)
+      c = eq n 0                               (n', acc') = while state (n' = n, acc' = acc)
+      r = if c then { yield acc }         =>     cond { c = eq n' 0; d = not c; yield d }
+               else { m = sub n 1; ...           body { m = sub n' 1; ...; yield m, a }
+                      q = go m a; yield q }      return acc'
+      return r
+
+Before derivatives are taken: the reverse sweep of a loop keeps what it needs in an array, that of a recursion in
+linked records.
+
+Where the function is not of that form (more ways out, or work before the question), the loop carries a flag and the
+results so far:
+
+    (go, n', r) = while state (go = true, n' = n, r = 0) cond { yield go }
+                    body { if ... then { ...; yield false, n', result } else { ...; yield true, next n, r } }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import blocks, every, supply_for
+
+TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
+
+
+def loops(program: f.Program) -> f.Program:
+    supply = supply_for(program)
+    for name, fn in program.fns.items():
+        calls = sum(is_call(bind.rhs, name) for bind in every(fn.body))
+        if calls and calls == sum(1 for _ in tail_calls(fn.body, name)):
+            body = rotated(fn, supply) or flagged(fn, supply)
+            if body is not None:
+                program.fns[name] = f.Fn(name, fn.params, fn.results, body, fn.label, fn.span)
+    return program
+
+
+def is_call(rhs: f.Rhs, name: str) -> bool:
+    return isinstance(rhs, f.Call) and rhs.fn == name
+
+
+def tail(block: f.Block) -> f.Rhs | None:
+    """The last right-hand side, if the block gives exactly what that gives."""
+    if block.binds and block.binds[-1].vars == block.results:
+        return block.binds[-1].rhs
+    return None
+
+
+def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
+    match tail(block):
+        case f.Call() as call if call.fn == name:
+            yield call
+        case f.If() | f.Switch() as choice:
+            for inner in blocks(choice):
+                yield from tail_calls(inner, name)
+        case _:
+            pass
+
+
+def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
+    """If one question, asked at the cost of pure operations, decides between an end without calls and going on."""
+    match tail(fn.body):
+        case f.If(cond, then, else_):
+            on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
+        case _:
+            return None
+    prefix = fn.body.binds[:-1]
+    if on_true == on_false or None in (on_true, on_false) or not all(is_pure(bind.rhs) for bind in prefix):
+        return None
+    state = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
+    here = {p.name: s for p, s in zip(fn.params, state)}
+
+    asking = Copier(supply, here)
+    asked = asking.binds(prefix)
+    if on_true:
+        question = f.Block(asked, (asking.atom(cond),))
+    else:
+        answer = f.Var(supply.fresh("go"), f.BOOL)
+        question = f.Block((*asked, f.Bind((answer,), f.Op("not", (asking.atom(cond),)))), (answer,))
+
+    going = Copier(supply, here)
+    step = going.block(f.Block((*prefix, *(then if on_true else else_).binds), ()))
+    step = next_state(step, fn.name)
+
+    last = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
+    loop = f.Bind(last, f.While(state, fn.params, question, step))
+    ending = Copier(supply, {p.name: v for p, v in zip(fn.params, last)})
+    end = ending.block(f.Block((*prefix, *(else_ if on_true else then).binds), (else_ if on_true else then).results))
+    return f.Block((loop, *end.binds), end.results)
+
+
+def all_tails(block: f.Block, name: str) -> bool | None:
+    """True: every way through ends in a call of `name`; False: none does; None: some do."""
+    match tail(block):
+        case f.Call(fn) if fn == name:
+            return True
+        case f.If() | f.Switch() as choice:
+            answers = {all_tails(inner, name) for inner in blocks(choice)}
+            return answers.pop() if len(answers) == 1 else None
+        case _:
+            return False
+
+
+def next_state(block: f.Block, name: str) -> f.Block:
+    """A block whose every way through ends in a call: it gives the arguments instead."""
+    *before, last = block.binds
+    if isinstance(last.rhs, f.Call):
+        return f.Block(tuple(before), last.rhs.args)
+    some_call = next(tail_calls(f.Block((last,), last.vars), name))
+    vars_ = tuple(f.Var(f"{last.vars[0].name}.{i}", arg.ty) for i, arg in enumerate(some_call.args))
+    return f.Block((*before, f.Bind(vars_, with_ends(last.rhs, lambda inner: next_state(inner, name)))), vars_)
+
+
+def with_ends(choice: f.Rhs, end) -> f.Rhs:
+    """An If or Switch with its blocks replaced."""
+    match choice:
+        case f.If(cond, then, else_):
+            return f.If(cond, end(then), end(else_))
+        case f.Switch(scrutinee, cases, default):
+            new = tuple(f.Case(case.tag, case.payload, end(case.body)) for case in cases)
+            return f.Switch(scrutinee, new, None if default is None else end(default))
+        case _:
+            raise Bug(f"no branch: {choice}")
+
+
+def is_pure(rhs: f.Rhs) -> bool:
+    match rhs:
+        case f.Op(op):
+            return (op not in OPS and op not in ("div", "mod", "quot", "rem")) or (op in OPS and OPS[op].pure)
+        case f.TupGet() | f.TupMake():
+            return True
+        case _:
+            return False
+
+
+def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
+    """The general form; None if there is no value that could stand for a result not known yet."""
+    nothing: list[f.Bind] = []
+    try:
+        blanks = tuple(blank(ty, nothing, supply) for ty in fn.results)
+    except ValueError:
+        return None
+    go, go_on = f.Var(supply.fresh("go"), f.BOOL), f.Var(supply.fresh("go"), f.BOOL)
+    state = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
+    sofar = tuple(f.Var(supply.fresh("r"), ty) for ty in fn.results)
+    body = Copier(supply, {p.name: s for p, s in zip(fn.params, state)}).block(fn.body)
+    body = flag_ends(body, fn.name, state, sofar, supply)
+    last = tuple(f.Var(supply.fresh(v.name), v.ty) for v in state)
+    results = tuple(f.Var(supply.fresh("r"), ty) for ty in fn.results)
+    loop = f.While((go, *state, *sofar), (TRUE, *fn.params, *blanks), f.Block((), (go,)), body)
+    return f.Block((*nothing, f.Bind((go_on, *last, *results), loop)), results)
+
+
+def flag_ends(
+    block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply
+) -> f.Block:
+    """Every way through gives (whether to go on, arguments, results)."""
+    match tail(block):
+        case f.Call(fn, args) if fn == name:
+            return f.Block(block.binds[:-1], (TRUE, *args, *sofar))
+        case f.If() | f.Switch() as choice if any(True for _ in tail_calls(block, name)):
+            vars_ = tuple(f.Var(supply.fresh("s"), ty) for ty in (f.BOOL, *(v.ty for v in (*state, *sofar))))
+            rhs = with_ends(choice, lambda inner: flag_ends(inner, name, state, sofar, supply))
+            return f.Block((*block.binds[:-1], f.Bind(vars_, rhs)), vars_)
+        case _:
+            return f.Block(block.binds, (FALSE, *state, *block.results))
+
+
+def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
+    """Some value of a type, which nobody looks at."""
+    match ty:
+        case f.Num("bool"):
+            return FALSE
+        case f.Num(name):
+            return f.Const(0.0 if name[0] == "f" else 0, ty)
+        case f.Str():
+            return f.Const("", ty)
+        case f.Arr() | f.Data():
+            return f.Const(None, ty)
+        case f.Tup(()):
+            return f.Const((), ty)
+        case f.Tup(items):
+            made = f.Var(supply.fresh("t"), ty)
+            binds.append(f.Bind((made,), f.TupMake(tuple(blank(item, binds, supply) for item in items))))
+            return made
+        case f.Ref() | f.Res():
+            raise ValueError(ty)
+
+
+def filler(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
+    """The same, for references too."""
+    if not isinstance(ty, f.Ref):
+        return blank(ty, binds, supply)
+    cell = f.Var(supply.fresh("ref"), ty)
+    content = filler(ty.elem, binds, supply)
+    binds.append(f.Bind((cell,), f.Op("ref_new", (content,))))
+    return cell

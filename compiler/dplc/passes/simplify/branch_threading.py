@@ -1,0 +1,98 @@
+"""flat -> flat where it is asked once whether a cotangent is null.
+
+    v = if p { yield null }               v, w = if p { yield null, null }
+           { m = ...; yield m }                  { m = ...; r = mul m x; yield m, r }
+    n = is_null v                  =>
+    w = if n { yield null }
+           { r = mul v x; yield r }
+
+What depends on one cotangent, link after link, becomes one piece of straight code, in which elementwise operations can
+be fused and products find their accumulators.
+"""
+
+from __future__ import annotations
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_blocks
+from dplc.passes.simplify.dead_code import drop_unused
+from dplc.passes.simplify.fold import is_null, solid
+
+
+def thread_nulls(program: f.Program) -> f.Program:
+    supply = supply_for(program)
+    fns = {}
+    for name, fn in program.fns.items():
+        threader = _Threader(fn, supply)
+        body = threader.block(fn.body)
+        fns[name] = replace(fn, body=drop_unused(body)) if threader.changed else fn
+    return replace(program, fns=fns)
+
+
+class _Threader:
+    """One function; `defs` are the right-hand sides of variables that have one of their own."""
+
+    def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
+        self.supply = supply
+        self.defs = {bind.vars[0].name: bind.rhs for bind in every(fn.body) if len(bind.vars) == 1}
+        self.changed = False
+
+    def block(self, block: f.Block) -> f.Block:
+        written: list[f.Bind] = []
+        where: dict[str, int] = {}
+        for bind in block.binds:
+            if not self.merged(bind, written, where):
+                where.update((var.name, len(written)) for var in bind.vars)
+                written.append(bind)
+        return f.Block(tuple(replace(b, rhs=with_blocks(b.rhs, self.block)) for b in written), block.results)
+
+    def merged(self, bind: f.Bind, written: list[f.Bind], where: dict[str, int]) -> bool:
+        """Whether a branch by `is_null v` went into the branch that `v` comes from."""
+        second, asked = bind.rhs, self.asked(bind.rhs)
+        at = where.get(asked.name, -1) if asked else -1
+        if asked is None or at < 0:
+            return False
+        vars_, first = written[at].vars, written[at].rhs
+        if not isinstance(first, f.If) or not isinstance(second, f.If):
+            return False
+        place = vars_.index(asked)
+        then, else_ = first.then.results[place], first.else_.results[place]
+        before = self.asked(first)  # which is null in the first arm, and not in the second
+        nulls = is_null(then) or then == before, is_null(else_)
+        solids = solid(then, self.defs), solid(else_, self.defs) or else_ == before
+        if nulls[0] == nulls[1] or solids[0] == solids[1]:
+            return False
+        if any(where.get(name, -1) > at for arm in (second.then, second.else_) for name in _free(arm)):
+            return False  # it needs what is computed in between
+        arms = [
+            self.extended(arm, vars_, second.then if null else second.else_)
+            for arm, null in zip((first.then, first.else_), nulls, strict=True)
+        ]
+        written[at] = f.Bind((*vars_, *bind.vars), f.If(first.cond, *arms))
+        where.update((var.name, at) for var in bind.vars)
+        self.changed = True
+        return True
+
+    def asked(self, rhs: f.Rhs) -> f.Var | None:
+        """The variable that a branch asks about."""
+        if not isinstance(rhs, f.If) or not isinstance(rhs.cond, f.Var):
+            return None
+        match self.defs.get(rhs.cond.name):
+            case f.Op("is_null", (f.Var() as asked, *_)):
+                return asked
+            case _:
+                return None
+
+    def extended(self, arm: f.Block, variables: tuple[f.Var, ...], more: f.Block) -> f.Block:
+        """An arm with what comes next, which knew the arm's results as `variables`."""
+        known = {var.name: atom for var, atom in zip(variables, arm.results, strict=True)}
+        copy = Copier(self.supply, known).block(more)
+        self.defs.update({b.vars[0].name: b.rhs for b in every(copy) if len(b.vars) == 1})
+        return f.Block((*arm.binds, *copy.binds), (*arm.results, *copy.results))
+
+
+def _free(block: f.Block) -> set[str]:
+    """What a block mentions; names are unique, so what it binds itself does no harm."""
+    return {name for bind in block.binds for name in rhs_mentions(bind.rhs)} | set(names(block.results))

@@ -1,0 +1,84 @@
+"""flat -> flat without parameters that are the same constant in every call.
+
+    fn f(x, acc) { ...; y = f(a, null); ... }         fn f(x) { ... null ...; y = f(a); ... }
+    r = f(b, null)                               =>   r = f(b)
+
+The reverse sweep of a recursive function is given the cotangents that other uses of its arguments have already
+gathered; where there are no others, it need not ask at every call.  All parameters start as unknown; what calls give is
+joined, a parameter that a function hands on counting as what it is itself, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.passes.simplify.simplify import expression_of
+
+Param = tuple[str, str]  # of a function
+Given = dict[Param, f.Const | None]  # the constant that it is; None: it varies; absent: nobody calls yet
+
+
+def constant_parameters(program: f.Program) -> f.Program:
+    given = gather(program)
+    fixed = program.checkpoints | set(program.rules)
+    fixed |= {name for rule in program.rules.values() for name in (rule.fn, rule.pullback)}
+    same: dict[str, dict[str, f.Atom]] = {}
+    for name, fn in program.fns.items():
+        constants: dict[str, f.Atom] = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
+        if constants and name not in fixed:
+            same[name] = constants
+    supply = supply_for(program)
+    fns = {}
+    for name, fn in program.fns.items():
+        body = without(fn.body, program, same)
+        if name in same:
+            body = Copier(supply, same[name]).block(body)
+        fns[name] = replace(fn, params=tuple(p for p in fn.params if p.name not in same.get(name, {})), body=body)
+    return replace(program, fns=fns)
+
+
+def gather(program: f.Program) -> Given:
+    calls: list[tuple[f.Fn, f.Call]] = []
+    given: Given = {}
+    for fn in program.fns.values():
+        for bind in every(fn.body):
+            match bind.rhs:
+                case f.Call():
+                    calls.append((fn, bind.rhs))
+                case f.Ad(_, callee):  # which calls it with other arguments
+                    given |= {(callee, p.name): None for p in program.fns[callee].params}
+                case _:
+                    pass
+    while True:
+        before = dict(given)
+        for caller, call in calls:
+            for param, arg in zip(program.fns[call.fn].params, call.args, strict=True):
+                if arg in caller.params and (caller.name, arg.name) not in given:
+                    continue
+                value = given.get((caller.name, arg.name)) if isinstance(arg, f.Var) else arg
+                if value is not None and alike(given.get((call.fn, param.name), value), value):
+                    given[call.fn, param.name] = value
+                else:
+                    given[call.fn, param.name] = None
+        if given == before:
+            return given
+
+
+def alike(a: f.Const | None, b: f.Const) -> bool:
+    return a is not None and expression_of(a) == expression_of(b)
+
+
+def without(block: f.Block, program: f.Program, same: dict[str, dict[str, f.Atom]]) -> f.Block:
+    """Calls give the other arguments only."""
+
+    def rewrite(rhs: f.Rhs) -> f.Rhs:
+        if isinstance(rhs, f.Call) and rhs.fn in same:
+            params = program.fns[rhs.fn].params
+            args = [a for p, a in zip(params, rhs.args, strict=True) if p.name not in same[rhs.fn]]
+            return replace(rhs, args=tuple(args))
+        return with_blocks(rhs, lambda inner: without(inner, program, same))
+
+    return f.Block(tuple([f.Bind(bind.vars, rewrite(bind.rhs)) for bind in block.binds]), block.results)

@@ -1,0 +1,93 @@
+"""flat -> flat without what nobody uses: bindings, results of branches, state of loops.
+
+(a, b) = if c { yield x, y } else { yield z, w }          a = if c { yield x } else { yield z }
+u = mul a a                                         =>    return a
+return a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.walk import atoms, with_blocks
+from dplc.passes.simplify.purity import droppable
+
+
+def drop_unused(block: f.Block) -> f.Block:
+    return Drop().block(block, set())
+
+
+class Drop:
+    def block(self, block: f.Block, live: set[str]) -> f.Block:
+        """The block without dead bindings; adds to `live` the variables it uses."""
+        use(live, block.results)
+        kept: list[f.Bind] = []
+        for bind in reversed(block.binds):
+            if not any(v.name in live for v in bind.vars) and droppable(bind.rhs):
+                continue
+            bind = self.bind(bind, live)
+            use(live, atoms(bind.rhs))
+            kept.append(bind)
+        return f.Block(tuple(reversed(kept)), block.results)
+
+    def bind(self, bind: f.Bind, live: set[str]) -> f.Bind:
+        match bind.rhs:
+            case f.If() | f.Switch() | f.Build():
+                wanted = [k for k, v in enumerate(bind.vars) if v.name in live]
+                if isinstance(bind.rhs, f.Build) and not wanted:
+                    wanted = [0]
+                rhs = with_blocks(bind.rhs, lambda b: self.block(f.Block(b.binds, pick(b.results, wanted)), live))
+                if isinstance(rhs, f.Switch):
+                    rhs = without_payloads(rhs, live)
+                if isinstance(rhs, f.Build) and rhs.inner:
+                    rhs = replace(rhs, inner=pick(rhs.inner, wanted))
+                return f.Bind(pick(bind.vars, wanted), rhs)
+            case f.For() | f.While():
+                return self.loop(bind, bind.rhs, live)
+            case f.Map():
+                return f.Bind(bind.vars, with_blocks(bind.rhs, lambda b: self.block(b, live)))
+            case _:
+                return bind
+
+    def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
+        width = len(loop.state)
+        keeps = any(v.name in live for v in bind.vars[width:])
+        collect = loop.collect if keeps else 0
+        extra = list(range(width, width + collect))
+        cond_live: set[str] = set()
+        cond = self.block(loop.cond, cond_live) if isinstance(loop, f.While) else None
+        wanted = {k for k in range(width) if bind.vars[k].name in live or loop.state[k].name in cond_live}
+        while True:
+            inner = set(cond_live)
+            chosen = sorted(wanted)
+            body = self.block(f.Block(loop.body.binds, pick(loop.body.results, chosen + extra)), inner)
+            more = {k for k in range(width) if loop.state[k].name in inner}
+            if more <= wanted:
+                break
+            wanted |= more
+        live |= inner
+        vars_ = pick(bind.vars, chosen) + (bind.vars[width:] if keeps else ())
+        state, inits = pick(loop.state, chosen), pick(loop.inits, chosen)
+        if isinstance(loop, f.For):
+            return f.Bind(vars_, f.For(loop.index, loop.count, state, inits, body, collect))
+        assert cond is not None
+        return f.Bind(vars_, f.While(state, inits, cond, body, collect))
+
+
+def use(live: set[str], used: Iterable[f.Atom]) -> None:
+    live.update(a.name for a in used if isinstance(a, f.Var))
+
+
+def pick(items: Sequence, wanted: Sequence[int]) -> tuple:
+    return tuple([items[k] for k in wanted])
+
+
+def without_payloads(switch: f.Switch, live: set[str]) -> f.Switch:
+    """Payloads that no branch looks at are not bound."""
+    cases = tuple(
+        [c if c.payload is None or c.payload.name in live else f.Case(c.tag, None, c.body) for c in switch.cases]
+    )
+    return f.Switch(switch.scrutinee, cases, switch.default)

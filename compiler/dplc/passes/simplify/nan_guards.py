@@ -1,0 +1,76 @@
+"""flat -> flat: what is done only where a number is not a number becomes a branch that is not taken.
+
+    a = eq t 0.0;  n = ne p p;  m = and a n             o = eq p p
+    y = select m 0.0 p                        =>        y = if o { yield p }
+                                                               { a = eq t 0.0; z = select a 0.0 p; yield z }
+
+Derivatives ask this of every product with a tangent that may be nothing (`ad/rules/bulk.py`).  A branch costs what
+follows no time, as a selection does: chains of tangents become half as long.  The bodies of elementwise loops are left
+as they are, to be vectorised.
+"""
+
+from __future__ import annotations
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.passes.simplify.dead_code import drop_unused
+
+
+def branch_rarely(program: f.Program) -> f.Program:
+    supply = supply_for(program)
+    fns = {name: _Brancher(fn, supply).function(fn) for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
+
+
+class _Brancher:
+    """One function; `defs` are the operations that its variables come from."""
+
+    def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
+        self.supply = supply
+        self.defs = {b.vars[0].name: b.rhs for b in every(fn.body) if isinstance(b.rhs, f.Op) and len(b.vars) == 1}
+        self.changed = False
+
+    def function(self, fn: f.Fn) -> f.Fn:
+        body = self.block(fn.body)
+        return replace(fn, body=drop_unused(body)) if self.changed else fn
+
+    def block(self, block: f.Block) -> f.Block:
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            found = self.guarded(bind.rhs)
+            if found is not None:
+                binds += self.branch(bind.vars[0], *found)
+            else:
+                binds.append(
+                    bind if isinstance(bind.rhs, f.Map) else replace(bind, rhs=with_blocks(bind.rhs, self.block))
+                )
+        return f.Block(tuple(binds), block.results)
+
+    def guarded(self, rhs: f.Rhs) -> tuple[f.Op, f.Var] | None:
+        """Of a selection as above: the comparison with zero, and what is selected where all is well."""
+        match rhs:
+            case f.Op("select", (f.Var() as mask, f.Const(0.0), f.Var(_, f.Num()) as part)) if f.is_float(part.ty):
+                pass
+            case _:
+                return None
+        both = self.defs.get(mask.name)
+        if both is None or both.op != "and":
+            return None
+        absent, odd = (self.defs.get(a.name) if isinstance(a, f.Var) else None for a in both.args)
+        if absent is None or absent.op != "eq" or odd is None or (odd.op, *odd.args) != ("ne", part, part):
+            return None
+        return absent, part
+
+    def branch(self, var: f.Var, zero: f.Op, part: f.Var) -> list[f.Bind]:
+        self.changed = True
+        sound, absent, masked = (
+            f.Var(self.supply.fresh(h), t) for h, t in (("eq", f.BOOL), ("eq", f.BOOL), ("select", part.ty))
+        )
+        rare = f.Block(
+            (f.Bind((absent,), zero), f.Bind((masked,), f.Op("select", (absent, f.Const(0.0, part.ty), part)))),
+            (masked,),
+        )
+        test = f.Bind((sound,), f.Op("eq", (part, part)))
+        return [test, f.Bind((var,), f.If(sound, f.Block((), (part,)), rare))]

@@ -1,0 +1,387 @@
+"""flat -> flat: the same, with less to do.
+
+    fn half(x) { y = mul x 0.5; return y }        fn f(a, n)
+    fn f(a, n)                                      y = mul a 0.5
+      t = (a, n)                             =>     r = add y y
+      x = t.0                                       return r
+      y = half(x);  z = mul x 0.5
+      r = add y z
+      return r
+
+One walk over each function, callees first, does everything that looks back only: it inlines calls of functions that are
+small or called once, replaces variables by what they are known to be, folds (`fold`), resolves branches, shares common
+expressions, and takes out of loops what does not change in them.  Then what nobody uses goes (`drop`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import groups
+from dplc.flat.types import elementwise, rank_of
+from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
+from dplc.passes.arrays.hoist_dims import measure
+from dplc.passes.recursion.loop_state import in_pieces
+from dplc.passes.recursion.mutual import Inliner
+from dplc.passes.simplify.dead_code import drop_unused
+from dplc.passes.simplify.fold import fold, scalar_row
+from dplc.passes.simplify.purity import movable, shareable
+
+SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
+DEEPEST = 32  # functions inlined in each other that are called once: the innermost is copied as often
+
+
+def simplify(program: f.Program) -> f.Program:
+    supply = supply_for(program)
+    number, recursive = groups(program)
+    fixed = set(program.checkpoints) | set(program.rules)
+    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn))
+    done: dict[str, f.Fn] = {}
+    inline: dict[str, f.Fn] = {}
+    depths: dict[str, int] = {}
+    for name in sorted(program.fns, key=number.__getitem__):
+        fn = program.fns[name]
+        body = _Simplifier(supply, inline, program).block(fn.body)
+        fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
+        done[name] = fn = replace(fn, body=drop_unused(fn.body))
+        depths[name] = 1 + max((depths[callee] for callee in callees(program.fns[name]) if callee in inline), default=0)
+        wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
+        if name not in fixed and number[name] not in recursive and wanted:
+            inline[name] = fn
+    reached = reachable(program, done)
+    fns = {name: fn for name, fn in done.items() if name in reached}
+    rules = {name: rule for name, rule in program.rules.items() if name in reached}
+    return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
+
+
+def callees(fn: f.Fn) -> Iterator[str]:
+    """The functions that one calls, as often as it does."""
+    return (bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
+
+
+def small(body: f.Block) -> bool:
+    work = (bind for bind in every(body) if not isinstance(bind.rhs, f.TupMake | f.TupGet))
+    return all(i < SMALL for i, _ in enumerate(work))
+
+
+def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
+    """The functions that `main` and others need."""
+    todo = program.roots if program.main in fns else list(fns)
+    reached = set(todo)
+    while todo:
+        name = todo.pop()
+        wanted = [bind.rhs.fn for bind in every(fns[name].body) if isinstance(bind.rhs, f.Call | f.Ad)]
+        if name in program.rules:
+            rule = program.rules[name]
+            wanted += [rule.fn, *([rule.pullback] if rule.pullback else [])]
+        for callee in wanted:
+            if callee not in reached:
+                reached.add(callee)
+                todo.append(callee)
+    return reached
+
+
+class _Simplifier:
+    """Walks one function.  `known` says what variables are replaced by, `defs` how the others were made, `made` (one
+    dictionary for each enclosing block) which expressions have been computed."""
+
+    def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
+        self.supply = supply
+        self.inline = inline
+        self.program = program
+        self.known: dict[str, f.Atom] = {}
+        self.defs: dict[str, f.Rhs] = {}
+        self.made: list[dict[object, tuple[f.Var, ...]]] = []
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        while isinstance(atom, f.Var) and atom.name in self.known:
+            atom = self.known[atom.name]
+        return atom
+
+    def block(self, block: f.Block) -> f.Block:
+        out: list[f.Bind] = []
+        self.made.append({})
+        self.binds(block.binds, out)
+        self.made.pop()
+        return f.Block(tuple(out), self.atoms(block.results))
+
+    def atoms(self, atoms: Sequence[f.Atom]) -> tuple[f.Atom, ...]:
+        return tuple([self.atom(a) for a in atoms])
+
+    def binds(self, binds: Sequence[f.Bind], out: list[f.Bind]) -> None:
+        for bind in binds:
+            self.bind(bind, out)
+
+    def same(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> None:
+        for var, atom in zip(vars_, atoms, strict=True):
+            self.known[var.name] = self.atom(atom)
+
+    def splice(self, vars_: Sequence[f.Var], block: f.Block, out: list[f.Bind]) -> None:
+        """A block that surely runs becomes part of the surrounding one."""
+        self.binds(block.binds, out)
+        self.same(vars_, block.results)
+
+    # ---- bindings ------------------------------------------------------------------------------------------------
+
+    def bind(self, bind: f.Bind, out: list[f.Bind]) -> None:
+        match bind.rhs:
+            case f.Op() | f.TupGet() | f.TupMake() | f.ConMake():
+                self.simple(bind, out)
+            case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
+                self.same(bind.vars, given)
+            case f.Call(fn, args) if fn in self.inline:
+                callee = self.inline[fn]
+                copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
+                self.splice(bind.vars, copied, out)
+            case f.If():
+                self.if_(bind, bind.rhs, out)
+            case f.Switch():
+                self.switch(bind, bind.rhs, out)
+            case f.For() | f.While():
+                self.loop(bind, bind.rhs, out)
+            case f.Build():
+                rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+                assert isinstance(rhs, f.Build)
+                body = self.lifted(rhs.body, {rhs.index.name}, out)
+                self.put(bind.vars, f.Build(rhs.index, rhs.count, body, rhs.span, rhs.inner), out)
+            case rhs:
+                self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
+
+    def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
+        """What a call gives if the callee asks first whether an argument is null, and it is."""
+        match callee.body:
+            case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
+                given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
+                if cond == q and results == vars_ and not then.binds and isinstance(asked, f.Var):
+                    argument = given.get(asked.name)
+                    if isinstance(argument, f.Const) and argument.value is None:
+                        return tuple([given[r.name] if isinstance(r, f.Var) else r for r in then.results])
+            case _:
+                pass
+        return None
+
+    def put(self, vars_: tuple[f.Var, ...], rhs: f.Rhs, out: list[f.Bind]) -> None:
+        out.append(f.Bind(vars_, rhs))
+        if len(vars_) == 1 or isinstance(rhs, f.Build):
+            self.defs.update((var.name, rhs) for var in vars_)
+
+    def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
+        rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+        if isinstance(rhs, f.Op):
+            if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
+                return
+            rhs = self.unfilled(rhs, out)
+        same = self.folded(rhs)
+        if same is not None:
+            self.same(bind.vars, (same,))
+            return
+        key = expression(rhs)
+        if key is not None:
+            before = next((made[key] for made in reversed(self.made) if key in made), None)
+            if before is not None:
+                self.same(bind.vars, before)
+                return
+            self.made[-1][key] = bind.vars
+        self.put(bind.vars, rhs, out)
+
+    def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
+        """An elementwise operation on an array that is one number many times: on the number."""
+        fills: dict[str, f.Op] = {}
+        for a in op.args if scalar_row(op.op) else ():
+            made = self.defs.get(a.name) if isinstance(a, f.Var) else None
+            if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
+                fills[a.name] = made
+        if not fills:
+            return op
+        args = tuple([fills[a.name].args[1] if isinstance(a, f.Var) and a.name in fills else a for a in op.args])
+        if max(rank_of(a.ty) for a in args) == max(rank_of(a.ty) for a in op.args):
+            return f.Op(op.op, args, op.attrs, op.span)
+        if any(rank_of(a.ty) for a in args):
+            return op
+        var = f.Var(self.supply.fresh(op.op), elementwise(op.op, tuple([a.ty for a in args])))
+        self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
+        return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
+
+    def folded(self, rhs: f.Rhs) -> f.Atom | None:
+        match rhs:
+            case f.Op():
+                return fold(rhs, self.defs)
+            case f.TupGet(f.Var(name), index):
+                made = self.defs.get(name)
+                return self.atom(made.items[index]) if isinstance(made, f.TupMake) else None
+            case f.TupMake((f.Var(name), *_) as items):
+                first = self.defs.get(name)
+                if (
+                    isinstance(first, f.TupGet)
+                    and isinstance(first.tup.ty, f.Tup)
+                    and len(first.tup.ty.items) == len(items)
+                ):
+                    if all(self.is_part(item, first.tup, i) for i, item in enumerate(items)):
+                        return first.tup
+            case _:
+                return None
+
+    def is_part(self, atom: f.Atom, tup: f.Atom, index: int) -> bool:
+        made = self.defs.get(atom.name) if isinstance(atom, f.Var) else None
+        return isinstance(made, f.TupGet) and made.tup == tup and made.index == index
+
+    # ---- branches ------------------------------------------------------------------------------------------------
+
+    def assuming(self, var: f.Atom, value: f.Const, block: f.Block) -> f.Block:
+        """A block that runs only where a variable has this value."""
+        if not isinstance(var, f.Var):
+            return self.block(block)
+        self.known[var.name] = value
+        done = self.block(block)
+        del self.known[var.name]
+        return done
+
+    def if_(self, bind: f.Bind, rhs: f.If, out: list[f.Bind]) -> None:
+        cond = self.atom(rhs.cond)
+        if isinstance(cond, f.Const):
+            self.splice(bind.vars, rhs.then if cond.value else rhs.else_, out)
+            return
+        then = self.assuming(cond, f.Const(True, f.BOOL), rhs.then)
+        else_ = self.assuming(cond, f.Const(False, f.BOOL), rhs.else_)
+        self.joined(bind.vars, f.If(cond, then, else_), out)
+
+    def joined(self, vars_: tuple[f.Var, ...], rhs: f.If | f.Switch, out: list[f.Bind]) -> None:
+        """A branch; results that are the same in every branch, and a condition given back, need none."""
+        ends = [block.results for block in blocks(rhs)]
+        for k, var in enumerate(vars_):
+            given = {expression_of(end[k]) for end in ends}
+            if len(given) == 1 and self.outside(ends[0][k], rhs):
+                self.known[var.name] = ends[0][k]
+            elif isinstance(rhs, f.If) and [end[k] for end in ends] == [f.Const(True, f.BOOL), f.Const(False, f.BOOL)]:
+                self.known[var.name] = rhs.cond
+        if vars_ and all(var.name in self.known for var in vars_) and not any(block.binds for block in blocks(rhs)):
+            return
+        self.put(vars_, rhs, out)
+
+    def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
+        """Whether an atom is visible around a right-hand side."""
+        return not isinstance(atom, f.Var) or (not any(
+            atom in bind.vars for block in blocks(rhs) for bind in block.binds
+        ) and atom not in binders(rhs))  # fmt: skip
+
+    def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
+        scrutinee = self.atom(rhs.scrutinee)
+        if isinstance(scrutinee, f.Var):
+            made = self.defs.get(scrutinee.name)
+        else:
+            made = f.ConMake("", scrutinee.value, None) if isinstance(scrutinee.value, int) else None
+        if isinstance(made, f.ConMake):
+            self.known_case(bind, rhs, made, out)
+            return
+        cases = []
+        for case in rhs.cases:
+            if isinstance(scrutinee, f.Var) and isinstance(scrutinee.ty, f.Data):
+                if self.program.datas[scrutinee.ty.name].payloads[case.tag] is None:
+                    cases.append(f.Case(case.tag, None, self.made_anew(scrutinee, case)))
+                    continue
+                before = self.defs.get(scrutinee.name)
+                self.defs[scrutinee.name] = f.ConMake(scrutinee.ty.name, case.tag, case.payload)
+                body = self.block(case.body)
+                if before is None:
+                    del self.defs[scrutinee.name]
+                else:
+                    self.defs[scrutinee.name] = before
+            else:
+                body = self.assuming(scrutinee, f.Const(case.tag, scrutinee.ty), case.body)
+            cases.append(f.Case(case.tag, case.payload, body))
+        default = None if rhs.default is None else self.block(rhs.default)
+        self.joined(bind.vars, f.Switch(scrutinee, tuple(cases), default), out)
+
+    def made_anew(self, scrutinee: f.Var, case: f.Case) -> f.Block:
+        """An arm for a constructor without payload, which need not be taken from the scrutinee: so that is only looked
+        at, and may stay its owner's."""
+        assert isinstance(scrutinee.ty, f.Data)
+        same = f.Var(self.supply.fresh("c"), scrutinee.ty)
+        make = f.Bind((same,), f.ConMake(scrutinee.ty.name, case.tag, None))
+        self.known[scrutinee.name] = same
+        body = self.block(f.Block((make, *case.body.binds), case.body.results))
+        del self.known[scrutinee.name]
+        return body
+
+    def known_case(self, bind: f.Bind, rhs: f.Switch, made: f.ConMake, out: list[f.Bind]) -> None:
+        """A branch on a constructor that is known."""
+        for case in rhs.cases:
+            if case.tag == made.tag and (case.payload is None or made.arg is not None):
+                if case.payload is not None and made.arg is not None:
+                    self.known[case.payload.name] = self.atom(made.arg)
+                self.splice(bind.vars, case.body, out)
+                return
+        if rhs.default is not None and made.tag not in [case.tag for case in rhs.cases]:
+            self.splice(bind.vars, rhs.default, out)
+        else:
+            self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
+
+    # ---- loops ---------------------------------------------------------------------------------------------------
+
+    def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
+        if any(isinstance(s.ty, f.Tup) for s in loop.state):
+            self.binds(in_pieces(bind, self.supply), out)
+            return
+        vars_, loop = self.fixed_state(bind.vars, loop)
+        rhs = rebuild(loop, self.atom, self.block, lambda v: v)
+        assert isinstance(rhs, f.For | f.While)
+        if any(result == s for s, result in zip(rhs.state, rhs.body.results)):
+            self.loop(f.Bind(vars_, rhs), rhs, out)  # once more: it shows only now what stays as it begins
+            return
+        inner = {v.name for v in binders(rhs)}
+        body = self.lifted(rhs.body, inner, out)
+        if isinstance(rhs, f.For):
+            rhs = f.For(rhs.index, rhs.count, rhs.state, rhs.inits, body, rhs.collect)
+        else:
+            rhs = f.While(rhs.state, rhs.inits, self.lifted(rhs.cond, inner, out), body, rhs.collect)
+        self.put(vars_, rhs, out)
+
+    def fixed_state(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> tuple[tuple[f.Var, ...], f.For | f.While]:
+        """Without state that stays as it begins."""
+        width = len(loop.state)
+        fixed = [k for k in range(width) if loop.body.results[k] == loop.state[k]]
+        if not fixed:
+            return vars_, loop
+        for k in fixed:
+            self.known[loop.state[k].name] = self.known[vars_[k].name] = self.atom(loop.inits[k])
+
+        def rest(items: Sequence) -> tuple:
+            return tuple([item for k, item in enumerate(items) if k not in fixed])
+
+        body = f.Block(loop.body.binds, rest(loop.body.results))
+        if isinstance(loop, f.For):
+            return rest(vars_), f.For(loop.index, loop.count, rest(loop.state), rest(loop.inits), body, loop.collect)
+        return rest(vars_), f.While(rest(loop.state), rest(loop.inits), loop.cond, body, loop.collect)
+
+    def lifted(self, block: f.Block, inner: set[str], out: list[f.Bind]) -> f.Block:
+        """The body of a loop without what does not depend on its variables `inner`, which is put before it."""
+        kept, names = [], set(inner)
+        for bind in block.binds:
+            if movable(bind.rhs) and not any(isinstance(a, f.Var) and a.name in names for a in atoms(bind.rhs)):
+                out.append(bind)
+            else:
+                kept.append(bind)
+                names.update(v.name for v in bind.vars)
+        return f.Block(tuple(kept), block.results)
+
+
+def expression(rhs: f.Rhs) -> object | None:
+    """A key equal for right-hand sides that give the same; None for those not to be shared."""
+    match rhs:
+        case f.Op(op, args, attrs):
+            return (op, attrs, *map(expression_of, args)) if shareable(rhs) else None
+        case f.TupGet(tup, index):
+            return ("get", index, expression_of(tup))
+        case f.TupMake(items):
+            return ("make", *map(expression_of, items))
+        case _:
+            return None
+
+
+def expression_of(atom: f.Atom) -> object:
+    """Constants that compare equal may differ: 0.0 and -0.0, 1 and true."""
+    return atom.name if isinstance(atom, f.Var) else (repr(atom.value), atom.ty)

@@ -1,0 +1,471 @@
+"""core -> core, one copy per type.
+
+    let twice f x = f (f x)                      twice@1 : (i64 -> i64) -> i64 -> i64
+    do print (twice succ 1, twice half 1.0)      twice@2 : (f64 -> f64) -> f64 -> f64
+
+From the items of the program every reachable (definition, types) is copied once, with its types put in; a local
+definition that was generalised becomes one Let for each of its uses' types.  Sizes are erased: an array's size is
+always `ANY`.  Effects count where something captures its context: a function that takes functions has one copy for pure
+ones and one for those that capture.  A variable that nothing determined becomes unit, an effect pure.  Literals are
+converted to their types, scalar constants are put where they are used, and `Extern` becomes functions around
+`Prim("extern", (symbol, argument ...))`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.shapes import Needs, needed
+from dpl.core.walk import changed
+from dpl.diagnostics import Bug
+from dpl.node import replace
+from dpl.source import NOWHERE, Span
+
+from dplc.narrow import a_type, the
+from dplc.passes import NeedsInterpreter
+from dplc.passes.specialise import operators, sizes
+from dplc.passes.specialise.operators import Known, Operator, parts_of, takes_functions
+from dplc.passes.specialise.regular import Regularity
+
+ANY = t.Size()
+MOST_INSTANCES = 20_000
+MOST_PARTS = 5_000  # of one type
+MOST_USES = 8  # of a local function that takes functions, that have a copy each
+
+
+@dataclass(slots=True)
+class Mono:
+    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
+    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
+    `exports` names those values that are functions for others to call."""
+
+    functions: dict[str, c.Lam] = field(default_factory=dict)
+    calls: dict[str, dict[str, None]] = field(default_factory=dict)
+    items: list[tuple[str, c.Term]] = field(default_factory=list)
+    datas: dict[str, c.Data] = field(default_factory=dict)
+    control: bool = False
+    exports: tuple[str, ...] = ()
+
+
+def monomorphise(program: c.Program, exports: Sequence[c.Def] = ()) -> Mono:
+    """Of all items but expectations, which are for `dpl test` (`passes/entry/expectations.py`); and of `exports`,
+    functions that others than the program call."""
+    try:
+        return Copier(program).run(exports)
+    except Captures:
+        return Copier(program, control=True).run(exports)
+
+
+class Captures(Exception):
+    """The program captures contexts, so that copies differ by effects, too."""
+
+
+Types = tuple[t.Ty | t.Effect, ...]  # what the parameters of a definition become
+
+
+@dataclass(slots=True)
+class Local:
+    """A local definition that is copied, and the instances asked for so far: (types, number of the use) -> suffix of
+    their names.  The number is 0, but for functions that take functions: each use of these has a copy of its own, up
+    to a limit, so that what one use passes does not mix with what another passes."""
+
+    params: tuple[t.Var, ...]
+    span: object
+    function: c.Term | None
+    needs: frozenset[str]  # the type variables whose sizes it must be told
+    instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
+
+    def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
+        number = min(len(self.instances), MOST_USES) if self.function is not None and takes_functions(ty) else 0
+        return self.instances.setdefault((types, number, known), f"@{len(self.instances)}")
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the variables of types and effects stand for, and the generalised local definitions in sight."""
+
+    types: dict[str, t.Ty | t.Effect]
+    locals: dict[str, Local] = field(default_factory=dict)
+    memo: dict[int, t.Ty] = field(default_factory=dict)
+    known: dict[str, Operator] = field(default_factory=dict)
+    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # that are told, by type variables
+
+
+def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
+    return [i for p, i in zip(params, inst, strict=True) if p.sort == "type"]
+
+
+class Copier:
+    def __init__(self, program: c.Program, control: bool = False) -> None:
+        self.program = program
+        self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
+        self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
+        self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
+        self.instances: dict[tuple[str, Types, Known], str] = {}
+        self.lifts: dict[Hashable, str] = {}  # of operators, by their keys
+        self.constants: dict[str, c.Lit] = {}
+        self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
+        self.interned: dict[t.Ty, t.Ty] = {}
+        self.parts: dict[int, int] = {}  # of interned types, by identity: how many
+        self.needs: dict[str, Needs] = {}  # of generalised definitions
+        self.numbers = 0
+        self.regularity = Regularity(self.out.datas)
+        self.place = NOWHERE  # of the term that was met last
+        self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
+
+    def fresh(self) -> int:
+        """A number that no other name has."""
+        self.numbers += 1
+        return self.numbers
+
+    def run(self, exports: Sequence[c.Def]) -> Mono:
+        copied: list[c.Def | tuple[str, c.Term]] = []
+        for item in self.program.items:
+            match item:
+                case c.Def():
+                    copied.append(item)
+                    self.forced(item)
+                case c.Do(body):
+                    copied.append(("", self.term(body, Scope({}))))
+                case c.Expect():
+                    pass
+        for item in copied:
+            self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
+        for export in exports:
+            self.defs[export.name] = export
+            function = self.term(c.Var(export.body.span, export.ty, export.name), Scope({}))
+            self.out.items.append((exported(export.name), function))
+        self.out.exports = tuple(exported(export.name) for export in exports)
+        return self.out
+
+    def forced(self, item: c.Def) -> None:
+        """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
+        generic = any(p.sort == "type" for p in item.params)
+        if not isinstance(item.body, c.Lam) and (not generic or isinstance(item.ty, t.Var)):
+            self.instance(item, self.undetermined(item.params))
+
+    # ---- instances --------------------------------------------------------------------------------------------------
+
+    def instance(self, definition: c.Def, types: Types, known: Known = ()) -> str:
+        """The name of a definition's copy at these types, made if need be (depth first, so that the values of the
+        library come out in an order in which they can be evaluated)."""
+        key = (definition.name, types, known)
+        if (name := self.instances.get(key)) is not None:
+            return name
+        count = len(self.instances)
+        if count > MOST_INSTANCES:
+            reason = f"`{plain(definition.name)}` is needed at too many types"
+            raise NeedsInterpreter(reason, definition.body.span)
+        name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
+        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
+        told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
+        if isinstance(definition.body, c.Lam) or told:
+            self.current.append(self.out.calls.setdefault(name, {}))
+            self.out.functions[name] = the(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
+            self.current.pop()
+        else:
+            self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
+            body = self.term(definition.body, scope)
+            self.current.pop()
+            if isinstance(body, c.Lit):
+                self.constants[name] = body
+            elif definition.name in self.defs:
+                self.values.setdefault(definition.name, []).append((name, body))
+            else:
+                self.out.items.append((name, body))
+        return name
+
+    def definition(self, name: str) -> c.Def | None:
+        found = self.defs.get(name)
+        if found is None and name in self.program.library:
+            found = self.program.library[name]
+        return found
+
+    def variable(self, e: c.Var, scope: Scope, known: Known = ()) -> c.Term:
+        if (given := scope.known.get(e.name)) is not None:
+            if isinstance(given.text, c.Var):
+                return self.variable(given.text, given.scope, known)
+            return self.mention(e.span, self.ty(e.ty, scope), self.lifted(given))
+        ty = self.ty(e.ty, scope)
+        if (local := scope.locals.get(e.name)) is not None:
+            name = e.name + local.instance(self.arguments(local.params, e.inst, scope), ty, known)
+            return sizes.telling(self, e, scope, lambda ty: c.Var(e.span, ty, name), ty)
+        definition = self.definition(e.name)
+        if definition is None:
+            return c.Var(e.span, ty, e.name)
+        name = self.instance(definition, self.arguments(definition.params, e.inst, scope), known)
+        if (constant := self.constants.get(name)) is not None:
+            return replace(constant, span=e.span)
+        return sizes.telling(self, e, scope, lambda ty: self.mention(e.span, ty, name), ty)
+
+    def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
+        if self.current:
+            self.current[-1][name] = None
+        return c.Var(span, ty, name)
+
+    def lifted(self, given: Operator) -> str:
+        """The name of the global function that an operator's text becomes."""
+        if (name := self.lifts.get(given.key)) is None:
+            name = self.lifts[given.key] = f"operator@{len(self.lifts)}"
+            self.current.append(self.out.calls.setdefault(name, {}))
+            self.out.functions[name] = operators.expanded(self.term(given.text, given.scope), f"x@{name}")
+            self.current.pop()
+        return name
+
+    # ---- types ------------------------------------------------------------------------------------------------------
+
+    def names(self, params: Iterable[t.Var]) -> list[str]:
+        return [p.name for p in params if p.sort in self.sorts]
+
+    def arguments(self, params: Iterable[t.Var], inst: tuple, scope: Scope) -> Types:
+        found = [(p.sort, i) for p, i in zip(params, inst, strict=True) if p.sort in self.sorts]
+        return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
+
+    def undetermined(self, params: Iterable[t.Var]) -> Types:
+        """What the parameters become of what nobody uses."""
+        return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
+
+    def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:
+        match effect:
+            case t.Var(name):
+                known = scope.types.get(name, t.PURE)
+                return known if isinstance(known, t.Ctl) else t.PURE
+            case t.Ctl(answer):
+                self.capturing()
+                return t.Ctl(self.ty(answer, scope))
+            case _:
+                return t.PURE
+
+    def capturing(self) -> None:
+        if not self.out.control:
+            raise Captures
+
+    def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        found = scope.memo.get(id(ty))
+        if found is None:
+            found = scope.memo[id(ty)] = self.erase(ty, scope)
+        return found
+
+    def erase(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        match ty:
+            case t.Var(name):
+                return a_type(scope.types.get(name, t.UNIT))
+            case t.Con(name, args):
+                if name in self.out.datas and (fault := self.regularity.fault(name)):
+                    raise NeedsInterpreter(f"a value of the type `{plain(name)}` {fault}", self.place)
+                new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
+            case t.Tup(items):
+                new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Lift(name, items):
+                return t.lifted(name, [self.ty(i, scope) for i in items])
+            case t.Arr(elem, _):
+                new = t.Arr(self.ty(elem, scope), ANY)
+            case t.Fn(arg, effect, result):
+                new = t.Fn(self.ty(arg, scope), self.effect(effect, scope), self.ty(result, scope))
+            case _:
+                raise Bug(f"not a type: {ty}")
+        return self.intern(new)
+
+    def intern(self, new: t.Ty) -> t.Ty:
+        """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
+        size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
+        if size > MOST_PARTS:
+            raise NeedsInterpreter("a type of very many parts", self.place)
+        one = self.interned.setdefault(new, new)
+        self.parts[id(one)] = size
+        return one
+
+    # ---- terms ------------------------------------------------------------------------------------------------------
+
+    def term(self, e: c.Term, scope: Scope) -> c.Term:
+        self.place = e.span
+        match e:
+            case c.Var():
+                return self.variable(e, scope)
+            case c.App():
+                return self.application(e, scope)
+            case c.Lit(span, ty, value):
+                return literal(span, self.ty(ty, scope), value)
+            case c.Let() | c.LetRec():
+                return self.lets(e, scope)
+            case c.Lam(span, ty, param, body, name):
+                return c.Lam(span, self.ty(ty, scope), param, curried(self.term(body, scope), name), name)
+            case c.Extern(span, ty, symbol):
+                return external(span, self.ty(ty, scope), symbol)
+            case c.Prim(span, ty, "sized", (array, *known)):
+                inner = sizes.of_type(self, the(t.Arr, ty).elem, tuple(known), scope)
+                made = self.term(array, scope)
+                return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
+            case c.Reset():
+                self.capturing()
+            case c.Hole():
+                raise Bug(f"not a term: {e}")
+            case _:
+                pass
+        return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
+
+    def application(self, e: c.App, scope: Scope) -> c.Term:
+        calls = [e]
+        while isinstance(calls[-1].fn, c.App):
+            calls.append(calls[-1].fn)
+        calls.reverse()
+        head = calls[0].fn
+        if isinstance(head, c.Var):
+            made = self.variable(head, scope, operators.known(self, head, [call.arg for call in calls], scope))
+        else:
+            made = self.term(head, scope)
+        for call in calls:
+            made = c.App(call.span, self.ty(call.ty, scope), made, self.term(call.arg, scope))
+        return made
+
+    def lets(self, e: c.Term, scope: Scope) -> c.Term:
+        """A chain of definitions, however long: one that was generalised, or that takes functions, is copied after what
+        follows it, when all its uses are known."""
+        chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
+        while isinstance(e, c.Let | c.LetRec):
+            function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
+            takes_types = any(p.sort in self.sorts for p in e.params)
+            if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
+                needs = needed(e.params, definitions(e), lambda name: sizes.needs_in(self, name, scope))
+                local = Local(e.params, e.span, function, needs)
+                for name in bound(e):
+                    scope.locals[name] = local
+                chain.append((e, local))
+            else:
+                chain.append((e, [self.term(rhs, scope) for rhs in definitions(e)]))
+            e = e.body
+        body = self.term(e, scope)
+        for let, done in reversed(chain):
+            if isinstance(done, Local):
+                body = self.copies(let, done, scope, body)
+            else:
+                body = rebuilt(let, done, "", body)
+        return body
+
+    def is_function(self, e: c.Term) -> bool:
+        """A function's text, or a known function applied to fewer names, literals and texts than it takes: nothing is
+        computed when it is copied."""
+        given = 0
+        while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
+            e, given = e.fn, given + 1
+        if isinstance(e, c.Var) and given and (definition := self.definition(e.name)) is not None:
+            e = definition.body
+            while given and isinstance(e, c.Lam):
+                e, given = e.body, given - 1
+        return isinstance(e, c.Lam) and not given
+
+    def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
+        made = []
+        names = self.names(let.params)
+        if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
+            local.instances[self.undetermined(let.params), 0, ()] = "@0"  # of all types: it can be nothing but an error
+        while len(made) < len(local.instances):
+            key = list(local.instances)[len(made)]
+            if len(made) > MOST_INSTANCES // 20:
+                raise NeedsInterpreter(f"`{bound(let)[0]}` is needed at too many types", let.span)
+            types, _, known = key
+            types = scope.types | dict(zip(names, types, strict=True))
+            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes))
+            told = sizes.told(self, (let.params, local.needs), inner)
+            copies = [sizes.functions(told, self.term(rhs, inner)) for rhs in definitions(let)]
+            made.append((local.instances[key], copies))
+        for suffix, rhs in made:
+            body = rebuilt(let, rhs, suffix, body)
+        return body
+
+
+def plain(name: str) -> str:
+    """A global name as the user's own file says it."""
+    return name.removeprefix("main.")
+
+
+def exported(name: str) -> str:
+    """What the value is called that is the exported function."""
+    return f"export of {name}"
+
+
+def bound(let: c.Let | c.LetRec) -> list[str]:
+    return [let.name] if isinstance(let, c.Let) else [name for name, _ in let.bindings]
+
+
+def definitions(let: c.Let | c.LetRec) -> list[c.Term]:
+    return [let.rhs] if isinstance(let, c.Let) else [rhs for _, rhs in let.bindings]
+
+
+def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term) -> c.Term:
+    if isinstance(let, c.Let):
+        return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
+    names = [name + suffix for name in bound(let)]
+    return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
+
+
+def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
+    """Those arguments of a type constructor that are types."""
+    declared = datas.get(name)
+    return list(args) if declared is None or not args else type_arguments(declared.params, args)
+
+
+def external(span, ty: t.Ty, symbol: str) -> c.Term:
+    params: list[c.Var] = []
+    result = ty
+    while isinstance(result, t.Fn):
+        params.append(c.Var(span, result.arg, f"x{len(params)}"))
+        result = result.result
+    body: c.Term = c.Prim(span, result, "extern", (c.Lit(span, t.STRING, symbol), *params))
+    for param in reversed(params):
+        body = c.Lam(span, t.Fn(param.ty, t.PURE, body.ty), param.name, body, symbol)
+    return body
+
+
+def curried(body: c.Term, name: str) -> c.Term:
+    """A function's body.  If it takes its parameter apart before giving a function, it gives the function first, so
+    that applications to several arguments find it at once:
+
+        fun (a, b) -> fun c -> e      fun p -> fun c -> match p with (a, b) -> e
+
+    An inner function goes by the name of the outer."""
+    match body:
+        case c.Lam():
+            return replace(body, name=body.name or name)
+        case c.Match(span, _, c.Var() as parameter, (c.Arm(where, pattern, None, inner),)):
+            again = curried(inner, name)
+            return rotated(again, lambda e: c.Match(span, e.ty, parameter, (c.Arm(where, pattern, None, e),)), body)
+        case c.Let(span, _, size, (), c.Prim(op="dim", args=(c.Var(), _)) as rhs, inner):
+            return rotated(curried(inner, name), lambda e: c.Let(span, e.ty, size, (), rhs, e), body)
+        case _:
+            return body
+
+
+def rotated(inner: c.Term, around: Callable[[c.Term], c.Term], body: c.Term) -> c.Term:
+    return replace(inner, body=around(inner.body)) if isinstance(inner, c.Lam) else body
+
+
+# ---- literals -------------------------------------------------------------------------------------------------------
+
+
+def literal(span, ty: t.Ty, value: c.Value) -> c.Lit:
+    if not isinstance(ty, t.Con):  # a number that nothing determined
+        ty = t.F64 if isinstance(value, float) else t.I64
+    return c.Lit(span, ty, convert(ty, value))
+
+
+def convert(ty: t.Ty, value: c.Value) -> c.Value:
+    """A literal as a value of its type: `1` at f64 is 1.0, `0.1` at f32 the nearest f32."""
+    name = ty.name if isinstance(ty, t.Con) else ""
+    if name in t.INTS:
+        bits = int(name[1:])
+        whole = int(value) & (1 << bits) - 1
+        return whole - (1 << bits) if name[0] == "i" and whole >> bits - 1 else whole
+    if name == "f64":
+        return float(value)
+    if name in t.FLOATS:
+        code = "<f" if name == "f32" else "<e"
+        try:
+            return struct.unpack(code, struct.pack(code, float(value)))[0]
+        except OverflowError:
+            return float("inf") if float(value) > 0 else float("-inf")
+    return value

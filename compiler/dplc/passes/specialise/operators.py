@@ -1,0 +1,148 @@
+"""Operators, functions that take functions such as `grad`, as arguments: the function has a copy of its own for them,
+in which the parameter is replaced by the operator.  How often derivatives are nested is known then.
+
+    let twice d f x = d (d f) x
+    twice grad sin 0.5                 twice@3 grad sin 0.5  where  twice@3 d f x = grad (grad f) x
+
+A text becomes a global function, so it must mention no local variables but such parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.walk import subterms
+
+from dplc.narrow import the
+from dplc.passes.specialise import sizes
+
+if TYPE_CHECKING:
+    from dplc.passes.specialise.mono import Copier, Scope
+
+DEEPEST = 6  # operators made of parameters that are operators themselves; a recursion may make ever more of them
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A text, and what its names stand for.  Two of one key are the same."""
+
+    key: Hashable
+    text: c.Term = field(compare=False)
+    scope: Scope = field(compare=False)
+    depth: int = field(compare=False)
+
+
+Known = tuple[tuple[str, Operator], ...]  # what parameters are, by their names
+
+
+def known(copier: Copier, head: c.Var, args: list[c.Term], scope: Scope) -> Known:
+    """The parameters of a function that are given operators."""
+    text, found = function(copier, head, scope), []
+    for arg in args:
+        if not isinstance(text, c.Lam):
+            break
+        given = operator(copier, arg, scope)
+        if given is not None and given.depth <= DEEPEST:
+            found.append((text.param, given))
+        text = text.body
+    return tuple(found)
+
+
+def function(copier: Copier, head: c.Var, scope: Scope) -> c.Term | None:
+    """The text of a function that has copies."""
+    if (given := scope.known.get(head.name)) is not None:
+        return function(copier, given.text, given.scope) if isinstance(given.text, c.Var) else None
+    if (local := scope.locals.get(head.name)) is not None:
+        return local.function
+    definition = copier.definition(head.name)
+    return None if definition is None else definition.body
+
+
+def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
+    ty = copier.ty(arg.ty, scope)
+    if not (isinstance(ty, t.Fn) and holds_function(ty.arg)):
+        return None
+    if isinstance(arg, c.Var) and arg.name in scope.known:
+        return scope.known[arg.name]
+    if isinstance(arg, c.Var):
+        definition = None if arg.name in scope.locals else copier.definition(arg.name)
+        if definition is None or not isinstance(definition.body, c.Lam):
+            return None
+        told = sizes.to_tell(copier, arg, scope)
+        fixed = tuple([n.value for n in told if isinstance(n, c.Lit)])
+        key = arg.name, copier.arguments(definition.params, arg.inst, scope), fixed
+        return Operator(key, arg, scope, 0) if len(fixed) == len(told) else None
+    if not copier.is_function(arg) or not movable(copier, arg, scope):
+        return None
+    inner = {name: scope.known[name] for name in mentioned(arg) if name in scope.known}
+    key = (id(arg), tuple(scope.types.items()), tuple((name, given.key) for name, given in inner.items()))
+    return Operator(key, arg, scope, 1 + max((given.depth for given in inner.values()), default=0))
+
+
+def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
+    """Whether a text mentions no local variables, but parameters that are known and those that it binds itself; the
+    sizes that the definition around it was told are local variables."""
+    own = set(bound(text))
+    return not scope.sizes and all(
+        name in own or name in scope.known or (name not in scope.locals and copier.definition(name) is not None)
+        for name in mentioned(text)
+    )
+
+
+def expanded(text: c.Term, param: str) -> c.Lam:
+    """A text of a function as a lambda."""
+    if isinstance(text, c.Lam):
+        return text
+    ty = the(t.Fn, text.ty)
+    return c.Lam(text.span, ty, param, c.App(text.span, ty.result, text, c.Var(text.span, ty.arg, param)), "")
+
+
+def every(text: c.Term) -> Iterator[c.Term]:
+    todo = [text]
+    while todo:
+        yield (e := todo.pop())
+        todo += subterms(e)
+
+
+def mentioned(text: c.Term) -> Iterator[str]:
+    return (e.name for e in every(text) if isinstance(e, c.Var))
+
+
+def bound(text: c.Term) -> Iterator[str]:
+    """Most of the names that a text binds."""
+    for e in every(text):
+        match e:
+            case c.Lam(param=name) | c.Let(name=name):
+                yield name
+            case _:
+                pass
+
+
+# ---- types ---------------------------------------------------------------------------------------------------------
+
+
+def takes_functions(ty: t.Ty) -> bool:
+    """Is it a function with a function among its arguments?"""
+    return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
+
+
+def holds_function(ty: t.Ty) -> bool:
+    return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
+
+
+def parts_of(ty: t.Ty) -> tuple:
+    match ty:
+        case t.Con(_, args):
+            return args
+        case t.Tup(items):
+            return items
+        case t.Arr(elem):
+            return (elem,)
+        case t.Fn(arg, _, result):
+            return (arg, result)
+        case _:
+            return ()

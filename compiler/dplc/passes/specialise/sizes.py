@@ -1,0 +1,92 @@
+"""Generalised definitions are told the sizes that they need (`core/shapes.py`): as ints, before their own arguments.
+
+map@3 f xs        at 'b = float[2]        =>        map@3 2 f xs      where  map@3 b f xs = sized [...] b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.shapes import Needs, innermost, needed, rank
+from dpl.source import NOWHERE
+
+from dplc.narrow import a_type, the
+
+if TYPE_CHECKING:
+    from dplc.passes.specialise.mono import Copier, Scope
+
+Sizes = tuple[c.Term, ...]
+NOTHING: Needs = (), frozenset()
+
+
+def needs_in(copier: Copier, name: str, scope: Scope) -> Needs:
+    """Which sizes a definition must be told."""
+    local = scope.locals.get(name)
+    return needs_of(copier, name) if local is None else (local.params, local.needs)
+
+
+def needs_of(copier: Copier, name: str) -> Needs:
+    """Of a global one, with all that are recursive with it."""
+    definition = copier.definition(name)
+    if definition is None or not definition.params:
+        return NOTHING
+    if name not in copier.needs:
+        group = [copier.definition(other) for other in definition.group or (name,)]
+        copier.needs[name] = NOTHING  # while it is found out
+        bodies = [one.body for one in group if one is not None]
+        found = needed(definition.params, bodies, lambda other: needs_of(copier, other))
+        copier.needs[name] = definition.params, found
+    return copier.needs[name]
+
+
+def told(copier: Copier, needs: Needs, scope: Scope) -> list[str]:
+    """Names for the sizes that a definition is told, which are known in its scope from now on."""
+    given = []
+    for p in needs[0]:
+        if p.name in needs[1] and p.sort == "type":
+            own = [f"{p.name}.{k}.size{copier.fresh()}" for k in range(rank(copier.ty(p, scope)))]
+            scope.sizes[p.name] = tuple([c.Var(NOWHERE, t.I64, name) for name in own])
+            given += own
+    return given
+
+
+def functions(names: list[str], body: c.Term) -> c.Term:
+    """A function of ints, in front of a definition."""
+    for name in reversed(names):
+        body = c.Lam(body.span, t.Fn(t.I64, t.PURE, body.ty), name, body)
+    return body
+
+
+def telling(copier: Copier, e: c.Var, scope: Scope, mention: Callable[[t.Ty], c.Term], ty: t.Ty) -> c.Term:
+    """A definition where it is used, applied to the sizes that it must be told; `ty` is what it is then."""
+    given = to_tell(copier, e, scope)
+    for _ in given:
+        ty = copier.intern(t.Fn(t.I64, t.PURE, ty))
+    made = mention(ty)
+    for size in given:
+        ty = the(t.Fn, ty).result
+        made = c.App(e.span, ty, made, size)
+    return made
+
+
+def to_tell(copier: Copier, e: c.Var, scope: Scope) -> Sizes:
+    params, needs = needs_in(copier, e.name, scope) if e.inst else NOTHING
+    found: Sizes = ()
+    for k, p in enumerate(params if needs else ()):
+        if p.name in needs and p.sort == "type":
+            found += of_type(copier, a_type(e.inst[k]), e.sizes[k] if e.sizes else (), scope)
+    return found
+
+
+def of_type(copier: Copier, ty: t.Ty, known: Sizes, scope: Scope) -> Sizes:
+    """The sizes of an array's type, of which `known` are those that its text tells; a variable's are those of what it
+    stands for."""
+    inner = innermost(ty)
+    sizes = tuple([copier.term(n, scope) for n in known])
+    if isinstance(inner, t.Var):
+        sizes += scope.sizes.get(inner.name, ())
+    missing = rank(copier.ty(ty, scope)) - len(sizes)
+    return (*sizes, *[c.Lit(NOWHERE, t.I64, 0)] * missing)

@@ -1,0 +1,257 @@
+"""flat -> flat where calls of one function that differ in some arguments only are one call (`tupled`).
+
+    (y, t) = f.jvp(x, 1.0, 0.0)                (y, t, u) = f.jvp.2(x, 1.0, 0.0, 0.0, 1.0)
+    (z, u) = f.jvp(x, 0.0, 1.0)          =>    z = y
+
+So derivatives in several directions take one run of the function; several pullbacks read what was kept once.
+A call that is made again with all its arguments the same is made once.
+
+Only functions without effects, and with loops or recursion: of others, machine code shares what they have in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import grouped
+from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_blocks
+from dplc.passes.simplify.purity import movable, quiet
+from dplc.passes.simplify.simplify import expression_of
+from dplc.passes.vectors.tupled import Key, Mask, Tupled
+
+MOST = 8  # calls in one
+
+Item = TypeVar("Item")
+
+
+def tupling(program: f.Program) -> f.Program:
+    work = _Tupling(program)
+    if not work.hosts:
+        return program
+    fns = {name: work.function(fn) if name in work.hosts else fn for name, fn in program.fns.items()}
+    while work.made.keys() - fns.keys():
+        fns |= {name: work.function(fn) for name, fn in work.made.items() if name not in fns}
+    return replace(program, fns=fns)
+
+
+@dataclass
+class Line:
+    """The bindings of a block: which have effects, and which are gone to another place."""
+
+    binds: tuple[f.Bind, ...]
+    effects: set[int]
+    gone: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """The last call of each function."""
+        self.last = {bind.rhs.fn: at for at, bind in enumerate(self.binds) if isinstance(bind.rhs, f.Call)}
+
+    def before(self, call: f.Call, at: int, after: dict[str, int]) -> set[int] | None:
+        """Of the bindings after one of them, where these names are bound, those that must come before it if a call
+        does; None if that cannot be."""
+        found: set[int] = set()
+        todo = [after[name] for name in names(call.args) if name in after]
+        while todo:
+            if (i := todo.pop()) in found:
+                continue
+            rhs = self.binds[i].rhs
+            if i == at or not (movable(rhs) or isinstance(rhs, f.TupMake)):
+                return None
+            found.add(i)
+            todo += [after[name] for name in rhs_mentions(rhs) if name in after]
+        return found
+
+
+class _Tupling:
+    def __init__(self, program: f.Program) -> None:
+        self.program = program
+        self.made: dict[str, f.Fn] = {}
+        self.known: dict[tuple, tuple[f.Var, ...]] = {}  # what calls gave that were made since the last effect
+        self.tupled: dict[tuple[Key, int], Tupled] = {}
+        self.items: dict[str, tuple[f.Atom, ...]] = {}  # of tuples, in this function
+        self.same: dict[str, f.Atom] = {}  # what variables of this function are that were taken from a tuple
+        self.taken: list[dict[tuple[str, int], f.Var]] = []  # what was taken from others, in this block and around it
+        self.survey()
+
+    def survey(self) -> None:
+        """The functions with effects, those whose calls are worth a thought, and those that make several such calls."""
+        calls: dict[str, list[str]] = {name: [] for name in self.program.fns}
+        looping, effects = set[str](), set[str]()
+        for name, fn in self.program.fns.items():
+            for bind in every(fn.body):
+                match bind.rhs:
+                    case f.Call(callee):
+                        calls[name].append(callee)
+                    case f.For() | f.While() | f.Build():
+                        looping.add(name)
+                    case f.Op() as op if not quiet(op):
+                        effects.add(name)
+                    case _:
+                        pass
+        number, groups = grouped({name: list(dict.fromkeys(callees)) for name, callees in calls.items()})
+        self.recursive = {name for name in calls if number[name] in groups}
+        self.effects = callers_of(effects, calls)
+        self.worthy = callers_of(looping | self.recursive, calls) - self.effects
+        self.hosts = {
+            name for name, callees in calls.items()
+            if any(n > 1 and callee in self.worthy for callee, n in Counter(callees).items())
+        }  # fmt: skip
+        self.supply = supply_for(self.program) if self.hosts else f.Supply()
+
+    def function(self, fn: f.Fn) -> f.Fn:
+        self.items, self.same = {}, {}
+        return replace(fn, body=self.block(fn.body))
+
+    def block(self, block: f.Block) -> f.Block:
+        before, self.known = self.known, dict(self.known)
+        self.taken.append({})
+        line = Line(block.binds, {at for at, bind in enumerate(block.binds) if self.has_effects(bind.rhs)})
+        out = list[f.Bind]()
+        for at, bind in enumerate(block.binds):
+            self.note(bind)
+            match bind.rhs:
+                case _ if at in line.gone:
+                    pass
+                case f.Call(fn) if fn in self.worthy:
+                    call = self.settled(bind.rhs)
+                    if done := self.known.get(token(call)):
+                        out += self.named(bind.vars, done)
+                    else:
+                        self.known[token(call)] = bind.vars
+                        out += self.together(line, at, call) if line.last[fn] > at else [bind]
+                case rhs:
+                    if any(self.is_worthy(b.rhs) for inner in blocks(rhs) for b in every(inner)):
+                        bind = f.Bind(bind.vars, with_blocks(rhs, self.block))
+                    out.append(bind)
+                    if at in line.effects:
+                        self.known = {}
+        self.taken.pop()
+        self.known = before
+        return f.Block(tuple(out), block.results)
+
+    def is_worthy(self, rhs: f.Rhs) -> bool:
+        return isinstance(rhs, f.Call) and rhs.fn in self.worthy
+
+    def note(self, bind: f.Bind) -> None:
+        """What tuples hold, as far as one sees it here."""
+        match bind:
+            case f.Bind((var,), f.TupMake(items)):
+                self.items[var.name] = tuple(map(self.known_as, items))
+            case f.Bind((var,), f.TupGet(tup, index)):
+                tup = self.known_as(tup)
+                assert isinstance(tup, f.Var)
+                place = (tup.name, index)
+                if tup.name in self.items:
+                    self.same[var.name] = self.items[tup.name][index]
+                elif (first := next((scope[place] for scope in self.taken if place in scope), var)) is not var:
+                    self.same[var.name] = first
+                else:
+                    self.taken[-1][place] = var
+            case _:
+                pass
+
+    def known_as(self, atom: f.Atom) -> f.Atom:
+        return self.same.get(atom.name, atom) if isinstance(atom, f.Var) else atom
+
+    def settled(self, call: f.Call) -> f.Call:
+        return f.Call(call.fn, tuple(map(self.known_as, call.args)), call.span)
+
+    def has_effects(self, rhs: f.Rhs) -> bool:
+        """Whether no call may come before it that comes after it; an error that the program raises counts, too."""
+        match rhs:
+            case f.Call(fn):
+                return fn in self.effects
+            case f.Op(name):
+                return name == "fail" or not quiet(rhs)
+            case _:
+                return any(self.has_effects(bind.rhs) for inner in blocks(rhs) for bind in inner.binds)
+
+    def named(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> list[f.Bind]:
+        """Gives variables what is known already."""
+        tup = f.Var(self.supply.fresh("t"), f.Tup(tuple([a.ty for a in atoms])))
+        return [f.Bind((tup,), f.TupMake(tuple(atoms))), *(f.Bind((v,), f.TupGet(tup, i)) for i, v in enumerate(vars_))]
+
+    def together(self, line: Line, at: int, call: f.Call) -> list[f.Bind]:
+        """A call with those after it that can be made at the same time, and what is computed for them."""
+        group, moved = self.partners(line, at, call)
+        varied = tuple([len(set(column)) > 1 for column in zip(*(token(c)[1] for _, c in group), strict=True)])
+        tupled = self.tupling_of(Key(call.fn, varied), len(group)) if len(group) > 1 else None
+        if tupled is None:
+            return [line.binds[at]]
+        calls, vars_ = [c.args for _, c in group], [line.binds[i].vars for i, _ in group]
+        on = tupled.facts[tupled.key].results
+        made = f.Call(tupled.name(tupled.key), flattened(calls, varied), call.span)
+        out = [*(line.binds[i] for i in sorted(moved)), f.Bind(flattened(vars_, on), made)]
+        for (_, other), own in zip(group[1:], vars_[1:], strict=True):
+            self.known[token(other)] = own
+            out += self.named(alike(own, on), alike(vars_[0], on)) if not all(on) else []
+        line.gone |= moved | {i for i, _ in group}
+        return out
+
+    def partners(self, line: Line, at: int, call: f.Call) -> tuple[list[tuple[int, f.Call]], set[int]]:
+        """The calls of the same function that can be made here, with other arguments; and of what comes after, what is
+        then to be computed before."""
+        group, moved, tokens = [(at, call)], set[int](), {token(call)}
+        self.taken.append({})  # what is taken here is not there yet for what comes between
+        after = {v.name: at for v in line.binds[at].vars}
+        for i in range(at + 1, line.last[call.fn] + 1):
+            if len(group) == MOST or i in line.effects:
+                break
+            if i in line.gone:
+                continue
+            bind = line.binds[i]
+            self.note(bind)
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn == call.fn:
+                another = self.settled(bind.rhs)
+                needed = line.before(another, at, after) if token(another) not in tokens else None
+                if needed is not None:
+                    group.append((i, another))
+                    tokens.add(token(another))
+                    moved |= needed
+            after |= {v.name: i for v in bind.vars}
+        self.taken.pop()
+        return group, moved
+
+    def tupling_of(self, key: Key, calls: int) -> Tupled | None:
+        """None if it is not worth it."""
+        if (key, calls) not in self.tupled:
+            self.tupled[key, calls] = made = Tupled(self.program, self.supply, key, calls)
+            if made.worth(self.recursive):
+                made.name(key)
+                self.made |= made.functions()
+        made = self.tupled[key, calls]
+        return made if made.names else None
+
+
+def flattened(columns: Sequence[Sequence[Item]], on: Mask) -> tuple[Item, ...]:
+    """What each of the calls has, where `on`; else what they all have."""
+    return tuple([column[i] for i, several in enumerate(on) for column in (columns if several else columns[:1])])
+
+
+def alike(items: Sequence[Item], on: Mask) -> list[Item]:
+    return [item for item, several in zip(items, on, strict=True) if not several]
+
+
+def token(call: f.Call) -> tuple:
+    """Equal for calls that are the same."""
+    return call.fn, tuple([expression_of(a) for a in call.args])
+
+
+def callers_of(found: Iterable[str], calls: dict[str, list[str]]) -> set[str]:
+    """These functions, and all that call them."""
+    callers: dict[str, list[str]] = {}
+    for name, callees in calls.items():
+        for callee in callees:
+            callers.setdefault(callee, []).append(name)
+    done, todo = set(found), list(found)
+    while todo:
+        new = set(callers.get(todo.pop(), ())) - done
+        done |= new
+        todo += new
+    return done

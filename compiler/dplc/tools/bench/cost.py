@@ -1,0 +1,158 @@
+"""`dpl bench --cost`: what functions and their gradients cost over growing sizes, counted.
+
+Operations are those of the compiled program (`flat/operation_counts.py`), bytes those it allocates, for arrays and
+cells, copies and what is kept for the backward sweep included.  Counts are exact: the same on every run and machine.
+
+The ratio compares the gradient's operations with those of the function, and one for each float that goes in or comes
+out, as the gradient must at least write those.  It grows if the last doubling of the size makes it larger, by more than
+a tenth, than it is at any size before.  `memory` likewise compares the bytes that the gradient allocates with those of
+the function, and eight for each of its operations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from dpl.node import node
+from dpl.source import Source
+
+from dplc.machine.run.jit import Compiled
+from dplc.tools.bench.driver import COST, subjects
+from dplc.tools.bench.measure import LIMIT, Measured, measure
+from dplc.tools.process import on_large_stack
+
+SIZES = (16, 32, 64, 128, 256)
+SQUARES = (8, 16, 32, 64, 128)  # of arguments with two dimensions and more
+GROWTH = 1.1
+
+
+@node
+class Cost:
+    """At one size: the floats that go in and out, and what the function and its gradient cost."""
+
+    size: int
+    floats: int
+    operations: int
+    bytes: int
+    gradient_operations: int
+    gradient_bytes: int
+
+    @property
+    def work(self) -> int:
+        return self.operations + self.floats
+
+    @property
+    def ratio(self) -> float:
+        return self.gradient_operations / self.work
+
+    @property
+    def memory(self) -> float:
+        return self.gradient_bytes / (self.bytes + 8 * self.work)
+
+
+@node
+class Report:
+    """A function's costs by size, or why there are none."""
+
+    name: str
+    costs: tuple[Cost, ...]
+    why: str = ""
+
+    @property
+    def grows(self) -> list[str]:
+        """What grows: the ratio, the memory, both or none.  Arrays that are kept grow by doubling, so that memory alone
+        may be up to twice as much at one size as at another."""
+        found = {"ratio": ([c.ratio for c in self.costs], 1.0), "memory": ([c.memory for c in self.costs], 2.0)}
+        return [
+            what for what, ((first, *more), wobble) in found.items()
+            if more and more[-1] > max(first * wobble, *(first, *more)[:-1]) * GROWTH
+        ]  # fmt: skip
+
+
+def costs(
+    target: str,
+    names: Sequence[str] = (),
+    sizes: Sequence[int] = SIZES,
+    squares: Sequence[int] = SQUARES,
+    limit: float = LIMIT,
+) -> list[Report]:
+    """Of all functions of a file or of the library that can be measured, and why not of the others."""
+
+    def work() -> list[Report]:
+        return [
+            report(measured)
+            for subject in subjects(target, names)
+            for measured in measure(subject, COST, counting, lambda case: squares if case.width > 1 else sizes, limit)
+        ]
+
+    return on_large_stack(work)
+
+
+def report(measured: Measured) -> Report:
+    return Report(measured.name, tuple(Cost(*map(int, row)) for row in measured.rows), measured.why)
+
+
+def counting(source: Source) -> Compiled:
+    """The program, made to count."""
+    from dplc.flat.operation_counts import tally
+    from dplc.machine.object.object import compile_program
+    from dplc.passes.memory.reference_counts import count_references
+    from dplc.pipeline import Context, compile_to
+
+    fused = compile_to("fuse", source, Context())[1]
+    return compile_program(count_references(tally(fused)), counting=True)
+
+
+# ---- telling
+
+
+def tell_costs(
+    target: str,
+    names: Sequence[str],
+    limit: float,
+    as_json: bool,
+    draw: Callable[[Sequence[Report]], None] | None = None,
+) -> int:
+    """Exit code 1 if something grows."""
+    found = costs(target, names, limit=limit)
+    for line in map(as_object, found) if as_json else table(found):
+        print(line)
+    if draw:
+        draw(found)
+    return int(any(report.costs and report.grows for report in found))
+
+
+def as_object(report: Report) -> str:
+    rows = [
+        {
+            "size": c.size, "floats": c.floats, "operations": c.operations, "bytes": c.bytes,
+            "gradient": {"operations": c.gradient_operations, "bytes": c.gradient_bytes},
+            "ratio": round(c.ratio, 3), "memory": round(c.memory, 3),
+        }
+        for c in report.costs
+    ]  # fmt: skip
+    if not rows:
+        return json.dumps({"name": report.name, "skipped": report.why})
+    limited = {"limited": report.why} if report.why else {}
+    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows, **limited})
+
+
+def table(found: Sequence[Report]) -> list[str]:
+    """A line for each function at its largest size, with the ratios at all sizes."""
+    width = max([len(r.name) for r in found if r.costs], default=0)
+    head = f"{'':{width}} {'size':>6} {'operations':>12} {'gradient':>12} {'bytes':>12} {'gradient':>12}  ratio by size"
+    lines = [head] if width else []
+    for r in found:
+        if r.costs:
+            c = r.costs[-1]
+            ratios = " ".join(f"{cost.ratio:5.2f}" for cost in r.costs)
+            grows = "  grows" if "ratio" in r.grows else ""
+            grows += "  memory grows" if "memory" in r.grows else ""
+            lines.append(
+                f"{r.name:{width}} {c.size:6} {c.operations:12} {c.gradient_operations:12} {c.bytes:12}"
+                f" {c.gradient_bytes:12}  {ratios}{grows}"
+            )
+    lines += [f"note: {r.name} {r.why}" for r in found if r.costs and r.why]
+    skipped = [f"not measured: {r.name} ({r.why})" for r in found if not r.costs]
+    return lines + skipped

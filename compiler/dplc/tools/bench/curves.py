@@ -1,0 +1,36 @@
+"""`dpl bench --cost --plot FILE`: what functions and their gradients cost, as curves over the size, by matplotlib."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from matplotlib.figure import Figure
+
+from dplc.tools.bench.cost import Report
+
+COLUMNS, INCHES = 4, 2.6
+
+
+def draw(found: Sequence[Report], path: Path) -> None:
+    """A panel for each function that was measured: operations of it and of its gradient, both axes by logarithm."""
+    shown = [report for report in found if report.costs]
+    columns = max(1, min(COLUMNS, len(shown)))
+    rows = max(1, math.ceil(len(shown) / columns))
+    figure = Figure(figsize=(INCHES * columns, INCHES * rows), layout="constrained")
+    for at, report in enumerate(shown):
+        axes = figure.add_subplot(rows, columns, at + 1, xscale="log", yscale="log", title=report.name)
+        sizes = [cost.size for cost in report.costs]
+        axes.plot(sizes, [cost.work for cost in report.costs], marker="o", label="function")
+        axes.plot(sizes, [cost.gradient_operations for cost in report.costs], marker="o", label="gradient")
+        axes.set_xlabel("size")
+        if at % columns == 0:
+            axes.set_ylabel("operations")
+    if shown:
+        figure.axes[0].legend()
+    try:
+        figure.savefig(path)
+    except OSError as failure:
+        raise click.ClickException(f"cannot write {path}: {failure.strerror}") from None

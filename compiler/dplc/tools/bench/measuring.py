@@ -1,0 +1,29 @@
+"""python -m dplc.tools.bench.measuring FILE: runs a program that measures, which `dpl bench` has made ready in FILE.
+
+It has a process of its own, as what it calls may never come to an end.  Lines are out at once; a failure leaves its
+title on standard error.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+from dpl.diagnostics import DplError
+
+from dplc.machine.run.jit import execute
+from dplc.tools.process import share_heap
+
+
+def main(file: Path) -> int:
+    share_heap()
+    try:
+        return execute(pickle.loads(file.read_bytes()))
+    except DplError as failure:
+        print(failure.diagnostics[0].title, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,180 @@
+"""`dpl test`: does every `expect "name" = ...` of some files, each in a process of its own, several at a time.
+
+A file is compiled once.  An expectation fails by `false`, by a run-time error, or by ending its process in any other
+way; what it printed is shown then.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+import click
+from dpl.diagnostics import DplError
+from dpl.node import node
+from dpl.render import render
+from dpl.syntax.load import read
+
+from dplc.passes import NeedsInterpreter
+from dplc.passes.entry.expectations import expectations
+from dplc.pipeline import Context, compile_to
+from dplc.tools.process import on_large_stack
+from dplc.tools.report import colored
+
+
+@node
+class Wanted:
+    """What to do: expectations whose names hold `text`, by which engine, from which seed, how many at a time."""
+
+    text: str
+    engine: str
+    seed: int
+    jobs: int
+
+
+@node
+class Outcome:
+    """Of an expectation, or of a file that is no program (without a name): `why` it failed, or nothing."""
+
+    file: Path
+    name: str
+    line: int
+    seconds: float
+    why: str = ""
+    printed: str = ""
+
+
+def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
+    """Exit code 1 if something failed, or nothing was found."""
+    outcomes: list[Outcome] = []
+    with TemporaryDirectory(prefix="dpl-test-") as folder, ThreadPoolExecutor(wanted.jobs) as pool:
+        for file in files_of(paths):
+            found = list(of_file(file, wanted, Path(folder), pool))
+            tell(found)
+            outcomes += found
+    if junit:
+        junit.write_text(as_junit(outcomes), encoding="utf-8")
+    failed = sum(bool(o.why) for o in outcomes)
+    if not outcomes:
+        print("no expectations found", file=sys.stderr)
+    else:
+        print(f"{len(outcomes) - failed} passed" + (f", {failed} failed" if failed else ""))
+    return int(failed > 0 or not outcomes)
+
+
+def files_of(paths: Sequence[str]) -> Iterator[Path]:
+    """Files as they are; of folders, all programs that have expectations."""
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from (f for f in sorted(path.rglob("*.dp")) if "expect" in f.read_text("utf-8", errors="replace"))
+        elif path.exists():
+            yield path
+        else:
+            raise click.UsageError(f"there is no {path}")
+
+
+def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) -> Iterator[Outcome]:
+    try:
+        cases, ready = on_large_stack(lambda: prepare(file, wanted))
+    except DplError as failure:
+        yield Outcome(file, "", 1, 0.0, "\n\n".join(render(d, color=colored(sys.stdout)) for d in failure.diagnostics))
+        return
+    place = folder / "program"
+    place.write_bytes(ready)
+
+    def fulfil(case: tuple[int, str, int]) -> Outcome:
+        number, name, line = case
+        begin = time.perf_counter()
+        command = [sys.executable, "-m", "dplc.tools.test.expectation", str(place)]
+        done = subprocess.run(command, capture_output=True, env=environment(number, wanted.seed), check=False)
+        why = done.stderr.decode("utf-8", "replace").strip()
+        if done.returncode and not why:
+            why = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        seconds = time.perf_counter() - begin
+        printed = done.stdout.decode("utf-8", "replace")
+        return Outcome(file, name, line, seconds, why if done.returncode else "", printed)
+
+    yield from pool.map(fulfil, cases)
+
+
+def prepare(file: Path, wanted: Wanted) -> tuple[list[tuple[int, str, int]], bytes]:
+    """Numbers, names and lines of the expectations that are wanted, and the program that does them."""
+    source = read(file)
+    items = expectations(compile_to("check", source, Context())[1], source)
+    cases = [
+        (number, item.name, source.position(item.span.start)[0])
+        for number, item in enumerate(items)
+        if wanted.text.casefold() in item.name.casefold()
+    ]
+    if not cases:
+        return [], b""
+    try:
+        stage = "object" if wanted.engine == "native" else "check"
+        ready = compile_to(stage, source, Context(testing=True))[1]
+    except NeedsInterpreter:
+        ready = compile_to("check", source, Context(testing=True))[1]
+    return cases, pickle.dumps(ready)
+
+
+def environment(number: int, seed: int) -> dict[str, str]:
+    """Of an expectation's process."""
+    color = {"FORCE_COLOR": "1"} if colored(sys.stdout) else {"NO_COLOR": "1"}
+    return {
+        **os.environ,
+        **color,
+        "DPL_EXPECT": str(number),
+        "DPL_SEED": str(seed),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+
+
+# ---- telling --------------------------------------------------------------------------------------------------------
+
+
+def tell(outcomes: Sequence[Outcome]) -> None:
+    """Of one file."""
+    if outcomes:
+        print(outcomes[0].file)
+    for o in outcomes:
+        mark = ("FAIL", "red") if o.why else ("ok", "green")
+        word = click.style(f"{mark[0]:4}", fg=mark[1]) if colored(sys.stdout) else f"{mark[0]:4}"
+        print(f"  {word} {o.name or o.file.name}" + ("" if o.why or not o.name else f"  ({o.seconds:.2f} s)"))
+        if o.why:
+            told = o.why + (f"\nprinted:\n{o.printed.rstrip()}" if o.printed else "")
+            print("\n".join(f"       {line}".rstrip() for line in told.split("\n")))
+    sys.stdout.flush()
+
+
+def as_junit(outcomes: Sequence[Outcome]) -> str:
+    """The XML that continuous integration reads: a suite for each file."""
+    root = ElementTree.Element("testsuites")
+    for file in dict.fromkeys(o.file for o in outcomes):
+        mine = [o for o in outcomes if o.file == file]
+        suite = ElementTree.SubElement(
+            root, "testsuite", name=str(file), tests=str(len(mine)), failures=str(sum(bool(o.why) for o in mine)),
+            time=f"{sum(o.seconds for o in mine):.3f}",
+        )  # fmt: skip
+        for o in mine:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=file.stem, name=o.name or "is a program", file=str(file), line=str(o.line),
+                time=f"{o.seconds:.3f}",
+            )  # fmt: skip
+            if o.why:
+                ElementTree.SubElement(case, "failure", message=printable(o.why.split("\n")[0])).text = printable(o.why)
+            if o.printed:
+                ElementTree.SubElement(case, "system-out").text = printable(o.printed)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def printable(text: str) -> str:
+    """XML has no place for control characters."""
+    return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)
