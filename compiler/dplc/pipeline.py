@@ -36,8 +36,8 @@ class Context:
 
 @node
 class Form:
-    """What programs are between two stages.  `show` gives a readable text, `verify` raises Bug if it is not well
-    formed; both are named as `module:function`, as their modules are imported when they are wanted."""
+    """What programs are between two stages.  `show` gives a readable text, `verify` raises Bug if the program is not
+    well formed.  Both are named as `module:function`: their modules are imported when they are wanted."""
 
     name: str
     show: str
@@ -56,8 +56,8 @@ CODE = Form("machine code", "dplc.pipeline:show_code")
 
 @node
 class Stage:
-    """A step: `run`, named as `module:function`, takes what the stage before gave, and the Context if it asks for
-    it."""
+    """A step.  `function`, named as `module:function`, takes what the stage before gave, and the Context if
+    `context`."""
 
     name: str
     gives: Form
@@ -84,7 +84,8 @@ def named(place: str) -> Callable[..., Any]:
 
 STAGES = (
     Stage("load", TREES, "the modules of the program, those imported first", "dplc.pipeline:run_load", True),
-    Stage("check", CORE, "types, sizes and effects inferred; the library from its cache", "dplc.pipeline:run_check", True),
+    Stage("check", CORE, "types, sizes and effects inferred; the library from its cache",
+          "dplc.pipeline:run_check", True),
     Stage("mono", MONO, "one copy for each type at which something is used", "dplc.pipeline:run_mono", True),
     Stage("cps", MONO, "shift and reset become functions: continuations are arguments",
           "dplc.passes.control.cps:explicit_control"),
@@ -98,7 +99,7 @@ STAGES = (
     Stage("linear_recursion", FLAT, "recursion that makes references for its own calls becomes two loops",
           "dplc.passes.recursion.linear_recursion:frames"),
     Stage("promote", FLAT, "references that do not escape become variables", "dplc.passes.recursion.promote:promote"),
-    Stage("store_passing", FLAT, "references that derivatives flow through become places in a store that is passed along",
+    Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
           "dplc.ad.stores.store_passing:pass_stores"),
     Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting", "dplc.ad.differentiate:expand"),
     Stage("constant_parameters", FLAT, "parameters that are the same constant in every call go",

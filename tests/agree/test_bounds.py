@@ -76,7 +76,8 @@ let f (x : float[3]) =
 """
 TINY = [
     (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (linear_recursion, "COPIES", 0),
-    (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1), (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
+    (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1),
+    (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
     (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "PATIENCE", 0), (optimistic, "PATIENCE", 1),

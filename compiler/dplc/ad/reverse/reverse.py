@@ -9,8 +9,8 @@
 contribution added, arrays in place; nothing is returned to be added, so reading one element costs O(1).
 
 A block becomes a `Tape` of steps.  `Tape.backward` writes the backward code, last step first, into a scope
-(`ad/reverse/cotangents.py`); it refers to variables of the forward code by name, and what it turns out to need is kept.  Only then
-does `Tape.forward` give the forward code, which now knows what to keep.
+(`ad/reverse/cotangents.py`); it refers to variables of the forward code by name, and what it turns out to need is kept.
+Only then does `Tape.forward` give the forward code, which now knows what to keep.
 """
 
 from __future__ import annotations

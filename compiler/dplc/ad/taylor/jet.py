@@ -7,8 +7,8 @@
 
 It is forward mode with series for tangents: the code keeps its structure, and so do operations that are linear, for the
 coefficients of an array's elements lie side by side.  Rows of the table are functions of series, made once each
-(`ad/taylor/recurrence.py`).  The order n is known when the program runs; the cost grows with its square.  What comes out is
-ordinary code, with derivatives of its own.
+(`ad/taylor/recurrence.py`).  The order n is known when the program runs; the cost grows with its square.  What comes
+out is ordinary code, with derivatives of its own.
 """
 
 from __future__ import annotations
