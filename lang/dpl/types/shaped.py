@@ -115,9 +115,9 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
 
 
 def together(cx: Scope, application: term.Term, count: int) -> term.Term:
-    """A function and so many arguments, of which several may have one size.  Where one has no rows and an inner size of
-    it is a guess, that is the size of the others; where only running tells a size, the others are compared with it, also
-    those that are given later."""
+    """A function and `count` arguments, of which several may have one size.  If an argument has no rows, its inner size
+    may be a guess; it is then the size of the others.  If only running tells a size, the other arguments are compared
+    with it, including those that are given later."""
 
     def build(zonk: Any) -> term.Term:
         made = whole = zonk(application)
