@@ -20,7 +20,7 @@ from dpl.source import NOWHERE, Source, Span
 from dplc.flat import places
 
 if TYPE_CHECKING:
-    from dpl.eval.indexing import OutOfBounds
+    from dpl.eval.values.indexing import OutOfBounds
 
     from dplc.machine.failure.trace import Frame
 
@@ -121,7 +121,7 @@ class Record:
 
 def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     """The message for a failure (not for EXIT, which is none), with the calls that led there."""
-    from dpl.eval.failure import RuntimeFailure, Site, for_user, located
+    from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
     if span == NOWHERE and frames:  # where memory is asked for, the call says for what
@@ -209,7 +209,7 @@ def bounds_word(failure: Failure, back: int = 0) -> str:
 
 def out_of_bounds(word: str, title: str, holes: Mapping[str, object]) -> OutOfBounds | None:
     """What failed at a place with this word, if that was an index or a slice."""
-    from dpl.eval.indexing import OutOfBounds
+    from dpl.eval.values.indexing import OutOfBounds
 
     name, _, back = word.partition(" ")
     if name not in (Failure.INDEX.name, Failure.SLICE.name):
