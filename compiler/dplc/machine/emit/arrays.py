@@ -13,7 +13,7 @@ from dplc.machine.emit.memory import parts
 from dplc.machine.failure.failures import Failure
 from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 HUGE = 1 << 44  # no array has as many elements
 TOO_MUCH = 1 << 62  # bytes; no machine has as many
@@ -33,7 +33,7 @@ class Array:
     @property
     def number(self) -> f.Num:
         """The type of the elements, where they are numbers."""
-        return the(f.Num, self.elem)
+        return expect_type(f.Num, self.elem)
 
     @property
     def type(self) -> f.Arr:
@@ -46,7 +46,7 @@ class Array:
 
 
 def array_of(ty: f.Type, values: Values) -> Array:
-    return Array(the(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
+    return Array(expect_type(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
 
 
 def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:

@@ -20,7 +20,7 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.failure.failures import Failure
 from dplc.machine.llvm.layout import leaves
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
@@ -154,7 +154,7 @@ def _as_array(atom: f.Atom, values: Values) -> Array:
 
 def _empty(e: FunctionEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
     """Arrays without elements."""
-    made = [arrays.new_block(e, the(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
+    made = [arrays.new_block(e, expect_type(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
             for k, var in enumerate(variables)]  # fmt: skip
     return [leaf for array in made for leaf in array.values]
 

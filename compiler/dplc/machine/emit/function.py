@@ -22,7 +22,7 @@ from dplc.machine.failure.debug import is_unmarked
 from dplc.machine.failure.failures import Failure
 from dplc.machine.llvm.layout import HEADER, has_nullary, leaves, struct
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.recursion.modulo_cons import Hole, hole
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class FunctionEmitter(Emitter):
                 raise Bug(f"a derivative that was not taken: {bind.rhs}")
 
     def _project(self, tup: f.Atom, index: int) -> Values:
-        items = the(f.Tup, tup.ty).items
+        items = expect_type(f.Tup, tup.ty).items
         start = len(leaves(f.Tup(items[:index])))
         return self.value(tup)[start : start + len(leaves(items[index]))]
 

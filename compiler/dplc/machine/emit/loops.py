@@ -10,7 +10,7 @@ from dplc.machine.emit import arrays, build, inplace, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.llvm.layout import leaves, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
@@ -61,7 +61,7 @@ def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain]
     state = list(inits)
     for chain in found:
         e.ready.update(chain.variables)
-        ty = the(f.Arr, loop.state[chain.index].ty)
+        ty = expect_type(f.Arr, loop.state[chain.index].ty)
         start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
         part = slice(start, start + len(leaves(ty)))
         state[part] = inplace.ready(e, ty, state[part], [e.one(n) for n in chain.dims])

@@ -24,7 +24,7 @@ from dplc.machine.emit.emitter import ACCESS
 from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.llvm.layout import SCALARS, memory_type, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
@@ -223,7 +223,7 @@ def _element(
         if a := inputs.get(param.name):
             e.define((param,), [w.load(SCALARS[a.number.name], place(a), ACCESS)])
     for bind in fused.body.binds:
-        op = the(f.Op, bind.rhs)
+        op = expect_type(f.Op, bind.rhs)
         e.define(bind.vars, [scalar(e, op, [e.one(atom) for atom in op.args])])
     after, sums = [], iter(totals)
     top = max(len(a.dims) for a in inputs.values())

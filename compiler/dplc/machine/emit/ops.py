@@ -15,7 +15,7 @@ from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.failure.failures import Failure
 from dplc.machine.llvm.layout import HEADER, leaves, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
@@ -111,7 +111,7 @@ def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
 
 def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """A cell that is there from the beginning, all of it zero, and is never freed."""
-    size = struct(the(f.Ref, variables[0].ty).elem).size
+    size = struct(expect_type(f.Ref, variables[0].ty).elem).size
     return [e.unit.state(op.attr("name"), size)]
 
 
@@ -124,14 +124,14 @@ def copied(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
-    content = the(f.Ref, op.args[0].ty).elem
+    content = expect_type(f.Ref, op.args[0].ty).elem
     values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
     e.dup(content, values)
     return values
 
 
 def ref_set(e: FunctionEmitter, op: f.Op) -> Values:
-    content, place = the(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
+    content, place = expect_type(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
     old = e.get(content, place)
     e.put(content, e.value(op.args[1]), place)
     e.drop(content, old)

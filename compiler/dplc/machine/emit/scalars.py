@@ -9,11 +9,11 @@ from dplc.flat.types import elem_of
 from dplc.machine.emit import maths
 from dplc.machine.emit.emitter import Emitter
 from dplc.machine.llvm.layout import SCALARS
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 
 def scalar_type(ty: f.Type) -> str:
-    return the(f.Num, elem_of(ty)).name
+    return expect_type(f.Num, elem_of(ty)).name
 
 
 def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:

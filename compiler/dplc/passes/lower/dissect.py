@@ -14,7 +14,7 @@ from dpl.source import NOWHERE, Span
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Value, integer
 from dplc.flat.types import rank_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 if TYPE_CHECKING:
     from dplc.passes.lower.lower import Body
@@ -23,7 +23,7 @@ Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
 
 
 def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
-    return body.up.layout.declared[the(f.Data, data.ty).name].payloads
+    return body.up.layout.declared[expect_type(f.Data, data.ty).name].payloads
 
 
 def by_constructor(

@@ -17,7 +17,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def expanded(text: c.Term, param: str) -> c.Lam:
     """A text of a function as a lambda."""
     if isinstance(text, c.Lam):
         return text
-    ty = the(t.Fn, text.ty)
+    ty = expect_type(t.Fn, text.ty)
     return c.Lam(text.span, ty, param, c.App(text.span, ty.result, text, c.Var(text.span, ty.arg, param)), "")
 
 
