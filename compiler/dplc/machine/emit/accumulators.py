@@ -5,24 +5,21 @@ b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
 from dplc.machine.emit.array_ops import operand, scalars
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import Emitter
+from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.scalars import scalar_type
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, leaves
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
 
 
-def is_null(e: FunctionEmitter, op: f.Op) -> Values:
+def is_null(e: BodyEmitter, op: f.Op) -> Values:
     """Numbers and tuples never are."""
     values = e.value(op.args[0])
     match op.args[0].ty:
@@ -34,7 +31,7 @@ def is_null(e: FunctionEmitter, op: f.Op) -> Values:
             return ["false"]
 
 
-def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_add(e: BodyEmitter, op: f.Op) -> Values:
     a, b = op.args
     if isinstance(a.ty, f.Num):
         return [e.w.let(f"fadd {SCALARS[a.ty.name]} {e.one(a)}, {e.one(b)}")]
@@ -72,11 +69,11 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
     return w.choose(w.let(f"icmp eq ptr {a.data}, null"), types, lambda: b.values, right)
 
 
-def acc_zeros(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_zeros(e: BodyEmitter, op: f.Op) -> Values:
     return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
 
 
-def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_index(e: BodyEmitter, op: f.Op) -> Values:
     """Indices were checked on the way forward."""
     rank, addend = op.attr("rank"), op.args[1]
     dims, indices = scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
@@ -88,19 +85,19 @@ def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
     return a.values
 
 
-def acc_slice(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_slice(e: BodyEmitter, op: f.Op) -> Values:
     rank = op.attr("rank")
     dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
     return _add_part(e, op, operand(e, op.args[1]), dims, lambda full: arrays.address(e, full, [lo]))
 
 
-def _ready(e: FunctionEmitter, op: f.Op, dims: list[str]) -> Array:
+def _ready(e: BodyEmitter, op: f.Op, dims: list[str]) -> Array:
     """The accumulator, to write to; a loop may have seen to it."""
     a = operand(e, op.args[0])
     return a if e.is_ready(op.args[0]) else arrays.writable(e, arrays.present(e, a, dims))
 
 
-def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
+def _add_part(e: BodyEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
     """`part`, perhaps null, added to its place in the accumulator: of rows of the same shape, or of none."""
     a, w = operand(e, op.args[0]), e.w
 

@@ -9,10 +9,11 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.machine.emit.emitter import ACCESS, Emitter
+from dplc.machine.emit.layout import counted, leaves, struct
 from dplc.machine.emit.memory import parts
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
+from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 
 HUGE = 1 << 44  # no array has as many elements

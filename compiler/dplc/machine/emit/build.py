@@ -7,8 +7,6 @@ tells the shape, and the others must agree; if there is none, the Build says it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpl.node import node
 
 from dplc.flat import term as f
@@ -16,14 +14,12 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import leaves
+from dplc.machine.emit.layout import leaves
 from dplc.machine.llvm.writer import Values
+from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
 
 
 @node
@@ -55,7 +51,7 @@ def _is_drop(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
 
 
-def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
+def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
     levels = nest(outer)
     counts = _counts(e, levels)
     results = levels[-1].build.body.results
@@ -75,7 +71,7 @@ def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> V
     return e.w.choose(some, types, lambda: last, lambda: _empty(e, levels, variables, counts))
 
 
-def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
+def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
     """Of the loops; an inner one is looked at only if there is an outer step."""
     w = e.w
     first = e.one(levels[0].build.count)
@@ -92,7 +88,7 @@ def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
     return counts
 
 
-def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
+def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
     """Runs the nest, `leaf` for each element, given its number and the state."""
 
     body = levels[-1].build.body
@@ -114,14 +110,14 @@ def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Val
     return run(0, "0", inits)
 
 
-def _put(e: FunctionEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
+def _put(e: BodyEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
     for array, atom in zip(made, results, strict=True):
         e.put(array.elem, e.value(atom), e.w.at(array.data, e.w.scale(number, array.size)))
     return []
 
 
 def _place_rows(
-    e: FunctionEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
+    e: BodyEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
 ) -> Values:
     """Puts one step's results into the arrays, which the first step allocates."""
     rows = [_as_array(atom, e.value(atom)) for atom in results]
@@ -152,14 +148,14 @@ def _as_array(atom: f.Atom, values: Values) -> Array:
     return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
 
 
-def _empty(e: FunctionEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
+def _empty(e: BodyEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
     """Arrays without elements."""
     made = [arrays.new_block(e, expect_type(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
             for k, var in enumerate(variables)]  # fmt: skip
     return [leaf for array in made for leaf in array.values]
 
 
-def _shape(e: FunctionEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
+def _shape(e: BodyEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
     """Of the result `k`: the counts of the loops, but what is inside of one that has no steps is as its Build says; and
     further dimensions, of one without elements, are what the innermost loop says."""
     dims = ["0"] * (rank - len(counts)) if rank else []

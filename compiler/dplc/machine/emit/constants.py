@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.flat import term as f
-from dplc.machine.llvm.layout import leaves, memory_type
+from dplc.machine.emit.layout import leaves
+from dplc.machine.llvm.types import memory_type
 from dplc.machine.llvm.writer import Values
 
 FOREVER = 1 << 62  # owners of what is never freed

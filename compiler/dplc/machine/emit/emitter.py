@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import struct as bytes_of
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.emit.layout import counted, leaves, struct
+from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.writer import Values, Writer, function, result_type, typed
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
+from dplc.machine.runtime.failure_codes import Failure
 
 NEVER = '@"never unique"'  # stands in for an owner that is null when its count is asked for
 
@@ -113,30 +108,3 @@ def zeros(ty: f.Type) -> Values:
     """All leaves zero: null, or zero."""
     zero = {"ptr": "null", "half": "0xH0000", "float": "0.0", "double": "0.0", "i1": "false"}
     return [zero.get(leaf, "0") for leaf in leaves(ty)]
-
-
-def number(value: int | float | bool, name: str) -> str:
-    """A constant, exactly."""
-    match SCALARS[name]:
-        case "i1":
-            return "true" if value else "false"
-        case "double":
-            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', value))[0]:016X}"
-        case "float":
-            single = bytes_of.unpack("<f", bytes_of.pack("<f", value))[0]
-            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', single))[0]:016X}"
-        case "half":
-            return f"0xH{bytes_of.unpack('<H', bytes_of.pack('<e', value))[0]:04X}"
-        case whole:
-            bits = int(whole[1:])
-            wrapped = int(value) & ((1 << bits) - 1)
-            return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
-
-
-def escape(data: bytes) -> str:
-    """For LLVM's quoted strings and names."""
-    return "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
-
-
-def unescape(text: str) -> bytes:
-    return re.sub(rb"\\(..)", lambda m: bytes.fromhex(m[1].decode()), text.encode())

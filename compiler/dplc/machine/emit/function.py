@@ -9,45 +9,27 @@ parameter, so that tail calls are possible whatever a function returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.machine.emit import loops, maps, ops
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
-from dplc.machine.emit.emitter import Emitter, escape, number, zeros
-from dplc.machine.failure.debug import is_unmarked
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
+from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 from dplc.passes.recursion.modulo_cons import Hole, hole
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
 
-
-class FunctionEmitter(Emitter):
-    """One function under construction: `w` takes its text, `env` knows its variables."""
+class FunctionEmitter(BodyEmitter):
+    """One function under construction."""
 
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
-        super().__init__(unit)
-        self.fn = fn
-        self.env: dict[str, Values] = {}
+        super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
-        self.scope = (
-            unit.debug.function(fn)
-            if unit.debug
-            else unit.metadata(
-                f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
-                " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
-            )
-        )
-        self.ready: set[str] = set()  # arrays that a loop made ready to be written to
         self.sound: set[str] = set()  # outcomes of tests for being a number
-        self.span = f.NOWHERE  # of what is being written
         self.deep = False  # calls its own group, and not only in tail position
 
     def text(self) -> str:
@@ -95,73 +77,7 @@ class FunctionEmitter(Emitter):
             "  unreachable",
         ]
 
-    # ---- atoms
-
-    def value(self, atom: f.Atom) -> Values:
-        """The leaves of an atom."""
-        match atom:
-            case f.Var(name):
-                return self.env[name]
-            case f.Const(None, ty):
-                return zeros(ty)
-            case f.Const(str(text), f.Str()):
-                address, length = self.unit.string(text)
-                return ["null", address, str(length)]
-            case f.Const(int() | float() as value, f.Num(name)):
-                return [number(value, name)]
-            case f.Const(tuple(parts), f.Tup(items)):
-                return [leaf for v, ty in zip(parts, items, strict=True) for leaf in self.value(f.Const(v, ty))]
-            case _:
-                raise Bug(f"no constant {atom}")
-
-    def one(self, atom: f.Atom) -> str:
-        (leaf,) = self.value(atom)
-        return leaf
-
-    def values(self, atoms: tuple[f.Atom, ...]) -> Values:
-        return [leaf for atom in atoms for leaf in self.value(atom)]
-
-    def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
-        at = 0
-        for var in variables:
-            n = len(leaves(var.ty))
-            self.env[var.name] = values[at : at + n]
-            at += n
-        if at != len(values):
-            raise Bug(f"{len(values)} leaves for {variables}")
-
-    def is_ready(self, atom: f.Atom) -> bool:
-        """Whether an array is known to be ours alone, and not null."""
-        return isinstance(atom, f.Var) and atom.name in self.ready
-
     # ---- blocks
-
-    def block(self, block: f.Block) -> Values:
-        """For its values."""
-        self.run(block.binds)
-        return self.values(block.results)
-
-    def run(self, binds: Sequence[f.Bind]) -> None:
-        outer = self.span
-        for bind in binds:
-            start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
-            self.define(bind.vars, self.rhs(bind))
-            if self.unit.debug:
-                self._mark(start, bind.rhs)
-        self.span = outer
-
-    def place(self) -> str:
-        span = self.span if self.span != f.NOWHERE else self.fn.span
-        return self._place(span) if span != f.NOWHERE else ""
-
-    def _mark(self, start: int, rhs: f.Rhs) -> None:
-        """Says of the instructions from a line on where they come from, unless that is known."""
-        span = getattr(rhs, "span", f.NOWHERE)
-        if self.unit.debug and span != f.NOWHERE:
-            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
-            for i in range(start, len(lines)):
-                if is_unmarked(lines[i]):
-                    lines[i] += place
 
     def finish(self, block: f.Block) -> None:
         """To return its values."""
@@ -238,12 +154,6 @@ class FunctionEmitter(Emitter):
         return [arg for atom, p in zip(args, self.unit.program.fns[name].params, strict=True)
                 for arg in typed(leaves(p.ty), self.value(atom))]  # fmt: skip
 
-    def _place(self, span: f.Span) -> str:
-        """The mark of a call."""
-        if self.unit.debug:
-            return self.unit.debug.location(self.scope, span)
-        return self.unit.location(self.scope, self.site(span) + 1)
-
     def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:
         result = f.Tup(self.unit.program.fns[name].results)
         callee, arguments, how = symbol(name), self._arguments(name, args), f"call {self.unit.convention(name)}"
@@ -251,9 +161,9 @@ class FunctionEmitter(Emitter):
             self.deep = True
             how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which then has no end to run into
         if not self.unit.indirect(name):
-            return self.w.call(leaves(result), callee, arguments, how, self._place(span))
+            return self.w.call(leaves(result), callee, arguments, how, self.place_of(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
-        self.w.call((), callee, [f"ptr {out}", *arguments], how, self._place(span))
+        self.w.call((), callee, [f"ptr {out}", *arguments], how, self.place_of(span))
         return self.get(result, out)
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
@@ -270,7 +180,7 @@ class FunctionEmitter(Emitter):
         result = self.unit.returned(name)
         arguments = [*([f"ptr {out}"] if self.unit.indirect(name) else []), *self._arguments(name, args)]
         text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
-        text += self._place(span)
+        text += self.place_of(span)
         if result == "void":
             self.w.do(text)
             self.w.do("ret void")
@@ -363,14 +273,3 @@ class FunctionEmitter(Emitter):
 def is_cold(fn: f.Fn) -> bool:
     """What the compiler made to show values of some type; that is not worth LLVM's time."""
     return not fn.label and fn.name.startswith("show")
-
-
-def many(result: f.Type) -> bool:
-    """Whether results are more than come back in registers."""
-    floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
-    return floats > 2 or len(leaves(result)) - floats > 3
-
-
-def symbol(name: str) -> str:
-    """A function's name in LLVM."""
-    return f'@"dpl {escape(name.encode())}"'

@@ -11,21 +11,18 @@ A loop within a strip is as it would be without: LLVM makes vectors of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import ELEMENTWISE
-from dplc.machine.failure.failures import Failure
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.writer import Values
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
 
 STRIP = 4096
 CHEAP = ("index", "update", "dim", "dup", "drop")  # of an array, for numbers
 
 
-def ask(e: FunctionEmitter) -> None:
+def ask(e: BodyEmitter) -> None:
     """The program ends here if there is no stack left at all: somebody wants it to."""
     if not e.unit.patient:
         limit = e.w.let("load volatile i64, ptr @rt.stack_limit")
@@ -33,7 +30,7 @@ def ask(e: FunctionEmitter) -> None:
 
 
 def steps(
-    e: FunctionEmitter,
+    e: BodyEmitter,
     count: str,
     step: Callable[[str, Values], Values],
     types: Sequence[str] = (),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.machine.emit import arrays, build, inplace, interrupts
 from dplc.machine.emit.arrays import Array
-from dplc.machine.llvm.layout import leaves, struct
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
 
 FIRST_ROOM = 16  # elements that a growing array starts with
 
 
-def loop(e: FunctionEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
+def loop(e: BodyEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
     match rhs:
         case f.For():
             return _for(e, rhs, variables)
@@ -32,7 +28,7 @@ def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
     return leaves(f.Tup(tuple(var.ty for var in loop.state)))
 
 
-def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
+def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
     types, count = _state_types(loop), e.one(loop.count)
     kept: Array | None = None
     if loop.collect:
@@ -56,7 +52,7 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
     return [*last, *(kept.values if kept else ())]
 
 
-def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
+def _ready(e: BodyEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
     """The initial state, with arrays that all steps change made ready for it."""
     state = list(inits)
     for chain in found:
@@ -68,7 +64,7 @@ def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain]
     return state
 
 
-def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
+def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
     """Kept elements go into a block that doubles when it is full."""
     types, w = _state_types(loop), e.w
     inits = e.values(loop.inits)
@@ -121,11 +117,11 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
     return [*last[:-4], owner, data, count]
 
 
-def _condition(e: FunctionEmitter, loop: f.While, state: Values) -> str:
+def _condition(e: BodyEmitter, loop: f.While, state: Values) -> str:
     e.define(loop.state, state)
     return e.block(loop.cond)[0]
 
 
-def _step(e: FunctionEmitter, loop: f.While, state: Values) -> Values:
+def _step(e: BodyEmitter, loop: f.While, state: Values) -> Values:
     interrupts.ask(e)
     return e.block(loop.body)

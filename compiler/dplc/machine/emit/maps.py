@@ -12,7 +12,6 @@ have one size.  Within the innermost loop no step meets another, which is told t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.node import node
 
@@ -20,20 +19,19 @@ from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import ACCESS
+from dplc.machine.emit.layout import struct
 from dplc.machine.emit.scalars import scalar, scalar_type
-from dplc.machine.llvm.layout import SCALARS, memory_type, struct
+from dplc.machine.llvm.types import SCALARS, memory_type
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
 
 STRICT = 32  # sums of fewer elements are taken in order
 LANES = 8  # others in this many partial sums
 
 
-def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+def single(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """One operation, as a Map of its own."""
     params = tuple(f.Var(f"{variables[0].name}.{i}", f.Num(scalar_type(x.ty))) for i, x in enumerate(op.args))
     result = f.Var(f"{variables[0].name}.x", f.Num(scalar_type(variables[0].ty)))
@@ -49,13 +47,13 @@ class Plan:
     ranks: tuple[int, ...]
     dims: tuple[str, ...]  # of the operands of highest rank
 
-    def lengths(self, e: FunctionEmitter) -> list[str]:
+    def lengths(self, e: BodyEmitter) -> list[str]:
         """How many steps each loop takes."""
         top, ends = self.ranks[0], (*self.ranks[1:], 0)
         return [e.w.product(self.dims[top - a : top - b]) for a, b in zip(self.ranks, ends, strict=True)]
 
 
-def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Values:
+def fused(e: BodyEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Values:
     inputs = {
         param.name: arrays.array_of(atom.ty, e.value(atom))
         for param, atom in zip(fused.params, fused.inputs, strict=True)
@@ -85,7 +83,7 @@ def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Val
 # ---- where results go
 
 
-def _outputs(e: FunctionEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Array]) -> list[Array | None]:
+def _outputs(e: BodyEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Array]) -> list[Array | None]:
     """The arrays to write: results in place if they can be, zeros to add to for sums; None for a scalar sum."""
     whole = [i for i, rank in enumerate(fused.ranks) if rank == plan.ranks[0]]
     free = [a for a in inputs.values() if len(a.dims) == plan.ranks[0]]
@@ -102,7 +100,7 @@ def _outputs(e: FunctionEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Arr
     return outputs
 
 
-def _reused(e: FunctionEmitter, elem: f.Type, candidates: list[Array], dims: tuple[str, ...]) -> Array:
+def _reused(e: BodyEmitter, elem: f.Type, candidates: list[Array], dims: tuple[str, ...]) -> Array:
     """The first of the candidates that is ours alone, or a new array."""
     if not candidates:
         return arrays.new_array(e, elem, dims)
@@ -115,7 +113,7 @@ def _reused(e: FunctionEmitter, elem: f.Type, candidates: list[Array], dims: tup
     return Array(elem, owner, data, dims)
 
 
-def _release(e: FunctionEmitter, a: Array, kept: set[str]) -> None:
+def _release(e: BodyEmitter, a: Array, kept: set[str]) -> None:
     """Drops an input, unless a result took its place."""
     owner = a.owner
     for out in sorted(kept):
@@ -127,7 +125,7 @@ def _release(e: FunctionEmitter, a: Array, kept: set[str]) -> None:
 
 
 def _run(
-    e: FunctionEmitter,
+    e: BodyEmitter,
     fused: f.Map,
     plan: Plan,
     inputs: dict[str, Array],
@@ -161,7 +159,7 @@ def _plus(leaf: str) -> str:
 
 
 def _nest(
-    e: FunctionEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
+    e: BodyEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
 ) -> Values:
     """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as
     many totals, and element i adds to that of lane i modulo their number: an order that allows for vectors, and is the
@@ -210,7 +208,7 @@ def _nest(
 
 
 def _element(
-    e: FunctionEmitter,
+    e: BodyEmitter,
     fused: f.Map,
     inputs: dict[str, Array],
     outputs: list[Array | None],

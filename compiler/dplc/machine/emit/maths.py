@@ -16,8 +16,7 @@ from collections.abc import Callable
 
 from dpl.diagnostics import Bug
 
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS
+from dplc.machine.llvm.types import SCALARS
 
 LIBM = frozenset((
     "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
@@ -215,48 +214,6 @@ def _clip(less: str, greater: str, t: str, args: list[str], out: Lines) -> str:
     upper = out.op(f"select i1 {above}, {t} {hi}, {t} {x}")
     below = out.op(f"{less} {t} {x}, {lo}")
     return out.op(f"select i1 {below}, {t} {lo}, {t} {upper}")
-
-
-def division(name: str, ty: str) -> str:
-    """The function `@rt.<name>.<ty>(a, b, site)`: floored or truncated, checked, without a trap at min_int / -1."""
-    t, signed = SCALARS[ty], ty[0] == "i"
-    lines = [
-        f"define internal {t} @rt.{name}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{",
-        f"  %zero = icmp eq {t} %b, 0",
-        "  br i1 %zero, label %bad, label %good",
-        "bad:",
-        f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
-        "  unreachable",
-        "good:",
-    ]
-    if not signed:
-        lines += [f"  %q = {'udiv' if name in ('div', 'quot') else 'urem'} {t} %a, %b", f"  ret {t} %q", "}"]
-        return "\n".join(lines)
-    lines += [
-        f"  %minus = icmp eq {t} %b, -1",
-        f"  %d = select i1 %minus, {t} 1, {t} %b",
-        f"  %q = sdiv {t} %a, %d",
-        f"  %r = srem {t} %a, %d",
-        f"  %n = sub {t} 0, %a",
-        f"  %mixed = xor {t} %r, %d",
-        f"  %opposite = icmp slt {t} %mixed, 0",
-        f"  %some = icmp ne {t} %r, 0",
-        "  %adjust = and i1 %opposite, %some",
-    ]
-    match name:
-        case "quot":
-            lines += [f"  %x = select i1 %minus, {t} %n, {t} %q"]
-        case "rem":
-            lines += [f"  %x = add {t} %r, 0"]
-        case "div":
-            lines += [
-                f"  %down = sext i1 %adjust to {t}",
-                f"  %f = add {t} %q, %down",
-                f"  %x = select i1 %minus, {t} %n, {t} %f",
-            ]
-        case _:
-            lines += [f"  %up = select i1 %adjust, {t} %d, {t} 0", f"  %x = add {t} %r, %up"]
-    return "\n".join([*lines, f"  ret {t} %x", "}"])
 
 
 # ---- conversions ------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.llvm.layout import HEADER, counted, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, counted, has_nullary, leaves, struct
 from dplc.machine.llvm.writer import Values, Writer, function
 
 SINK = '@"no owner"'  # counts of what is not counted go here

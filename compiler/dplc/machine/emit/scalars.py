@@ -8,7 +8,7 @@ from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.machine.emit import maths
 from dplc.machine.emit.emitter import Emitter
-from dplc.machine.llvm.layout import SCALARS
+from dplc.machine.llvm.types import SCALARS
 from dplc.narrow import expect_type
 
 

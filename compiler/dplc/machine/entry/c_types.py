@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dpl.node import node
 
 from dplc.interface import Array, Number, Record, Shape, Text, Tuple
-from dplc.machine.llvm.layout import SCALARS, SIZES, memory_type
+from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 C_NAMES = {
     "bool": "bool", "f16": "uint16_t", "f32": "float", "f64": "double",

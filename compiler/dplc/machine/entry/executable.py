@@ -5,19 +5,15 @@ int main(int argc, char **argv)     runs the program by `rt/executable.rt` and r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dplc.flat import term as f
-from dplc.machine.emit.function import symbol
 from dplc.machine.emit.program import emit_program
+from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.entry import lapack_link
 from dplc.machine.failure.failures import Sites
 from dplc.machine.failure.tables import tables
 from dplc.machine.llvm.target import Target
-from dplc.machine.object import object
-from dplc.machine.runtime import lapack_link, library
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import library
 
 TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
@@ -26,7 +22,7 @@ def executable_text(program: f.Program, target: Target, debug: bool = False) -> 
     """The module's text, and its sites."""
     text, sites = emit_program(program, library.library_for(target), door=lambda unit: main(unit, target), debug=debug)
     text += tables(sites)
-    return object.module(narrow(text) if target.arch == "wasm32" else text, target), sites
+    return module(narrow(text) if target.arch == "wasm32" else text, target), sites
 
 
 NARROW = """

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.interface import Array, Export, Number, Record, Shape, Text, Tuple
 from dplc.machine.emit.emitter import Emitter
-from dplc.machine.emit.function import symbol
+from dplc.machine.emit.layout import leaves, struct
+from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.entry import c_types
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, leaves, struct
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values, Writer, function, typed
+from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.specialise.mono import exported
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
 
 SLOT = 8  # bytes of an argument in a frame
 MEMORY = 1 << 48  # bytes that no machine has

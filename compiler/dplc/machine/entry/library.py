@@ -16,22 +16,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.interface import Export
-from dplc.machine.emit.function import symbol
 from dplc.machine.emit.program import emit_program
+from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.entry import lapack_link
 from dplc.machine.entry.exports import Exported
 from dplc.machine.failure.failures import Sites
 from dplc.machine.failure.tables import tables
 from dplc.machine.llvm.target import Target
-from dplc.machine.object import object
-from dplc.machine.runtime import lapack_link, library
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import library
 
 # but for what is the process's, as signals are
 WRITABLE = re.compile(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
@@ -111,7 +108,7 @@ def library_text(
     text, sites = emit_program(program, library.library_for(target), patient=not python, door=door, debug=debug)
     if worlds:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
-    return object.module(text + tables(sites), target), sites
+    return module(text + tables(sites), target), sites
 
 
 def keeps_state(program: f.Program) -> bool:

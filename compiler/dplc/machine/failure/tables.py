@@ -16,8 +16,9 @@ from dpl.render import render
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
-from dplc.machine.emit.emitter import escape
-from dplc.machine.failure.failures import KINDS, LIBRARY, Failure, Kind, Sites, out_of_bounds
+from dplc.machine.failure.failures import KINDS, LIBRARY, Kind, Sites, out_of_bounds
+from dplc.machine.llvm.literals import escape
+from dplc.machine.runtime.failure_codes import Failure
 
 
 class Texts:

@@ -18,8 +18,8 @@ from pathlib import Path
 from dpl import kept
 from dpl.source import Source
 
-from dplc.machine.run import cache_file
-from dplc.machine.run.jit import Compiled
+from dplc.machine.object import cache_file
+from dplc.machine.object.compiled import Compiled
 
 MOST = 512 << 20  # bytes of all entries
 

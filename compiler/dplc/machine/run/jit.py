@@ -16,26 +16,17 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 from dpl.diagnostics import DplError
-from dpl.node import node
 
-from dplc.machine.failure.failures import Failure, Record, Sites, error, missing
+from dplc.machine.failure.failures import Record, Sites, error, missing
 from dplc.machine.llvm import target
+from dplc.machine.object.compiled import Compiled
 from dplc.machine.runtime import shared
+from dplc.machine.runtime.failure_codes import Failure
 
 ENTRY, FLUSH, LAPACK = "dpl_entry", "dpl_flush", "rt.lapack"
 STACK_MIB = 2048  # enough for more than ten million calls; a quarter of the machine's memory where that is less
 CALLS = 64  # of the innermost calls that a failure notes, and as many of the outermost
 NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
-
-
-@node
-class Compiled:
-    """Object code, the places in the program where it may fail (`failures.Sites`, as JSON), and what to warn of
-    (pickled; empty if nothing)."""
-
-    code: bytes
-    sites: str
-    warnings: bytes = b""
 
 
 class FailureRecord(ctypes.Structure):

@@ -20,11 +20,12 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER
 from dplc.machine.emit.effort import effort
-from dplc.machine.emit.emitter import unescape
 from dplc.machine.emit.program import emit_program
-from dplc.machine.failure.failures import Failure, Sites
-from dplc.machine.object.object import Compiled, assemble, module
-from dplc.machine.run import cache_file
+from dplc.machine.failure.failures import Sites
+from dplc.machine.llvm.literals import unescape
+from dplc.machine.object import cache_file
+from dplc.machine.object.assemble import assemble, module
+from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.jit import (
     LAPACK,
     Loaded,
@@ -36,6 +37,7 @@ from dplc.machine.run.jit import (
     start,
 )
 from dplc.machine.runtime import shared
+from dplc.machine.runtime.failure_codes import Failure
 
 NOTHING: Mapping[str, str] = {}
 STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from dpl.node import node
 
-from dplc.machine.llvm.layout import SCALARS, SIZES
+from dplc.machine.llvm.types import SCALARS, SIZES
 
 LANES = 32  # of a reduction
 ROWS = 4  # of a matrix that `dots` takes at a time

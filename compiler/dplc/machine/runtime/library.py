@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from dplc.machine.emit import maths
 from dplc.machine.llvm import target
-from dplc.machine.runtime import kernels, stacks
+from dplc.machine.runtime import divisions, kernels, stacks
 from dplc.machine.runtime.kernels import Vectors
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
@@ -96,7 +95,7 @@ def definition(symbol: str, machine: Vectors | None = None, where: target.Target
 def made_to_order(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
     """The text of a function that there is for many types, or machines; this machine's, if nothing else is said."""
     if match := DIVISION.fullmatch(symbol):
-        return maths.division(match[1], match[2])
+        return divisions.definition(match[1], match[2])
     if symbol == stacks.SYMBOL:
         return stacks.definition(where.arch if where else target.arch())
     return kernels.definition(symbol, machine or Vectors.of(target.features()))

@@ -16,7 +16,7 @@ from pathlib import Path
 from dpl import kept
 from dpl.node import node
 
-from dplc.machine.run import cache_file
+from dplc.machine.object import cache_file
 
 # functions that are inlined need not be in the object; what is left can be called, and seen, from a program
 OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal (?!.*alwaysinline)")
@@ -62,9 +62,9 @@ def _kept() -> tuple[bytes, bytes]:
 
 
 def build() -> Shared:
-    from dplc.machine.object import object
+    from dplc.machine.object.assemble import assemble, module
     from dplc.machine.runtime import library
 
     texts = library.interface()
     whole = library.library(" ".join(f"@{symbol}" for symbol in texts))
-    return Shared(texts, object.assemble(object.module(OWN.sub(r"\1dso_local ", whole))))
+    return Shared(texts, assemble(module(OWN.sub(r"\1dso_local ", whole))))

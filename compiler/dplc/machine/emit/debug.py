@@ -10,20 +10,17 @@ names of its places.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpl.source import NOWHERE, Source, Span
 
 from dplc.flat import places
 from dplc.flat import term as f
-from dplc.machine.emit.emitter import escape
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.failure.failures import shown
-from dplc.machine.llvm.layout import SIZES, leaves, memory_type, struct
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
+from dplc.machine.llvm.literals import escape
+from dplc.machine.llvm.types import SIZES, memory_type
 
 UNIT, TYPE = "!6", "!7"  # the nodes of the module's prelude: the compile unit, and the type of all functions
 BASIC = {
@@ -45,13 +42,15 @@ def is_unmarked(line: str) -> bool:
 class DebugInfo:
     """The nodes of one module; equal ones are made once."""
 
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
+    def __init__(self, metadata: Callable[[str], str], main: str) -> None:
+        """`metadata` adds a node to the module and gives its number; `main` is the name of the program's function."""
+        self.metadata = metadata
+        self.main = main
         self.known: dict[tuple[str, str], str] = {}
 
     def node(self, text: str, instance: str = "") -> str:
         if (text, instance) not in self.known:
-            self.known[text, instance] = self.unit.metadata(text)
+            self.known[text, instance] = self.metadata(text)
         return self.known[text, instance]
 
     # ---- places
@@ -69,7 +68,7 @@ class DebugInfo:
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
-        name = "program" if fn.name == self.unit.program.main else shown(fn.label) or fn.name  # `main` is C's
+        name = "program" if fn.name == self.main else shown(fn.label) or fn.name  # `main` is C's
         return self.subprogram(name, fn.span, fn.name)
 
     def location(self, scope: str, span: Span) -> str:

@@ -1,8 +1,6 @@
-"""flat (fused, with dup and drop) -> object code.
+"""LLVM text -> object code: parse, verify, optimise, select instructions.
 
-    compile_program(program)    emit -> parse -> verify -> optimise -> object
-
-How hard LLVM tries depends on how much there is: large programs must not take long to start.
+The optimisation level falls with the size of the text, so that large programs start quickly.
 """
 
 from __future__ import annotations
@@ -13,29 +11,12 @@ import llvmlite.binding as llvm
 from dpl.diagnostics import Bug
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from dplc.flat import term as f
-from dplc.machine.emit.program import emit_program
-from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import target
 from dplc.machine.llvm.target import Target
-from dplc.machine.run.jit import Compiled
-from dplc.machine.runtime import shared
 
 LARGE = 60_000  # lines of LLVM text from which on less is optimised
 HUGE = 250_000
 INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
-
-
-def compile_program(program: f.Program, counting: bool = False) -> Compiled:
-    """`counting` programs are optimised no further: their counts would be the same."""
-    text, sites = emit_text(program, counting)
-    return Compiled(assemble(text, most=0 if counting else 2), sites.to_json())
-
-
-def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
-    """The module's text, and its sites."""
-    text, sites = emit_program(program, shared.mentioned, counting)
-    return module(text), sites
 
 
 def module(text: str, where: Target | None = None) -> str:

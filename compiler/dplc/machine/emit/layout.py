@@ -30,13 +30,9 @@ from dpl.diagnostics import Bug
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 HEADER = 16
-
-SCALARS = {"bool": "i1", "f16": "half", "f32": "float", "f64": "double"} | {
-    f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (8, 16, 32, 64)
-}
-SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
 
 def leaves(ty: f.Type) -> tuple[str, ...]:
@@ -54,10 +50,6 @@ def leaves(ty: f.Type) -> tuple[str, ...]:
             return tuple(leaf for item in items for leaf in leaves(item))
         case f.Res():
             raise Bug(f"no layout for {ty}")
-
-
-def memory_type(leaf: str) -> str:
-    return "i8" if leaf == "i1" else leaf
 
 
 @node

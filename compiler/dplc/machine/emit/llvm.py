@@ -1,0 +1,15 @@
+"""flat (fused, with dup and drop) -> the LLVM text of a module that runs on this machine."""
+
+from __future__ import annotations
+
+from dplc.flat import term as f
+from dplc.machine.emit.program import emit_program
+from dplc.machine.failure.failures import Sites
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import shared
+
+
+def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
+    """The module's text, and its sites.  A `counting` program counts its operations and allocated bytes."""
+    text, sites = emit_program(program, shared.mentioned, counting)
+    return module(text), sites
