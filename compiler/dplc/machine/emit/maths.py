@@ -5,9 +5,11 @@
                                                   %2 = call double @exp(double %1)
                                                   %3 = fptrunc double %2 to float
 
-The results are those of the rows' `eval`, bit for bit: elementary functions are libm's, as Python's are; `f16` and
-`f32` go through double precision and are rounded once (for + - * / sqrt the narrow instruction gives the same).
-What the text calls is found in the runtime library under the same name.
+A row's `llvm` names the function that computes it: of libm (`sin`), of the runtime library (`rt.sigmoid`), or an
+intrinsic (`llvm.floor`).  The rows without are written here as instructions.
+
+The results are those of the rows' `eval`, bit for bit: Python takes elementary functions from libm, too.  At `f16` and
+`f32` they are computed in double precision and rounded once (for + - * / sqrt the narrow instruction gives the same).
 """
 
 from __future__ import annotations
@@ -15,18 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
+from dpl.prims import TABLE
 
 from dplc.machine.llvm.types import SCALARS
 
-LIBM = frozenset((
-    "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
-    "atan2", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh",
-))  # fmt: skip
-COMPOSED = frozenset((  # `rt/maths.rt`
-    "lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod", "squares", "cosine", "turn", "bell",
-    "sech2", "share", "overlap",
-))  # fmt: skip
-ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
 INTEGER = {
     "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor",
     "and": "and", "or": "or",
@@ -99,12 +93,10 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     if row in COMPARISONS:
         ordered = "u" if row == "ne" else "o"
         return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
-    if row in ROUNDING:
-        return out.op(f"call {t} @llvm.{ROUNDING[row]}.{ty}({t} {args[0]})")
+    if (intrinsic := TABLE[row].llvm).startswith("llvm."):
+        return out.op(f"call {t} @{intrinsic}.{ty}({t} {args[0]})")
     if row == "neg":
         return out.op(f"fneg {t} {args[0]}")
-    if row == "abs":
-        return out.op(f"call {t} @llvm.fabs.{ty}({t} {args[0]})")
     if row in ("max", "min"):
         first = out.op(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
         nan = out.op(f"fcmp uno {t} {args[0]}, {args[0]}")
@@ -134,12 +126,9 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
         return narrow(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out)
     wide = [widen(arg, ty, out) for arg in args]
     if row == "exp2":
-        name, wide = "pow", ["2.0", *wide]
-    elif row in LIBM:
-        name = row
-    elif row in COMPOSED:
-        name = f"rt.{row}"
-    else:
+        row, wide = "pow", ["2.0", *wide]
+    name = TABLE[row].llvm
+    if not name:
         raise Bug(f"no lowering of `{row}` at {ty}")
     return narrow(out.op(f"call double @{name}({', '.join(f'double {x}' for x in wide)})"), ty, out)
 
