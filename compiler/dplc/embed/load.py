@@ -209,7 +209,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False, python=True)
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), per_thread=False, python=True)
     externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
     made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

@@ -61,8 +61,8 @@ def test_executables(name: str) -> None:
 def test_libraries(name: str) -> None:
     where = target.to_build(name, None)
     program, exports = compiled(library=True)
-    for worlds in (True, False):
-        text, _ = library_text(program, exports, "program", where, worlds, debug=False)
+    for per_thread in (True, False):
+        text, _ = library_text(program, exports, "program", where, per_thread, debug=False)
         assert object_of(text, where).startswith(MAGIC[where.system])
 
 

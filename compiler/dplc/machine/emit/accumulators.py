@@ -1,6 +1,6 @@
-"""Accumulating cotangents, where null is zero of any shape -> LLVM text.
+"""Accumulators of cotangents -> LLVM text; null is a zero of any shape.
 
-b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
+b = acc_index a v n i      a[i] += v, in place; into n fresh zeros if a is null, into a copy if a is shared
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dplc.machine.runtime.failure_codes import Failure
 
 
 def is_null(e: BodyEmitter, op: f.Op) -> Values:
-    """Numbers and tuples never are."""
+    """Whether an array or constructor is null; numbers and tuples never are."""
     values = e.value(op.args[0])
     match op.args[0].ty:
         case f.Arr():
@@ -46,7 +46,7 @@ def acc_add(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
-    """Into whichever is ours alone."""
+    """The sum, in place in the first of the two arrays that is unique, or in a copy."""
     w, types = e.w, leaves(a.type)
 
     def into(x: Array, y: Array) -> Values:
@@ -74,7 +74,7 @@ def acc_zeros(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def acc_index(e: BodyEmitter, op: f.Op) -> Values:
-    """Indices were checked on the way forward."""
+    """Adds to an element or sub-array.  The forward pass has checked the indices."""
     rank, addend = op.attr("rank"), op.args[1]
     dims, indices = scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
     if isinstance(addend.ty, f.Arr):
@@ -92,13 +92,13 @@ def acc_slice(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def _ready(e: BodyEmitter, op: f.Op, dims: list[str]) -> Array:
-    """The accumulator, to write to; a loop may have seen to it."""
+    """The accumulator, unique and not null; a loop may have made it so."""
     a = operand(e, op.args[0])
     return a if e.is_ready(op.args[0]) else arrays.writable(e, arrays.present(e, a, dims))
 
 
 def _add_part(e: BodyEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
-    """`part`, perhaps null, added to its place in the accumulator: of rows of the same shape, or of none."""
+    """Adds `part` to its place in the accumulator.  `part` may be null, or have no elements."""
     a, w = operand(e, op.args[0]), e.w
 
     def add() -> Values:

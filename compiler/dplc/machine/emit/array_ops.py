@@ -1,4 +1,4 @@
-"""The operations on arrays, but for elementwise ones -> LLVM text."""
+"""Operations on arrays, except elementwise ones -> LLVM text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def slice_(e: BodyEmitter, op: f.Op) -> Values:
     a, (lo, hi) = operand(e, op.args[0]), scalars(e, op.args[1:])
     w = e.w
     if not op.attr("unchecked"):
-        ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned: a negative one is too large
+        ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned, so that a negative `lo` fails, too
         inside = w.let(f"icmp ule i64 {hi}, {a.dims[0]}")
         third = w.let(f"sub i64 0, {a.dims[0]}")
         good = w.let(f"and i1 {ordered}, {inside}")
@@ -85,7 +85,7 @@ def slice_(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def concat(e: BodyEmitter, op: f.Op) -> Values:
-    """An operand without rows has no say about the inner lengths; of two, 0 may be no more than a guess."""
+    """The inner lengths must agree, except with an operand without rows: its inner lengths may be a guess of 0."""
     a, b = (operand(e, atom) for atom in op.args)
     w, site = e.w, e.site(op.span, "rows of sizes [{a}] and [{b}] differ")
     inner = list(a.dims[1:])
@@ -191,7 +191,7 @@ def array(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def _constant_array(e: BodyEmitter, items: tuple[f.Atom, ...]) -> Values | None:
-    """An array of which everything is known when compiling; rows are of one size, and whole constants themselves."""
+    """A constant array, if all items are constant.  Rows must have one size, and be whole constants themselves."""
     values, first = [e.value(x) for x in items], items[0].ty
     if not all(map(are_constant, values)):
         return None
@@ -213,7 +213,7 @@ def sum_(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def sum_to(e: BodyEmitter, op: f.Op) -> Values:
-    """Null gives null, or zero."""
+    """The sum over the leading dimensions; that of null is null, or the number zero."""
     ty, rank = op.args[0].ty, op.attr("rank", 0)
     if not isinstance(ty, f.Arr) or ty.rank == rank:
         e.dup(ty, e.value(op.args[0]))
@@ -284,7 +284,7 @@ def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: 
     return c.values
 
 
-# the results of LAPACK's routines: elements, and lengths, which are n or m of the last operand, an n x m matrix
+# the results of LAPACK's routines: element type and dimensions; the last operand is an n x m matrix
 LAPACK = {
     "lapack_lu": ((f.F64, "nn"), (f.I64, "n")),
     "lapack_cholesky": ((f.F64, "nn"),),
@@ -296,7 +296,7 @@ LAPACK = {
 
 
 def lapack(e: BodyEmitter, op: f.Op) -> Values:
-    """A routine of the runtime library: flags, where the results go, the operands, their lengths."""
+    """A call of the runtime library: flags, addresses of the results, addresses of the operands, lengths."""
     flags = [f"i1 {e.one(atom)}" for atom in op.args if not isinstance(atom.ty, f.Arr)]
     matrices = [operand(e, atom) for atom in op.args if isinstance(atom.ty, f.Arr)]
     lengths = dict(zip("nm", matrices[-1].dims, strict=True))

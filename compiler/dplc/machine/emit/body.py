@@ -1,7 +1,7 @@
-"""A function's body under construction: its variables, and bindings in order.
+"""The body of a function under construction: its variables, and bindings in order.
 
-A variable is the list of its leaves' operands.  `rhs` is abstract: what writes a single kind of binding, such as
-`loops`, writes inner blocks through this class, and `function` says how each kind is written.
+A variable is the list of its leaves' operands.  `rhs` is abstract: files such as `loops.py` write one kind of
+right-hand side and get at inner blocks through this class; `function.py` fills in `rhs`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit.debug import is_unmarked
+from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.unit import Unit
@@ -21,19 +21,19 @@ from dplc.machine.llvm.writer import Values
 
 
 class BodyEmitter(Emitter, ABC):
-    """`w` takes the text, `env` knows the variables."""
+    """`w` takes the text, `env` has the values of variables."""
 
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit)
         self.fn = fn
         self.env: dict[str, Values] = {}
         self.scope = unit.scope(fn)
-        self.ready: set[str] = set()  # arrays that a loop made ready to be written to
-        self.span = f.NOWHERE  # of what is being written
+        self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
+        self.span = f.NOWHERE  # of the binding that is being written
 
     @abstractmethod
     def rhs(self, bind: f.Bind) -> Values:
-        """Writes a binding; the leaves of what it binds."""
+        """Writes a right-hand side; the leaves of the variables that it binds."""
 
     # ---- atoms
 
@@ -71,13 +71,13 @@ class BodyEmitter(Emitter, ABC):
             raise Bug(f"{len(values)} leaves for {variables}")
 
     def is_ready(self, atom: f.Atom) -> bool:
-        """Whether an array is known to be ours alone, and not null."""
+        """Whether a loop made the array unique and not null."""
         return isinstance(atom, f.Var) and atom.name in self.ready
 
     # ---- blocks
 
     def block(self, block: f.Block) -> Values:
-        """For its values."""
+        """Writes a block; the values of its results."""
         self.run(block.binds)
         return self.values(block.results)
 
@@ -95,16 +95,16 @@ class BodyEmitter(Emitter, ABC):
         return self.place_of(span) if span != f.NOWHERE else ""
 
     def place_of(self, span: f.Span) -> str:
-        """The debug location of a call that stands there."""
+        """The debug location of a call at `span`."""
         if self.unit.debug:
             return self.unit.debug.location(self.scope, span)
         return self.unit.location(self.scope, self.site(span) + 1)
 
     def _mark(self, start: int, rhs: f.Rhs) -> None:
-        """Gives the instructions from a line on their debug location, if they have none."""
+        """Adds the debug location to the instructions from line `start` on that have none."""
         span = getattr(rhs, "span", f.NOWHERE)
         if self.unit.debug and span != f.NOWHERE:
             place, lines = self.unit.debug.location(self.scope, span), self.w.lines
             for i in range(start, len(lines)):
-                if is_unmarked(lines[i]):
+                if has_no_location(lines[i]):
                     lines[i] += place

@@ -1,8 +1,8 @@
-"""Build -> loops that write an array as they go.
+"""Build -> loops that write an array element by element.
 
-A Build whose body ends in another, of a length known beforehand, is one array written by a nest of loops: the matrix
-`[for i < n, j < m -> e]` is never a row at a time.  Rows that come as arrays are copied into their place; the first one
-tells the shape, and the others must agree; if there is none, the Build says it.
+A Build whose body ends in another Build of a known length becomes one array and a nest of loops: the matrix `[for i <
+n, j < m -> e]` has no rows of its own.  Rows that are arrays are copied into place.  The first row tells the shape, and
+the others must agree; without rows, the Build tells it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dplc.narrow import expect_type
 
 @node
 class Level:
-    """One loop of a nest: what its body does before the next loop inside, and after (only drops)."""
+    """One loop of a nest: what its body does before the inner loop, and after it (only drops)."""
 
     build: f.Build
     before: tuple[f.Bind, ...]
@@ -32,7 +32,7 @@ class Level:
 
 
 def nest(build: f.Build) -> list[Level]:
-    """The loops from the outermost to the innermost."""
+    """The loops, outermost first."""
     levels = []
     while True:
         binds = build.body.binds
@@ -72,7 +72,7 @@ def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Value
 
 
 def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
-    """Of the loops; an inner one is looked at only if there is an outer step."""
+    """The lengths of the loops.  That of an inner loop is checked only if the outer loop has steps."""
     w = e.w
     first = e.one(levels[0].build.count)
     arrays.check_count(e, first, e.site(levels[0].build.span))
@@ -89,7 +89,7 @@ def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
 
 
 def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
-    """Runs the nest, `leaf` for each element, given its number and the state."""
+    """Writes the nest; `leaf` writes an element, given its number and the state."""
 
     body = levels[-1].build.body
     short = interrupts.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
@@ -105,7 +105,7 @@ def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values,
             e.run(level.after)
             return state
 
-        return interrupts.steps(e, count, step, types, state, short=depth + 1 < len(levels) or short)
+        return interrupts.count_to(e, count, step, types, state, short=depth + 1 < len(levels) or short)
 
     return run(0, "0", inits)
 
@@ -119,7 +119,7 @@ def _put(e: BodyEmitter, results: tuple[f.Atom, ...], made: list[Array], number:
 def _place_rows(
     e: BodyEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
 ) -> Values:
-    """Puts one step's results into the arrays, which the first step allocates."""
+    """Copies the results of a step into the arrays, which the first step allocates."""
     rows = [_as_array(atom, e.value(atom)) for atom in results]
     ragged = e.site(span, "an array's rows must have one size: [{a}], [{b}]")
     types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
@@ -144,7 +144,7 @@ def _place_rows(
 
 
 def _as_array(atom: f.Atom, values: Values) -> Array:
-    """A result as a row; one that is no array is a row without dimensions, with nothing at `data`."""
+    """A result as a row; a scalar is a row without dimensions and without data."""
     return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
 
 
@@ -156,8 +156,8 @@ def _empty(e: BodyEmitter, levels: list[Level], variables: tuple[f.Var, ...], co
 
 
 def _shape(e: BodyEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
-    """Of the result `k`: the counts of the loops, but what is inside of one that has no steps is as its Build says; and
-    further dimensions, of one without elements, are what the innermost loop says."""
+    """The dimensions of the result `k`: the counts of the loops.  Inside of a loop without steps, dimensions are those
+    that its Build tells; so are the dimensions beyond the loops, for an array without elements."""
     dims = ["0"] * (rank - len(counts)) if rank else []
     for level, count in reversed(list(zip(levels, counts, strict=True))):
         told = [e.one(n) for n in level.build.inner[k]] if level.build.inner else []

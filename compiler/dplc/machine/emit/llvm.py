@@ -10,6 +10,7 @@ from dplc.machine.runtime import shared
 
 
 def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
-    """The module's text, and its sites.  A `counting` program counts its operations and allocated bytes."""
+    """The text of the module, and the sites where it may fail.  A `counting` program counts its operations and
+    allocated bytes."""
     text, sites = emit_program(program, shared.mentioned, counting)
     return module(text), sites

@@ -1,12 +1,12 @@
-"""scalar row of the primitive table, operands -> LLVM text.
+"""A row of the scalar table and its operands -> LLVM text.
 
     scalar("mul", "f32", ["%x", "%y"], fresh)     %1 = fmul float %x, %y
     scalar("exp", "f32", ["%x"], fresh)           %1 = fpext float %x to double
                                                   %2 = call double @exp(double %1)
                                                   %3 = fptrunc double %2 to float
 
-A row's `llvm` names the function that computes it: of libm (`sin`), of the runtime library (`rt.sigmoid`), or an
-intrinsic (`llvm.floor`).  The rows without are written here as instructions.
+The column `llvm` of a row names the function that computes it: of libm (`sin`), of the runtime library (`rt.sigmoid`),
+or an intrinsic (`llvm.floor`).  Rows without such a function are written as instructions here.
 
 The results are those of the rows' `eval`, bit for bit: Python takes elementary functions from libm, too.  At `f16` and
 `f32` they are computed in double precision and rounded once (for + - * / sqrt the narrow instruction gives the same).
@@ -31,7 +31,7 @@ DIVISIONS = ("div", "mod", "quot", "rem")
 
 
 class Lines:
-    """LLVM instructions being written."""
+    """LLVM instructions under construction."""
 
     def __init__(self, fresh: Callable[[], str]) -> None:
         self.fresh = fresh
@@ -44,8 +44,9 @@ class Lines:
 
 
 def scalar(row: str, ty: str, args: list[str], fresh: Callable[[], str], site: int = 0) -> tuple[list[str], str]:
-    """The instructions for one row at scalar type `ty` (that of the operands; of the last ones for `select` and
-    `polygamma`, of the first for `powi`), and the name of the result.  `site` is where to report a division by zero."""
+    """The instructions for a row at scalar type `ty`, and the name of the result.  `ty` is the type of the operands: of
+    the last ones for `select` and `polygamma`, of the first for `powi`.  `site` is where a division by zero is
+    reported."""
     out = Lines(fresh)
     if row == "select":
         result = out.op(f"select i1 {args[0]}, {SCALARS[ty]} {args[1]}, {SCALARS[ty]} {args[2]}")
@@ -65,7 +66,7 @@ def cast(source: str, target: str, operand: str, fresh: Callable[[], str]) -> tu
 
 
 def narrow(value: str, ty: str, out: Lines) -> str:
-    """A double rounded to `ty`, once: on the way to f16 the float keeps a sticky last bit."""
+    """Rounds a double to `ty`, once: on the way to f16, the float keeps a sticky last bit."""
     if ty == "f64":
         return value
     if ty == "f32":
@@ -116,7 +117,7 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
 
 
 def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
-    """Rows computed at double precision whatever the type."""
+    """Rows that are computed in double precision at every type."""
     if row == "powi":
         if ty == "f32" and args[1] == "2":
             return out.op(f"fmul float {args[0]}, {args[0]}")
@@ -134,7 +135,7 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
 
 
 def _powi(x: str, n: str, out: Lines) -> str:
-    """The small powers that `dpl.prims.meaning` multiplies out, when the exponent is known here; else at run time."""
+    """The small powers that `dpl.prims.meaning` multiplies out, if the exponent is constant; else a call."""
     match n:
         case "-1":
             return out.op(f"fdiv double 1.0, {x}")
@@ -186,7 +187,7 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
 
 
 def _shift(row: str, ty: str, bits: int, args: list[str], out: Lines) -> str:
-    """Shifts by the width or more give what infinitely many bits would."""
+    """Shifts by the width or more, as if there were infinitely many bits."""
     t = SCALARS[ty]
     fits = out.op(f"icmp ult {t} {args[1]}, {bits}")
     if row == "shift_right" and ty[0] == "i":

@@ -1,4 +1,5 @@
-"""Operations on scalars, strings, references and the world -> LLVM text; arrays go to `emit_arrays` and `emit_map`."""
+"""Operations of flat -> LLVM text: those on strings, references, files and the output here; others by their own
+files."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # told where
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # get their site
 LIBRARY = SITED | {
     "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
     "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
@@ -25,7 +26,7 @@ LIBRARY = SITED | {
 
 
 def op(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """The leaves of the variables that an operation binds."""
+    """Writes an operation; the leaves of the variables that it binds."""
     name = op.op
     if name in ELEMENTWISE:
         if any(isinstance(atom.ty, f.Arr) for atom in op.args):
@@ -57,7 +58,7 @@ def _library(e: BodyEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], 
 
 
 def _stop(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """Nothing after it is reached; what follows is written all the same."""
+    """Ends the program.  Code that follows is unreachable, but is written all the same."""
     if op.op == "exit":
         e.fail(Failure.EXIT, 0, e.one(op.args[0]))
     else:
@@ -69,12 +70,12 @@ def _stop(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
 
 
 def _extern(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """A C function; LLVM's name for it begins with \\01, to be another than the runtime's for the same."""
+    """A call of a C function.  Its name in LLVM begins with \\01, so that the runtime may declare the same function."""
     symbol = f'@"\\01{op.attr("symbol")}"'
     e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
     results = [leaf for var in variables for leaf in leaves(var.ty)]
     is_bool = results == ["i1"]
-    if is_bool:  # a byte, of which C's own are 0 and 1
+    if is_bool:  # C returns a byte, 0 or 1
         results = ["i8"]
     types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
     result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
@@ -107,7 +108,7 @@ def ref_new(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def state(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """A cell that is there from the beginning, all of it zero, and is never freed."""
+    """A cell that exists from the start, filled with zeros, and is never freed."""
     size = struct(expect_type(f.Ref, variables[0].ty).elem).size
     return [e.unit.state(op.attr("name"), size)]
 
@@ -157,7 +158,7 @@ def drop(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def take(e: BodyEmitter, op: f.Op) -> Values:
-    """The payload becomes ours: the cell goes if it was ours alone, else the payload has one owner more."""
+    """Moves the payload out of a cell: a unique cell is freed, else the payload gets one more owner."""
     cell, payload = e.one(op.args[0]), e.unit.program.datas[op.attr("data")].payloads[op.attr("tag")]
     if payload is None:
         return []

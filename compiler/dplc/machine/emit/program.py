@@ -1,11 +1,11 @@
-"""flat (with dup and drop) -> LLVM text.
+"""A program of flat (with dup and drop) -> the LLVM text of a module.
 
     fn f(x: f64, n: i64) -> (f64)                 define internal fastcc double @"f"(double %x, i64 %n) {
       y = mul x x                          =>       %1 = fmul double %x, %x
       return y                                      ret double %1 }
 
-This file is the frame: functions, constants, the entry.  `emit_function` writes bodies, `emit_ops` and its neighbours
-single operations, `emit_map` fused loops; what they call is found in the runtime library.
+This file writes the module around the functions: prelude, constants, the entry.  `function.py` writes functions,
+`ops.py` and its neighbours single operations, `maps.py` fused loops.  They call the runtime library.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from dplc.machine.failure.failures import Sites
 from dplc.passes.recursion.modulo_cons import with_holes
 
 ENTRY = "dpl_entry"
-STACK_MARGIN = 256 * 1024  # what the runtime may use below the limit
-HUGE_PAGE, HUGE_PAGES = 2 << 20, 14  # a size, and advice to the system: deep recursion touches less pages then
+STACK_MARGIN = 256 * 1024  # bytes below the stack limit, for the runtime
+HUGE_PAGE, HUGE_PAGES = 2 << 20, 14  # a size, and MADV_HUGEPAGE: deep recursion then causes fewer page faults
 
 
 def emit_program(
     program: f.Program,
     library: Callable[[str], str],
     counting: bool = False,
-    patient: bool = True,
-    door: Callable[[Unit], str] | None = None,
+    interruptible: bool = False,
+    entry_points: Callable[[Unit], str] | None = None,
     debug: bool = False,
 ) -> tuple[str, Sites]:
-    """The whole module and the places that may fail.  `library` has the runtime's part of what a text mentions, `door`
-    writes how the program is entered, if that is not by the driver; unless `patient`, loops ask whether they are to
-    stop (`increments.py`); `debug` says whether debuggers are told of it."""
+    """The whole module, and the sites where it may fail.  `library` gives the definitions of the runtime's symbols in a
+    text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
+    `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
+    debuggers."""
     group, looping = groups(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
-    unit.counting, unit.patient = counting, patient
+    unit.counting, unit.interruptible = counting, interruptible
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
-    unit.sites.number(f.NOWHERE)  # number 0
+    unit.sites.number(f.NOWHERE)  # site 0 is an unknown place
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
-    way_in = door(unit) if door else entry(symbol(program.main))
-    parts = (way_in, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
+    entries = entry_points(unit) if entry_points else entry(symbol(program.main))
+    parts = (entries, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
@@ -71,7 +72,7 @@ PRELUDE = f"""
 
 
 def entry(main: str) -> str:
-    """What the driver calls, on a thread whose stack has `stack` bytes: 0, or the code of the failure."""
+    """The function that the driver calls, on a thread whose stack has `stack` bytes: 0, or the code of the failure."""
     return f"""
 define i64 @{ENTRY}(i64 %argc, ptr %argv, i32 %tty, i64 %stack, ptr %record) noinline {{
 entry:

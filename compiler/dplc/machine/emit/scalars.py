@@ -1,4 +1,4 @@
-"""One scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
+"""A scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scalar_type(ty: f.Type) -> str:
 
 
 def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:
-    """The result of an operation whose operands (elements of them, if they are arrays) are these."""
+    """The result of an operation on these operands (for arrays, on elements of them)."""
     types = [scalar_type(atom.ty) for atom in op.args]
     match op.op:
         case "cast":

@@ -1,4 +1,4 @@
-"""The module under construction: what the functions of one program share."""
+"""A module under construction: what the functions of one program share."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
 
 @dataclass(slots=True)
 class Unit:
-    """What the functions of one program share."""
+    """The module of one program."""
 
     program: f.Program
     sites: Sites
     droppers: Droppers
-    group: dict[str, int]  # functions that call each other share a number
-    tailcc: set[int]  # groups whose calls in tail position take no stack
-    holed: set[str]  # functions that are told where their result is wanted (`passes/recursion/modulo_cons.py`)
-    debug: DebugInfo | None = None  # what debuggers want to know, if they are to
-    counting: bool = False  # whether allocated bytes are counted (`flat/operation_counts.py`)
-    patient: bool = True  # whether loops need not ask if they are to stop
+    group: dict[str, int]  # functions -> their group: functions that call each other
+    tailcc: set[int]  # groups whose tail calls are guaranteed
+    holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
+    debug: DebugInfo | None = None  # debug information, if it is wanted
+    counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
+    interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
     globals: list[str] = field(default_factory=list)
-    arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # what is in constant ones, by address
-    helpers: dict[str, str] = field(default_factory=dict)  # functions out of line, by name
-    states: dict[str, str] = field(default_factory=dict)  # cells that last, by symbol
+    arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # elements of constant ones, by address
+    helpers: dict[str, str] = field(default_factory=dict)  # outlined functions, by name
+    states: dict[str, str] = field(default_factory=dict)  # cells that exist as long as the program, by symbol
     externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
     nodes: list[str] = field(default_factory=list)  # metadata
     _strings: dict[bytes, str] = field(default_factory=dict)
@@ -46,49 +46,50 @@ class Unit:
         return self._strings[data], len(data)
 
     def constant(self, llvm_type: str, value: str, align: int = 64) -> str:
-        """A constant in memory: its address."""
+        """Puts a constant into the data section; its address."""
         name = f'@"constant {len(self.globals)}"'
         self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
         return name
 
     def elements(self, kind: str, items: list[str]) -> str:
-        """The elements of a constant array: their address."""
+        """Puts the elements of a constant array into the data section; their address."""
         address = self.constant(f"[{len(items)} x {kind}]", f"[{', '.join(items)}]")
         self.arrays[address] = kind, items
         return address
 
     def cell(self, tag: int, payload: f.Type, values: Values) -> str:
-        """A constructor of constants: its address.  Owners come and go, so it is no constant itself."""
+        """Puts a constructor of constants into the data section; its address.  Its reference count changes, so LLVM
+        must not treat it as constant."""
         name, (kind, text) = f'@"constant {len(self.globals)}"', cell(tag, payload, values)
         self.globals.append(f"{name} = internal global {kind} {text}, align 16\n")
         return name
 
     def state(self, name: str, size: int) -> str:
-        """The address of a cell that lasts as long as the program."""
+        """The address of a cell that exists as long as the program."""
         symbol = f'@"state {escape(name.encode())}"'
         self.states[symbol] = f"{symbol} = internal global {{ i64, i64, [{size} x i8] }} {{ i64 {FOREVER}, i64 0,"
         self.states[symbol] += f" [{size} x i8] zeroinitializer }}, align 16\n"
         return symbol
 
     def metadata(self, text: str) -> str:
-        """A node: its number.  `SELF` in the text stands for itself."""
+        """Adds a metadata node; its number.  `SELF` in the text stands for the node itself."""
         number = f"!{len(self.nodes) + FIRST_NODE}"
         self.nodes.append(f"{number} = {text.replace('SELF', number)}\n")
         return number
 
     def parallel(self) -> str:
-        """Marks a loop's back edge: accesses marked ACCESS in different steps do not meet."""
+        """The mark of a loop's back edge: accesses marked ACCESS in different steps do not overlap."""
         return f", !llvm.loop {self.metadata('distinct !{SELF, !2}')}"
 
     def location(self, scope: str, line: int) -> str:
-        """Marks a call with its place: `line` is the number of a site, plus one."""
+        """The debug location of a call; `line` is the number of a site, plus one."""
         key = scope, line
         if key not in self._locations:
             self._locations[key] = self.metadata(f"!DILocation(line: {line}, scope: {scope})")
         return f", !dbg {self._locations[key]}"
 
     def scope(self, fn: f.Fn) -> str:
-        """The node of a function, to which the locations of its calls belong."""
+        """The metadata node of a function, the scope of its locations."""
         if self.debug:
             return self.debug.function(fn)
         return self.metadata(
@@ -97,7 +98,7 @@ class Unit:
         )
 
     def convention(self, name: str) -> str:
-        """The calling convention of a function: `tailcc` where calls in tail position must take no stack."""
+        """The calling convention of a function: `tailcc` where tail calls are guaranteed."""
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
     def indirect(self, name: str) -> bool:
@@ -105,16 +106,16 @@ class Unit:
         return name in self.holed or many(f.Tup(self.program.fns[name].results))
 
     def returned(self, name: str) -> str:
-        """What a function returns, in LLVM's words."""
+        """The LLVM type that a function returns."""
         return "void" if self.indirect(name) else result_type(leaves(f.Tup(self.program.fns[name].results)))
 
 
 def many(result: f.Type) -> bool:
-    """Whether results are more than come back in registers."""
+    """Whether these are more results than are returned in registers."""
     floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
     return floats > 2 or len(leaves(result)) - floats > 3
 
 
 def symbol(name: str) -> str:
-    """A function's name in LLVM."""
+    """The symbol of a function in LLVM text."""
     return f'@"dpl {escape(name.encode())}"'

@@ -9,7 +9,7 @@ from dplc.machine.llvm.types import SCALARS
 
 
 def number(value: int | float | bool, name: str) -> str:
-    """A constant, exactly."""
+    """The literal of a number, exactly."""
     match SCALARS[name]:
         case "i1":
             return "true" if value else "false"
@@ -27,7 +27,7 @@ def number(value: int | float | bool, name: str) -> str:
 
 
 def escape(data: bytes) -> str:
-    """For LLVM's quoted strings and names."""
+    """Escapes bytes for LLVM's quoted strings and names."""
     return "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
 
 

@@ -14,14 +14,14 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from dplc.machine.llvm import target
 from dplc.machine.llvm.target import Target
 
-LARGE = 60_000  # lines of LLVM text from which on less is optimised
+LARGE = 60_000  # lines of LLVM text above which less is optimised
 HUGE = 250_000
-INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
+INLINING = 100  # LLVM's default is 225; this takes half the time, as flat is inlined already
 
 
 def module(text: str, where: Target | None = None) -> str:
-    """With the machine's name in front.  Every function keeps a frame pointer and all are in one section, so that a
-    failure can tell the calls that led to it."""
+    """Adds the target to the text.  Every function keeps a frame pointer, and all are in one section, so that a failure
+    can walk the stack."""
     where = where or target.here()
     head = f'target datalayout = "{where.machine().target_data}"\ntarget triple = "{where.triple}"\n'
     section = ' section ".text"' if where.jit else ""
@@ -30,13 +30,13 @@ def module(text: str, where: Target | None = None) -> str:
 
 
 def assemble(text: str, where: Target | None = None, most: int = 2) -> bytes:
-    """LLVM text -> object code, with at `most` that effort."""
+    """LLVM text -> object code, at an optimisation level of `most` or less."""
     machine, module = optimise(text, where or target.here(), most)
     return machine.emit_object(module)
 
 
 def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
-    """The module as good as it gets, and the machine for which that is."""
+    """The optimised module, and the code generator for it."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = where.machine(effort)
@@ -49,13 +49,13 @@ def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachin
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     manager.run(module, builder)
-    NewPassManager._dispose(manager)  # llvmlite's own end of it, which another of the same name hides
+    NewPassManager._dispose(manager)  # llvmlite hides its destructor behind another method of that name
     return machine, module
 
 
 def parse(text: str) -> llvm.ModuleRef:
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())  # the global one keeps types and constants for ever
+        module = llvm.parse_assembly(text, llvm.create_context())  # the global context never frees types and constants
         module.verify()
     except RuntimeError as failure:
         raise Bug(f"LLVM does not accept our text: {failure}") from failure

@@ -1,4 +1,4 @@
-"""Division of integers, made to order for a type."""
+"""Integer division, generated for each type: checked, floored or truncated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dplc.machine.runtime.failure_codes import Failure
 
 
 def definition(name: str, ty: str) -> str:
-    """The function `@rt.<name>.<ty>(a, b, site)`: floored or truncated, checked, without a trap at min_int / -1."""
+    """The function `@rt.<name>.<ty>(a, b, site)`.  It fails for b = 0, and does not trap at min_int / -1."""
     t, signed = SCALARS[ty], ty[0] == "i"
     lines = [
         f"define internal {t} @rt.{name}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{",
