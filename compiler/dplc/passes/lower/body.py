@@ -1,14 +1,11 @@
-"""mono core with lambda sets -> flat: functions without closures.
-
-    let add n = fun x -> x + n        fn add.1(n: i64, x: i64) -> i64
-    do print (add 1 2)                fn main() ... call add.1 1 2
+"""A flat function in the making (`Body`), and what those of a program share (`Lowering`).
 
 Each lambda becomes one flat function for each (ground types of captures, argument, result) at which it is needed; its
 parameters are what it captured, then its own.  A function value is the tuple of captures where only one lambda is
 possible, so that calling it is a direct call, and a partial application merely a longer tuple; otherwise it is a Data
 with one constructor for each lambda, and calling it goes through an `apply` function that switches.
 
-Globals that are no functions are variables of `main`.
+How terms are lowered is handed in (`Lowering.term`): whatever builds code from a body needs this file alone.
 """
 
 from __future__ import annotations
@@ -26,26 +23,12 @@ from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
-from dplc.flat.types import rank_of
 from dplc.narrow import the
 from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
-from dplc.passes.closures.lambda_sets import Solved, solve
+from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.closures.set_types import Lambda, Member
-from dplc.passes.control.cps import explicit_control
-from dplc.passes.lower.decision_trees import lower_match
-from dplc.passes.lower.dissect import Argument, by_constructor
-from dplc.passes.lower.export_wrappers import export
-from dplc.passes.lower.primitives import lower_primitive
-from dplc.passes.specialise.mono import monomorphise
 
-
-def lower_program(program: c.Program) -> f.Program:
-    """The whole way from core."""
-    return lower(solve(explicit_control(monomorphise(program))))
-
-
-def lower(solved: Solved) -> f.Program:
-    return Lowering(solved).run()
+LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body; `True`: it may come in one piece
 
 
 @dataclass(slots=True)
@@ -61,10 +44,11 @@ class Instance:
 
 
 class Lowering:
-    """What the functions of a program share."""
+    """What the functions of a program share.  `term` lowers a term; the file of all cases hands it in."""
 
-    def __init__(self, solved: Solved) -> None:
+    def __init__(self, solved: Solved, term: LowerTerm) -> None:
         self.solved = solved
+        self.term = term
         self.datas = solved.datas
         self.interner = Interner()
         self.layout = Layout(solved.datas)
@@ -72,19 +56,6 @@ class Lowering:
         self.instances: dict[tuple, Instance] = {}
         self.made: dict[tuple, str] = {}  # functions that no lambda stands for, by what they are for
         self.todo: deque[Callable[[], None]] = deque()
-
-    def run(self) -> f.Program:
-        main = Body(self, Scope(self.interner))
-        for name, e in self.solved.items:
-            value = main.term(e)
-            if name:
-                main.env[name] = value
-            if name in self.solved.exports:
-                export(main, name, the(t.Fn, main.type_of(e)), value)
-        self.program.fns["main"] = f.Fn("main", (), (), f.Block(tuple(main.b.binds), ()), "main")
-        while self.todo:
-            self.todo.popleft()()
-        return self.program
 
     # ---- functions --------------------------------------------------------------------------------------------------
 
@@ -306,6 +277,10 @@ class Body:
 
     # ---- terms ------------------------------------------------------------------------------------------------------
 
+    def term(self, e: c.Term, whole: bool = False) -> Value:
+        """`whole`: a tuple may come in one piece."""
+        return self.up.term(self, e, whole)
+
     def atom(self, e: c.Term) -> f.Atom:
         return self.b.atom(self.term(e))
 
@@ -313,126 +288,8 @@ class Body:
         """A term in tail position."""
         return self.b.atom(self.term(e, whole=True))
 
-    def term(self, e: c.Term, whole: bool = False) -> Value:
-        """`whole`: a tuple may come in one piece."""
-        match e:
-            case c.Var():
-                return self.variable(e)
-            case c.Lit(_, _, value):
-                return f.Const(value, self.flat(e))
-            case c.Let() | c.LetRec():
-                return self.lets(e, whole)
-            case c.Prim():
-                return lower_primitive(self, e)
-            case c.App(span, _, fn, arg):
-                closure = self.term(fn)
-                return self.apply(closure, the(t.Fn, self.type_of(fn)), self.term(arg), span, whole)
-            case c.Lam():
-                source = self.up.solved.lambdas[id(e)]
-                return self.close(self.type_of(e), source, [self.env[name] for name in source.captures])
-            case c.Tuple(_, _, items):
-                return Bundle(tuple([self.term(i) for i in items])) if items else UNIT
-            case c.Con(_, _, _, tag, arg):
-                return self.construct(self.type_of(e), tag, None if arg is None else self.term(arg))
-            case c.Field(_, _, record, index):
-                return self.field(record, index)
-            case c.ArrayLit(span, _, items):
-                return self.array([self.atom(i) for i in items], e)
-            case c.If(_, _, cond, then, else_):
-                test = self.atom(cond)
-                return self.branch(test, lambda: self.term(then, whole), lambda: self.term(else_, whole), whole)
-            case c.Match(_, _, scrutinee, arms):
-                return lower_match(self, self.term(scrutinee), arms, self.flat(e), whole)
-            case c.For():
-                return self.count_loop(e)
-            case c.While():
-                return self.while_loop(e)
-            case c.Build():
-                return self.build(e)
-            case c.Check(span, _, name, body, pairs):
-                value = self.env[name] = self.term(body)
-                for actual, expected, what in pairs:
-                    self.b.effect("check_equal", (self.atom(actual), self.atom(expected)), span, what=what)
-                return value
-            case _:
-                raise Bug(f"not a term after mono: {e}")
-
-    def variable(self, e: c.Var) -> Value:
-        function = self.up.solved.functions.get(e.name)
-        if function is None:
-            return self.env[e.name]
-        return self.close(self.type_of(e), function, [self.env[name] for name in function.captures])
-
-    def lets(self, e: c.Term, whole: bool) -> Value:
-        while isinstance(e, c.Let | c.LetRec):
-            if isinstance(e, c.Let):
-                self.env[e.name] = self.term(e.rhs)
-            else:
-                closures = {name: self.term(rhs) for name, rhs in e.bindings}
-                self.env |= closures
-            e = e.body
-        return self.term(e, whole)
-
     def construct(self, ty: t.Ty, tag: int, arg: Value | None) -> Value:
         data = self.up.layout.flat(ty)
         if not isinstance(data, f.Data) or self.up.datas.unboxed(the(t.Con, ty).name):
             return UNIT if arg is None else arg
         return self.b.one(f.ConMake(data.name, tag, None if arg is None else self.b.atom(arg)), data, "data")
-
-    def field(self, record: c.Term, index: int) -> Value:
-        value = self.term(record)
-        ty = the(t.Con, self.type_of(record))
-        lone = self.up.datas.lone_field(ty.name)
-
-        def pick(_tag: int, argument: Argument) -> Value:
-            if argument is None:
-                raise Bug(f"{ty.name} has no fields")
-            return argument[1] if lone else pieces(argument[1])[index]
-
-        return by_constructor(self, ty, value, pick)
-
-    def array(self, items: list[f.Atom], e: c.Term) -> Value:
-        if items:
-            return self.b.op("array", items, e.span)
-        ty = self.flat(e)
-        zeros = [f.Const(0, f.I64)] * rank_of(ty)
-        return self.b.one(f.Op("acc_zeros", (f.Const(None, ty), *zeros)), ty, "empty")
-
-    # ---- loops ------------------------------------------------------------------------------------------------------
-
-    def build(self, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
-        """A comprehension, with the inner sizes of its value where it has no steps to tell them."""
-        number, var = self.atom(e.count), self.b.var(e.index, f.I64)
-        sizes = tuple([self.atom(n) for n in inner])
-        with self.b.inside() as binds:
-            self.env[e.index] = var
-            element = self.atom(e.body)
-        block = f.Block(tuple(binds), (element,))
-        rhs = f.Build(var, number, block, e.span, (sizes,) if sizes else ())
-        return self.b.one(rhs, self.flat(e), "built")
-
-    def count_loop(self, e: c.For) -> Value:
-        init = self.term(e.init)
-        count = self.atom(e.count)
-        state, vars_ = self.b.fresh_like(init, e.state)
-        index = self.b.var(e.index, f.I64)
-        with self.b.inside() as binds:
-            self.env[e.state], self.env[e.index] = state, index
-            step = tuple(leaves(self.term(e.body)))
-        body = f.Block(tuple(binds), step)
-        result, bound = self.b.fresh_like(init, e.state)
-        self.b.binds.append(f.Bind(bound, f.For(index, count, vars_, tuple(leaves(init)), body)))
-        return result
-
-    def while_loop(self, e: c.While) -> Value:
-        init = self.term(e.init)
-        state, vars_ = self.b.fresh_like(init, e.state)
-        self.env[e.state] = state
-        with self.b.inside() as tests:
-            cond = self.atom(e.cond)
-        with self.b.inside() as binds:
-            step = tuple(leaves(self.term(e.body)))
-        result, bound = self.b.fresh_like(init, e.state)
-        loop = f.While(vars_, tuple(leaves(init)), f.Block(tuple(tests), (cond,)), f.Block(tuple(binds), step))
-        self.b.binds.append(f.Bind(bound, loop))
-        return result
