@@ -11,7 +11,7 @@ import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
 from dplc.ad import optimistic
-from dplc.ad.reverse import reverse
+from dplc.ad.reverse import tape
 from dplc.machine.emit import loops, maps
 from dplc.machine.object import object
 from dplc.passes.arrays import fuse
@@ -81,7 +81,7 @@ TINY = [
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "PATIENCE", 0), (optimistic, "PATIENCE", 1),
-    (reverse, "WIDE", 0), (reverse, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
+    (tape, "WIDE", 0), (tape, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
     (loops, "FIRST_ROOM", 1), (object, "LARGE", 0),
 ]  # fmt: skip
 
