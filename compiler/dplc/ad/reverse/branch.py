@@ -1,7 +1,7 @@
 """Reverse mode through branches.
 
-    y = if c { t = ...; yield t }        forward:   y, k = if c { t = ...; yield t, (t, 0.0) } else { yield x, (0.0, b) }
-        else   { yield x }         =>    backward:  cx = if c { t = k.0; ... } else { b = k.1; ... }
+    y = if c { t = ...; yield t }      forward:   y, k = if c { t = ...; yield t, (t, 0.0) } else { yield x, (0.0, b) }
+        else   { yield x }      =>    backward:  cx = if c { t = k.0; ... } else { b = k.1; ... }
 
 The branches keep a tuple whose slots they share; a slot that a branch does not fill holds zero or null.
 """
