@@ -26,7 +26,7 @@ from dpl.source import Span
 
 from dplc.graph import components
 from dplc.narrow import a_type
-from dplc.passes.specialise.mono import ANY, type_arguments_of
+from dplc.passes.specialise.program import ANY, type_arguments_of
 
 
 @dataclass(slots=True, eq=False)
