@@ -19,7 +19,7 @@ from importlib.machinery import (
 from pathlib import Path
 from typing import Any
 
-from dpl import kept
+from dpl.system import kept
 
 
 class Loader(SourceFileLoader):

@@ -321,7 +321,7 @@ def cache() -> None:
 @cache.command("dir")
 def cache_dir() -> int:
     """Print where it is."""
-    from dpl.resources import cache_dir
+    from dpl.system.kept import cache_dir
 
     click.echo(cache_dir())
     return 0
@@ -330,7 +330,7 @@ def cache_dir() -> int:
 @cache.command("size")
 def cache_size() -> int:
     """Print how large it is, in bytes."""
-    from dpl import kept
+    from dpl.system import kept
 
     click.echo(kept.size())
     return 0
@@ -339,7 +339,7 @@ def cache_size() -> int:
 @cache.command("clean")
 def cache_clean() -> int:
     """Empty it."""
-    from dpl import kept
+    from dpl.system import kept
 
     kept.clean()
     return 0

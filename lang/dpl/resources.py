@@ -1,8 +1,7 @@
-"""Where the project's own files are, in a checkout and installed, and where it may keep what it computed."""
+"""Where the project's own files are, in a checkout and installed, and the sources of the checker."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -32,9 +31,6 @@ def codes() -> Path:
     return _PACKAGE / "codes"
 
 
-def cache_dir() -> Path:
-    """The folder for cached work; it need not exist, nor be writable."""
-    if chosen := os.environ.get("DPL_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "dpl"
+def checker() -> list[Path]:
+    """The files of which the types of a program depend."""
+    return sorted(path for path in _PACKAGE.rglob("*.py") if _PACKAGE / "eval" not in path.parents)

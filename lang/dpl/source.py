@@ -1,4 +1,4 @@
-"""Where things stand in a text: sources and spans.  Ground of everything; imports nothing of ours."""
+"""Where things stand in a text: sources and spans.  Ground of everything; imports little of ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import re
 from bisect import bisect_right
 from pathlib import Path
 
+from dpl import host
 from dpl.node import node
+
+
+def unified(text: str) -> str:
+    """The text with its lines ended as ours are."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Source:
@@ -28,7 +34,7 @@ class Source:
     def text(self) -> str:
         if self._text is None:
             try:
-                self._text = self.path.read_text(encoding="utf-8") if self.path else ""
+                self._text = unified(host.current.read_bytes(self.path).decode("utf-8")) if self.path else ""
             except (OSError, UnicodeDecodeError):  # gone since it was cached: messages lose their excerpt, not more
                 self._text = ""
         return self._text

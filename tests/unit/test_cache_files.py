@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from dpl import kept
+from dpl.system import kept
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_odd_places(folder: Path, odd: str) -> None:
 
 FULL = """
 import resource, sys
-from dpl import kept
+from dpl.system import kept
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 kept.write(kept.place("objects", "x"), bytes(1000))
 print([p.name for p in kept.place("objects").iterdir()])
@@ -109,7 +109,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
 
 TURNS = """
 import sys, time
-from dpl import kept
+from dpl.system import kept
 path = kept.place("x")
 def make():
     print("made")
@@ -128,7 +128,8 @@ def test_one_process_makes_what_the_others_wait_for(folder: Path) -> None:
 
 def test_who_waits_too_long_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "PATIENCE", 0)
-    holder = started("import sys\nfrom dpl import kept\nwith kept.alone(): print('in', flush=True); sys.stdin.read()")
+    script = "import sys\nfrom dpl.system import kept\nwith kept.alone(): print('in', flush=True); sys.stdin.read()"
+    holder = started(script)
     assert holder.stdout is not None and holder.stdout.readline() == "in\n"
     assert kept.once(lambda: None, lambda: 5) == 5
     holder.communicate("", timeout=60)

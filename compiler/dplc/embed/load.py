@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-from dpl import kept
 from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.render import render
 from dpl.source import Source
+from dpl.system import kept
 
 from dplc.embed.calls import Function, Library, Model, World, own
 from dplc.embed.shapes import Error

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
-import stat
+import os.path
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from dpl import kept, resources
+from dpl import host, resources
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.source import Source, Span
+from dpl.source import Source, Span, unified
 from dpl.syntax import tree
 from dpl.syntax.parse import parse
 
@@ -76,11 +75,11 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
     name = name or str(path)
     try:
         lasting = is_lasting(path, name, where)
-        return Source(name, decoded(path.read_bytes(), name, where), path if lasting else None)
+        return Source(name, decoded(host.current.read_bytes(path), name, where), path if lasting else None)
     except FileNotFoundError:
         raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path)) from None
     except (IsADirectoryError, NotADirectoryError):
-        kind = "is a directory" if path.is_dir() else "is not below a directory"
+        kind = "is a directory" if _is_folder(path) else "is not below a directory"
         raise DplError.at("E0511", f"{name} {kind}, not a file", where) from None
     except (OSError, ValueError) as error:
         raise unreadable(name, error, where) from None
@@ -94,22 +93,25 @@ def unreadable(name: str, error: Exception, where: Span | None = None) -> DplErr
 def is_lasting(path: Path, name: str, where: Span | None) -> bool:
     """Whether a text can be read again.  What is imported must be, and no device, as these need not end; the main
     module may also come through a pipe or from a terminal."""
-    mode = path.stat().st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    kind = host.current.kind(path)
+    if kind in ("file", "folder"):
         return True
-    if where is None and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or _ends(path)):
+    if where is None and kind != "device":
         return False
-    kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-    raise DplError.at("E0511", f"{name} is {kind}, not a file", where)
+    kind = kind if kind in ("pipe", "socket") else "device"
+    raise DplError.at("E0511", f"{name} is a {kind}, not a file", where)
 
 
-def _ends(device: Path) -> bool:
-    """Whether reading it ends: a terminal, or what is always empty."""
-    file = os.open(device, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+def _is_folder(path: Path) -> bool:
     try:
-        return os.isatty(file) or device.samefile(os.devnull)
-    finally:
-        os.close(file)
+        return host.current.kind(path) == "folder"
+    except OSError:
+        return False
+
+
+def _programs(folder: Path) -> list[str]:
+    """The names of the programs in a folder."""
+    return [name for name in host.current.names(folder) if name.endswith(".dp")]
 
 
 def decoded(data: bytes, name: str, where: Span | None = None) -> str:
@@ -122,13 +124,13 @@ def decoded(data: bytes, name: str, where: Span | None = None) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         title = f"{name} is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
         raise DplError.at("E0512", title, where, helps=("save the file in the encoding UTF-8",)) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return unified(text)
 
 
 def _near(path: Path) -> tuple[str, ...]:
     """Files beside a missing one whose names are like it."""
     try:
-        names = [p.name for p in path.parent.iterdir() if p.suffix == ".dp"]
+        names = _programs(path.parent)
     except OSError:
         return ()
     return tuple(f"did you mean {path.with_name(n)}?" for n in difflib.get_close_matches(path.name, names, 1))
@@ -194,9 +196,9 @@ class Loader:
             raise DplError.at("E0510", "there is no file with a zero byte in its name", decl.span)
         names = [target] if decl.is_path else [f"{target[:1].lower()}{target[1:]}.dp", f"{target}.dp"]
         candidates = [f / n for f in (folder, *self.search) for n in names]
-        if not decl.is_path and not any(c.exists() for c in candidates):
+        if not decl.is_path and not any(map(host.current.exists, candidates)):
             raise _unknown_module(decl, folder)
-        return next((c for c in candidates if c.exists()), candidates[0])
+        return next(filter(host.current.exists, candidates), candidates[0])
 
     def fresh(self, name: str) -> str:
         number, fresh = 1, name
@@ -222,6 +224,7 @@ def _imports(module: Module) -> list[tree.DeclImport]:
     source = module.source
     if module.name == MAIN:
         return _parsed_imports(module)
+    kept = host.current.cache
     place = kept.place("imports", blake2b(source.text.encode(), digest_size=16).hexdigest())
     if (known := kept.read(place)) is not None:
         return [tree.DeclImport(Span(source, start, end), *rest) for start, end, *rest in json.loads(known)]
@@ -237,7 +240,7 @@ def _parsed_imports(module: Module) -> list[tree.DeclImport]:
 
 
 def _real(path: Path | None) -> str:
-    return os.path.realpath(path) if path else ""
+    return host.current.real(path) if path else ""
 
 
 def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
@@ -249,7 +252,7 @@ def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
 
 
 def _unknown_module(decl: tree.DeclImport, folder: Path) -> DplError:
-    beside = [module_name(p) for p in folder.glob("*.dp")] if folder.is_dir() else []
+    beside = [module_name(Path(name)) for name in _programs(folder)] if _is_folder(folder) else []
     close = difflib.get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
     helps = [f"did you mean {name}?" for name in close]
     lower = decl.target[:1].lower() + decl.target[1:]

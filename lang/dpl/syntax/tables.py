@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from dpl import kept, resources
+from dpl import host, resources
 from dpl.node import node
 
 _FORMAT = 1  # of the cached tables
@@ -53,6 +53,7 @@ def tables() -> Tables:
     """The tables of the language, from the cache if they are there."""
     text = (resources.grammar() / "dpl.lark").read_text(encoding="utf-8")
     key = hashlib.sha256(f"{_FORMAT} {sys.version_info[:2]} {text}".encode()).hexdigest()[:16]
+    kept = host.current.cache
     path = kept.place(f"grammar-{key}.pickle")
 
     def find() -> Tables | None:

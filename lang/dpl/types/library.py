@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
-import dpl
-from dpl import kept, resources
+from dpl import host, resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
 from dpl.syntax.load import Module, load_standard, standard_modules
@@ -70,31 +67,21 @@ class Library:
 @cache
 def library() -> Library:
     """The library from the cache, or checked now and put there."""
-    path = kept.place(f"stdlib-{version()}.bin")
+    path = host.current.cache.place(f"stdlib-{version()}.bin")
 
     def make() -> Library:
         packed = pickle.dumps(check_library(), 5)
-        kept.write(path, packed)
+        host.current.cache.write(path, packed)
         return pickle.loads(packed)
 
-    return kept.once(lambda: kept.unpickled(path), make)
+    return host.current.cache.once(lambda: host.current.cache.unpickled(path), make)
 
 
 @cache
 def version() -> str:
     """Changes whenever the library or the code that checks it does."""
-    digest = hashlib.blake2b(digest_size=12)
-    root = Path(dpl.__file__).parent
-    files = [
-        *standard_modules().values(),
-        *resources.grammar().glob("*"),
-        *sorted(path for path in root.rglob("*.py") if root / "eval" not in path.parents),
-    ]
-    for path in files:
-        if path.is_file():
-            status = path.stat()
-            digest.update(f"{path}:{status.st_mtime_ns}:{status.st_size};".encode())
-    return digest.hexdigest()
+    grammar = [path for path in resources.grammar().glob("*") if path.is_file()]
+    return host.current.stamp([*standard_modules().values(), *grammar, *resources.checker()])
 
 
 def check_library() -> Library:

@@ -10,7 +10,7 @@ import pickle
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from dpl import kept
+from dpl import host
 from dpl.core import term
 from dpl.diagnostics import Diagnostic
 from dpl.syntax.load import MAIN, Module
@@ -41,11 +41,12 @@ def key(module: Module, imported: list[str]) -> str:
 
 
 def recall(module: Module, name: str) -> Remembered | None:
-    return None if module.name == MAIN else kept.unpickled(kept.place("modules", name))
+    return None if module.name == MAIN else host.current.cache.unpickled(host.current.cache.place("modules", name))
 
 
 def remember(module: Module, name: str, made: Remembered) -> None:
     if module.name != MAIN:
+        kept = host.current.cache
         place = kept.place("modules", name)
         kept.write(place, pickle.dumps(made, 5))
         kept.prune(place.parent, MOST)

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from dpl import kept
 from dpl.source import Source
+from dpl.system import kept
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run import cache
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from dpl import resources
 from dpl.diagnostics import DplError
 from dpl.eval.run import run
 from dpl.syntax import load as loading
+from dpl.system import kept
 from dpl.types import check as checking
 from dpl.types.library import library
 
@@ -91,7 +91,7 @@ def test_an_error_is_explained_in_a_recalled_module(program: Path) -> None:
 def test_a_damaged_entry_costs_only_time(program: Path, looked_at: list[str], damage: bytes) -> None:
     check(program)
     for folder in ("modules", "imports"):
-        for entry in (resources.cache_dir() / folder).iterdir():
+        for entry in (kept.cache_dir() / folder).iterdir():
             entry.write_bytes(damage)
     looked_at.clear()
     assert not [w for w in check(program).warnings if w.severity == "error"]

@@ -8,7 +8,7 @@ The routines are weak symbols: one that is not linked is null.  On systems witho
 
 from __future__ import annotations
 
-from dpl.lapack import ROUTINES
+from dpl.system.lapack import ROUTINES
 
 from dplc.flat import term as f
 from dplc.flat.walk import every

@@ -12,7 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dpl import kept, resources
+from dpl import resources
+from dpl.system import kept
 
 from dplc.machine.llvm import target
 

@@ -16,8 +16,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from dpl import kept
 from dpl.source import Source
+from dpl.system import kept
 
 from dplc.machine.object import cache_file
 from dplc.machine.object.compiled import Compiled

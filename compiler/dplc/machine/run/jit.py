@@ -95,7 +95,7 @@ def offer_lapack(tracker: llvm.ResourceTracker) -> None:
 
 def find_lapack(table: int) -> None:
     """Fills in the table of `rt/lapack.rt` on demand; this function is its first entry."""
-    from dpl.lapack import find
+    from dpl.system.lapack import find
 
     if found := find():
         entries = (found.width, *found.addresses)

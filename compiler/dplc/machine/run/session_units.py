@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
 import llvmlite.binding as llvm
-from dpl import kept
 from dpl.node import node
+from dpl.system import kept
 
 from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER

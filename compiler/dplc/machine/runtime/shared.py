@@ -13,8 +13,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from dpl import kept
 from dpl.node import node
+from dpl.system import kept
 
 from dplc.machine.object import cache_file
 

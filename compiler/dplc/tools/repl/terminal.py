@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from dpl import kept
 from dpl.highlight import DplLexer
+from dpl.system import kept
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Primitive, Value
 from prompt_toolkit import PromptSession

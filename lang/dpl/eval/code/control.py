@@ -7,10 +7,9 @@ jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 from collections.abc import Callable
 
+from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
@@ -116,40 +115,22 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 
 # ---- foreign functions --------------------------------------------------------------------------------------------
 
-FOREIGN = {
-    "f64": ctypes.c_double,
-    "f32": ctypes.c_float,
-    "bool": ctypes.c_bool,
-    **{f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
-}
-
-
 def extern(symbol: str, ty: t.Ty) -> Value:
     """A C function of scalars, curried."""
-    params: list[t.Ty] = []
+    types: list[str] = []
     while isinstance(ty, t.Fn):
-        params.append(ty.arg)
+        types.append(_foreign(ty.arg, symbol))
         ty = ty.result
-    function = _find(symbol)
-    function.argtypes = [_foreign(p, symbol) for p in params]
-    function.restype = _foreign(ty, symbol)
-    return _curried(symbol, function, len(params), ())
+    function = host.current.function(symbol, [*types, _foreign(ty, symbol)])
+    if function is None:
+        raise DplError.at("R0507", f"no C library in use has a function `{symbol}`")
+    return _curried(symbol, function, len(types), ())
 
 
-def _find(symbol: str):
-    for library in (None, ctypes.util.find_library("m")):
-        try:
-            return ctypes.CDLL(library)[symbol]
-        except (AttributeError, OSError):
-            continue
-    raise DplError.at("R0507", f"no C library in use has a function `{symbol}`")
-
-
-def _foreign(ty: t.Ty, symbol: str):
+def _foreign(ty: t.Ty, symbol: str) -> str:
     match ty:
-        case t.Con(name) if name in FOREIGN:
-            return FOREIGN[name]
+        case t.Con(name) if name in ("f64", "f32", "bool", *t.INTS):
+            return name
         case _:
             raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C; `{symbol}` wants more")
 

@@ -8,10 +8,10 @@ sets DPL_VERBOSE, it is told all the same.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 
+from dpl import host
 from dpl.diagnostics import Call, DplError, Label
 from dpl.eval.values.indexing import OutOfBounds
 from dpl.node import node, replace
@@ -78,7 +78,7 @@ def for_user(error: DplError, own: Collection[Source]) -> DplError:
 
 
 def tells_all() -> bool:
-    return bool(os.environ.get("DPL_VERBOSE"))
+    return bool(host.current.environment("DPL_VERBOSE"))
 
 
 def path(sites: list[Site], own: Collection[Source]) -> tuple[Call, ...]:

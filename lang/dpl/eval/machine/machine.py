@@ -11,12 +11,12 @@ the whole current chain, and resuming is as cheap as a call.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from dpl import host
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derivatives.derive import Levels
 from dpl.eval.machine.failure import Site, in_path
@@ -32,7 +32,7 @@ FRAMES = 2500  # in a MiB
 
 
 def most_frames() -> int:
-    chosen = os.environ.get("DPL_STACK", "")
+    chosen = host.current.environment("DPL_STACK") or ""
     return FRAMES * (int(chosen) if chosen.isdigit() and int(chosen) > 0 else STACK)
 
 

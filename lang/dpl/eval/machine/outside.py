@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from dpl import host
 from dpl.diagnostics import DplError
 from dpl.eval.values.value import Array
 
@@ -55,7 +54,7 @@ class Outside:
     def arg(self, i: int) -> str:
         if not 0 <= i < len(self.args):
             raise DplError.at("R0705", f"there is no argument number {i}: the program was given {len(self.args)}")
-        return decoded(os.fsencode(self.args[i]), f"argument {i + 1} of the command")
+        return decoded(host.current.raw(self.args[i]), f"argument {i + 1} of the command")
 
     def exit(self, code: int):
         raise ProgramExit(code & 0xFF)
@@ -89,12 +88,12 @@ def write_bytes(path: str, data: Array) -> tuple:
 
 def _read(path: str) -> bytes:
     with _opening("read", path):
-        return Path(path).read_bytes()
+        return host.current.read_bytes(Path(path))
 
 
 def _write(path: str, data: bytes) -> tuple:
     with _opening("write", path):
-        Path(path).write_bytes(data)
+        host.current.write_bytes(Path(path), data)
     return ()
 
 
@@ -111,12 +110,14 @@ def _opening(verb: str, path: str) -> Iterator[None]:
 
 
 def clock(_unit: tuple) -> float:
-    return time.time()
+    return host.current.clock()
 
 
 def env(name: str) -> tuple[str, bool]:
-    value = os.environ.get(name)
-    return ("", False) if value is None else (decoded(os.fsencode(value), f"the environment variable `{name}`"), True)
+    value = host.current.environment(name)
+    if value is None:
+        return "", False
+    return decoded(host.current.raw(value), f"the environment variable `{name}`"), True
 
 
 def _bitcast(source: str, target: str):

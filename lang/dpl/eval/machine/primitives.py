@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpl import host
 from dpl.core import ty as t
 from dpl.core.shapes import innermost
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derivatives import derive
-from dpl.eval.machine import lapack, outside
+from dpl.eval.machine import outside
 from dpl.eval.machine.outside import Outside
 from dpl.eval.values import arrays, strings
 from dpl.eval.values.datatypes import DataTypes
@@ -137,6 +138,17 @@ def tree_leaves(value: Value) -> Array:
     return Array((len(found),), found)
 
 
+def factorization(name: str) -> Callable:
+    """A primitive that LAPACK computes; programs ask for `has_lapack` before."""
+
+    def compute(*args: Value) -> Value:
+        routines = host.current.factorizations()
+        assert routines is not None
+        return routines[name](*args)
+
+    return compute
+
+
 BY_NAME: dict[str, Callable] = {
     "length": lambda x: x.shape[0],
     "dim": lambda x, k: x.shape[k],
@@ -172,7 +184,8 @@ BY_NAME: dict[str, Callable] = {
     "stop_grad": derive.stop_grad,
     "tree_leaves": tree_leaves,
     **outside.BITCASTS,
-    **lapack.ROUTINES,
+    "has_lapack": lambda _unit: host.current.factorizations() is not None,
+    **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
+from dpl import host
 from dpl.diagnostics import DplError
 
 ELEMENT = 8  # bytes; Python's numbers take more
@@ -21,7 +20,7 @@ class Room:
         self.unseen = 0  # elements since the last look
 
     def __call__(self, count: int) -> int:
-        if ELEMENT * count > available():
+        if ELEMENT * count > host.current.memory():
             raise out_of_memory(ELEMENT * count)
         self.unseen += count
         if self.unseen > SLICE:
@@ -49,24 +48,4 @@ def gathered(count: int, element: Callable[[int], Any]) -> list:
 
 
 def is_full() -> bool:
-    return resident() > MOST_MEMORY * available()
-
-
-@cache
-def available() -> int:
-    """Bytes of memory that there are for us."""
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        with open("/sys/fs/cgroup/memory.max") as file:
-            return min(physical, int(file.read()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        return physical
-
-
-def resident() -> int:
-    """Bytes of memory in use."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # a system without /proc: only the number of frames is limited
-        return 0
+    return host.current.resident() > MOST_MEMORY * host.current.memory()

@@ -10,7 +10,6 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from ctypes import c_float
 from functools import cache
 
 from dpl.core import ty as t
@@ -33,18 +32,24 @@ def _wrapper(bits: int, signed: bool) -> Callable[[int], int]:
     return wrap
 
 
-def _round_f16(x: float) -> float:
-    try:
-        return struct.unpack("e", struct.pack("e", x))[0]
-    except OverflowError:
-        return math.copysign(math.inf, x)
+def _rounder(format_: str) -> Callable[[float], float]:
+    """To a narrower float type."""
+    narrow = struct.Struct(format_)
+
+    def rounded(x: float) -> float:
+        try:
+            return narrow.unpack(narrow.pack(x))[0]
+        except OverflowError:
+            return math.copysign(math.inf, x)
+
+    return rounded
 
 
 FIT: dict[str, Callable] = {
     **{name: _wrapper(int(name[1:]), name[0] == "i") for name in t.INTS},
     "f64": float,
-    "f32": lambda x: c_float(x).value,
-    "f16": _round_f16,
+    "f32": _rounder("f"),
+    "f16": _rounder("e"),
 }
 """For each number type, the value of that type nearest to a Python number."""
 

@@ -28,14 +28,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpl.resources import cache_dir
-
 Result = TypeVar("Result")
 
 MAGIC = b"DPL kept 1\n"
 PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock")
 PATIENCE = 120  # seconds to wait for another process that makes the same
 OURS = 0o700
+
+
+def cache_dir() -> Path:
+    """The folder for cached work; it need not exist, nor be writable."""
+    if chosen := os.environ.get("DPL_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "dpl"
 
 
 def place(*names: str) -> Path:

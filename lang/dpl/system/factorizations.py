@@ -10,15 +10,11 @@ import math
 from collections.abc import Sequence
 
 from dpl.eval.values.value import Array
-from dpl.lapack import ROUTINES as NAMES
-from dpl.lapack import find
+from dpl.system.lapack import ROUTINES as NAMES
+from dpl.system.lapack import find
 
 PER_COLUMN = 64  # numbers of room that the blocked routines want for each column
 NAN = math.nan
-
-
-def has_lapack(_unit: tuple) -> bool:
-    return find() is not None
 
 
 def call(routine: str, *args) -> int:
@@ -121,6 +117,6 @@ def triangular(upper: bool, transposed: bool, ones: bool, t: Array, b: Array) ->
 
 
 ROUTINES = {
-    "has_lapack": has_lapack, "lapack_lu": lu, "lapack_cholesky": cholesky, "lapack_qr": qr, "lapack_eigh": eigh,
+    "lapack_lu": lu, "lapack_cholesky": cholesky, "lapack_qr": qr, "lapack_eigh": eigh,
     "lapack_svd": svd, "lapack_triangular": triangular,
 }  # fmt: skip

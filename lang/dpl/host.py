@@ -1,0 +1,127 @@
+"""What the language asks of the machine it runs on: files, the clock, memory, the cache, libraries in C.
+
+Everything else in `dpl` computes.  `Host` answers as plain Python can anywhere, also in a browser: it keeps nothing and
+has no foreign functions.  `dpl.system` answers for an operating system; the compiler's package chooses it (`use`).
+Asked as `host.current.clock()`, at the time of need.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Cache(Protocol):
+    """What was computed before (`system/kept.py`)."""
+
+    def place(self, *names: str) -> Path: ...
+
+    def read(self, path: Path) -> bytes | None: ...
+
+    def unpickled(self, path: Path) -> Any: ...
+
+    def write(self, path: Path, data: bytes) -> None: ...
+
+    def once(self, find: Callable[[], Result | None], make: Callable[[], Result]) -> Result: ...
+
+    def prune(self, folder: Path, most: int) -> None: ...
+
+
+class NoCache:
+    """Nothing is kept."""
+
+    def place(self, *names: str) -> Path:
+        return Path(*names)
+
+    def read(self, path: Path) -> None: ...
+
+    def unpickled(self, path: Path) -> None: ...
+
+    def write(self, path: Path, data: bytes) -> None: ...
+
+    def once(self, find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
+        return make()
+
+    def prune(self, folder: Path, most: int) -> None: ...
+
+
+class Host:
+    """A machine of which only Python is known."""
+
+    @property
+    def cache(self) -> Cache:
+        return NoCache()
+
+    # ---- files
+
+    def read_bytes(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def write_bytes(self, path: Path, data: bytes) -> None:
+        path.write_bytes(data)
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def names(self, folder: Path) -> list[str]:
+        """The names of the files in a folder.  Raises OSError."""
+        return [path.name for path in folder.iterdir()]
+
+    def real(self, path: Path) -> str:
+        """One name for each file."""
+        return os.path.realpath(path)
+
+    def kind(self, path: Path) -> str:
+        """`file`, `folder`, `pipe`, `socket`, `terminal`, or `device`.  Raises OSError."""
+        if path.is_dir():
+            return "folder"
+        path.stat()
+        return "file"
+
+    def stamp(self, paths: Iterable[Path]) -> str:
+        """Changes whenever one of the files does; only a cache needs it."""
+        return ""
+
+    # ---- the process
+
+    def clock(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    def environment(self, name: str) -> str | None:
+        return os.environ.get(name)
+
+    def raw(self, text: str) -> bytes:
+        """An argument or environment variable, as the system handed it over."""
+        return os.fsencode(text)
+
+    def memory(self) -> int:
+        """The bytes of memory that a program may fill."""
+        return 1 << 62
+
+    def resident(self) -> int:
+        """The bytes of memory in use; 0 if that cannot be told."""
+        return 0
+
+    # ---- libraries in C
+
+    def factorizations(self) -> Mapping[str, Callable] | None:
+        """The primitives that LAPACK computes, or None; then the library's own algorithms take over."""
+        return None
+
+    def function(self, symbol: str, types: list[str]) -> Callable | None:
+        """A C function of scalars, or None; `types` are those of its parameters and of its result."""
+        return None
+
+
+current: Host = Host()
+
+
+def use(host: Host) -> None:
+    global current
+    current = host
