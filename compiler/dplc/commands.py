@@ -43,15 +43,15 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
 
 @click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
-              help="Versions of dpl and of what it builds on.")  # fmt: skip
+              help="Print the versions of dpl and of its libraries.")  # fmt: skip
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto",
-              help="Colours in messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
+              help="Colour messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--message-format", "format_", type=click.Choice(["human", "short", "json"]), default="human",
-              help="Messages as pictures, one line each, or JSON objects (editors/MESSAGES.md).")  # fmt: skip
-@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Make a warning, or all, an error.")
-@click.option("-q", "--quiet", is_flag=True, help="No warnings.")
+              help="Message format: with source excerpts, one line each, or JSON (editors/MESSAGES.md).")  # fmt: skip
+@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Treat a warning, or all, as errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress warnings.")
 @click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
-              help="Failures with the calls inside of the library, too (or DPL_VERBOSE=1).")  # fmt: skip
+              help="Include calls inside the library in error paths (or DPL_VERBOSE=1).")  # fmt: skip
 @click.pass_context
 def cli(
     ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool, verbose: bool
@@ -69,11 +69,11 @@ def cli(
 
 ENGINES = click.Choice(["native", "interp"])
 ENGINE = click.option("--engine", type=ENGINES,
-                      help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+                      help="Native code or the interpreter.  [default: native where possible]")  # fmt: skip
 
 
 ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_default=True,
-                          help="Native code, or the interpreter.")  # fmt: skip
+                          help="Native code or the interpreter.")  # fmt: skip
 
 
 CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
@@ -82,16 +82,16 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 
 @cli.command(context_settings={"allow_interspersed_args": False})
 @ENGINE
-@click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
-@click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
+@click.option("--timings", is_flag=True, help="Print the time of each stage on standard error.")
+@click.option("--no-cache", is_flag=True, help="Compile again, and do not cache the result.")
 @click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
-              help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
+              help="Optimisation level; code below 2 starts sooner, runs slower, and is not cached.")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
-    """Run a program; `-` is standard input.  ARGS are the program's own."""
+    """Run a program; `-` is standard input.  ARGS go to the program."""
     from dplc.tools.run import run_program
 
     if (file is None) == (expression is None):
@@ -104,10 +104,10 @@ def run(file: str | None, args: tuple[str, ...], expression: str | None, **optio
 @cli.command()
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
-@click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
-@click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as a JSON object, for editors.")
+@click.option("--show-checks", "size_checks", is_flag=True, help="List the size checks that remain for run time.")
 def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool) -> int:
-    """Parse and type-check programs (folders: every .dp inside; `-` is standard input); all errors, not the first."""
+    """Parse and type-check programs (folders: every .dp inside; `-` is standard input)."""
     from dplc.tools.check import check_files
     from dplc.tools.report import wishes
 
@@ -120,8 +120,8 @@ def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 
 @cli.command()
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
-@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
+@click.option("--check", "only_check", is_flag=True, help="Do not write; exit 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Do not write; show the changes.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
     """Format programs in place (folders: every .dp inside); `-` formats standard input to standard output."""
     from dplc.tools.fmt import format_paths
@@ -132,12 +132,12 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 @cli.command()
 @click.argument("paths", nargs=-1, type=click.Path())
 @ONE_ENGINE
-@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
-@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
+@click.option("-k", "text", default="", metavar="TEXT", help="Run only tests whose name contains TEXT.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Number of parallel jobs.")
+@click.option("--seed", default=0, help="Seed for property tests.", show_default=True)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit XML report.")
 def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
-    """Do what files `expect` (folders: every .dp inside)."""
+    """Run the tests (`expect`) in files (folders: every .dp inside)."""
     from dplc.tools.test.test import Wanted, test_paths
 
     return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
@@ -161,21 +161,21 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 
 @cli.command()
 @click.option("--cost", "cost", is_flag=True,
-              help="Count operations and bytes over growing sizes; exit 1 if a gradient's grow faster.")  # fmt: skip
+              help="Count operations and bytes at growing sizes; exit 1 if a gradient grows faster.")  # fmt: skip
 @click.option(
-    "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: up to 1000; of matrices 64]"
+    "--size", type=click.IntRange(1), help="Size of the arguments.  [default: up to 1000; of matrices 64]"
 )
 @click.option("--limit", type=click.FloatRange(0.1), default=10.0, show_default=True, metavar="SECONDS",
-              help="For one function at one size; larger sizes are left out then.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
+              help="Time limit for one function at one size; larger sizes are then skipped.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each function.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
-              help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
+              help="Plot the counts of --cost as PDF, SVG or PNG (extra `plot`).")  # fmt: skip
 @click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
 @click.argument("names", nargs=-1)
 def bench(
     cost: bool, size: int | None, limit: float, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]
 ) -> int:
-    """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
+    """Time the functions of a file or of the library, and their gradients; NAMES selects some."""
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
@@ -195,21 +195,21 @@ def bench(
     "out",
     metavar="PATH",
     type=click.Path(),
-    help="What to write; `-` is standard output, for texts and object code.",
+    help="Output file; `-` is standard output, for text and object code.",
 )
-@click.option("--lib", "library", is_flag=True, help="A shared library of the `export let`s, and its C header.")
-@click.option("--python", is_flag=True, help="A wheel with the `export let`s as functions of Python, for pip.")
+@click.option("--lib", "library", is_flag=True, help="Build a shared library of each `export let`, with a C header.")
+@click.option("--python", is_flag=True, help="Build a wheel that offers each `export let` as a Python function.")
 @click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
-              help="What to make; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
-@click.option("--target", metavar="NAME", help="The machine it is for, such as aarch64-linux, x86_64-windows, wasm32.")
-@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor; else any of the last years.")
-@click.option("--static", is_flag=True, help="An executable that needs no libraries when it runs.")
-@click.option("-g", "debug", is_flag=True, help="With what debuggers and profilers want to know; not stripped.")
-@click.option("-l", "libraries", metavar="NAME", multiple=True, help="A C library to link with, for `extern`s.")
+              help="Kind of output; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
+@click.option("--target", metavar="NAME", help="Target platform, such as aarch64-linux, x86_64-windows, wasm32.")
+@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor.  [default: a common baseline]")
+@click.option("--static", is_flag=True, help="Link an executable statically.")
+@click.option("-g", "debug", is_flag=True, help="Include debug information, and do not strip.")
+@click.option("-l", "libraries", metavar="NAME", multiple=True, help="Link with a C library, for `extern`s.")
 @click.argument("file", type=click.Path())
 def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
           cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
-    """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
+    """Build an executable, or a library for C or Python; print the paths of the files made."""
     from dplc.tools.build.build import build
     from dplc.tools.build.link import Wish
 
@@ -224,11 +224,11 @@ def build(file: str, out: str | None, kind: str | None, library: bool, python: b
 @click.argument("stage", required=False)
 @click.argument("file", required=False, type=click.Path(allow_dash=True))
 @click.option("--list", "listed", is_flag=True, help="List the stages.")
-@click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
-@click.option("--from", "start", metavar="STAGE", help="FILE is such a dump, of an earlier STAGE that gives flat.")
+@click.option("--fn", "name", metavar="NAME", help="Print only definitions whose name contains NAME.")
+@click.option("--from", "start", metavar="STAGE", help="FILE is a dump of flat from this earlier STAGE.")
 @CHECK
 def dump(stage: str | None, file: str | None, listed: bool, name: str | None, start: str | None, verify: bool) -> int:
-    """Show the program in FILE (or - for standard input) as it is after STAGE of the compiler."""
+    """Print the program in FILE (- for standard input) as it is after STAGE of the compiler."""
     from dplc.tools.dump import dump_stage, list_stages
 
     if listed:
@@ -240,11 +240,11 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
 
 @cli.command()
 @click.argument("files", nargs=-1, type=click.Path())
-@click.option("--stdlib", is_flag=True, help="Pages of the standard library, too.")
+@click.option("--stdlib", is_flag=True, help="Document the standard library, too.")
 @click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
-              help="The folder to write to.")  # fmt: skip
+              help="Output folder.")  # fmt: skip
 def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
-    """Write what modules offer, with types and comments, as HTML."""
+    """Write HTML documentation of modules, from their types and comments."""
     from dplc.tools.doc import write_pages
 
     if not files and not stdlib:
@@ -255,10 +255,10 @@ def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
 @cli.command()
 @ONE_ENGINE
 @click.option(
-    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Begin with its declarations."
+    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Load FILE first."
 )
 def repl(engine: str, load: Path | None) -> int:
-    """Type declarations and expressions, and see what they come to."""
+    """Start an interactive session."""
     from dplc.tools.repl.loop import converse
 
     return converse(engine, load)
@@ -267,7 +267,7 @@ def repl(engine: str, load: Path | None) -> int:
 @cli.command()
 @click.argument("name")
 def new(name: str) -> int:
-    """Make a folder with a program that runs, is tested, and can be built."""
+    """Create a project: a folder with a program and its tests."""
     from dplc.tools.new import make
 
     return make(name)
@@ -276,7 +276,7 @@ def new(name: str) -> int:
 @cli.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completions(shell: str) -> int:
-    """Print what makes SHELL complete `dpl`:  eval "$(dpl completions bash)"."""
+    """Print the completion script for SHELL:  eval "$(dpl completions bash)"."""
     from click.shell_completion import get_completion_class
 
     made = get_completion_class(shell)
@@ -289,7 +289,7 @@ def completions(shell: str) -> int:
 @click.argument("code", required=False)
 @click.option("--list", "all_", is_flag=True, help="List the codes.")
 def explain_code(code: str | None, all_: bool) -> int:
-    """Tell what the CODE of a message means, with a wrong and a right program."""
+    """Explain the CODE of a message, with a wrong and a right program."""
     from dplc.tools.explain import explain, list_codes
 
     if code is None and not all_:
@@ -300,7 +300,7 @@ def explain_code(code: str | None, all_: bool) -> int:
 @cli.command()
 @click.option("--stdio", is_flag=True, hidden=True)  # what clients say, and there is no other way
 def lsp(stdio: bool) -> int:
-    """Serve editors: the language server, over standard input and output."""
+    """Run the language server, over standard input and output."""
     try:
         from dplc.tools.lsp.server import serve
     except ModuleNotFoundError as missing:
@@ -315,12 +315,12 @@ def lsp(stdio: bool) -> int:
 
 @cli.group()
 def cache() -> None:
-    """The folder of compiled programs (named by DPL_CACHE)."""
+    """Manage the cache of compiled programs (DPL_CACHE sets its folder)."""
 
 
 @cache.command("dir")
 def cache_dir() -> int:
-    """Print where it is."""
+    """Print its path."""
     from dpl.system.kept import cache_dir
 
     click.echo(cache_dir())
@@ -329,7 +329,7 @@ def cache_dir() -> int:
 
 @cache.command("size")
 def cache_size() -> int:
-    """Print how large it is, in bytes."""
+    """Print its size in bytes."""
     from dpl.system import kept
 
     click.echo(kept.size())
@@ -338,7 +338,7 @@ def cache_size() -> int:
 
 @cache.command("clean")
 def cache_clean() -> int:
-    """Empty it."""
+    """Remove all entries."""
     from dpl.system import kept
 
     kept.clean()

@@ -138,21 +138,8 @@ class Checker:
                 )
                 self.same(fields[index], u, t)
                 parts = (record,)
-            case term.For(_, u, state, init, index, count, body):
-                self.same(init.ty, u, t)
-                self.same(body.ty, u, t)
-                self.term(body, {**env, state: ((), u), index: ((), ty.I64)})
-                parts = (init, count)
-            case term.While(_, u, state, init, cond, body):
-                self.same(init.ty, u, t)
-                self.same(body.ty, u, t)
-                self.term(cond, {**env, state: ((), u)})
-                self.term(body, {**env, state: ((), u)})
-                parts = (init,)
-            case term.Build(_, ty.Arr(elem, _), index, count, body):
-                self.same(body.ty, elem, t)
-                self.term(body, {**env, index: ((), ty.I64)})
-                parts = (count,)
+            case term.For() | term.While() | term.Build():
+                parts = self.loop(t, env)
             case term.Shift(_, u, name, body):
                 self.term(body, {**env, name: ((), ty.Fn(u, ty.PURE, body.ty))})
             case term.Reset(_, u, body):
@@ -170,6 +157,27 @@ class Checker:
                 raise self.wrong(f"no term of core: {t}", t)
         for part in parts:
             self.term(part, env)
+
+    def loop(self, t: term.For | term.While | term.Build, env: dict[str, Signature]) -> tuple[term.Term, ...]:
+        """Answers the terms that do not see the loop's variables."""
+        match t:
+            case term.For(_, u, state, init, index, count, body):
+                self.same(init.ty, u, t)
+                self.same(body.ty, u, t)
+                self.term(body, {**env, state: ((), u), index: ((), ty.I64)})
+                return init, count
+            case term.While(_, u, state, init, cond, body):
+                self.same(init.ty, u, t)
+                self.same(body.ty, u, t)
+                self.term(cond, {**env, state: ((), u)})
+                self.term(body, {**env, state: ((), u)})
+                return (init,)
+            case term.Build(_, ty.Arr(elem, _), index, count, body):
+                self.same(body.ty, elem, t)
+                self.term(body, {**env, index: ((), ty.I64)})
+                return (count,)
+            case _:
+                raise self.wrong(f"a comprehension of type {t.ty}", t)
 
     def data(self, u: ty.Ty, t: term.Term) -> tuple[term.Data, ty.Con]:
         if isinstance(u, ty.Con):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dpl.core import term
 from dpl.core.ty import Ty
+from dpl.node import replace
 
 
 def subterms(t) -> tuple:
@@ -63,10 +64,8 @@ def changed(
             return term.Var(span, u, name, inst, tuple([tuple([go(n) for n in one]) for one in sizes]))
         case term.Lit(span, _, old):
             return term.Lit(span, u, value(u, old))
-        case term.Extern(span, _, symbol):
-            return term.Extern(span, u, symbol)
-        case term.Hole(span, _):
-            return term.Hole(span, u)
+        case term.Extern() | term.Hole():
+            return replace(t, ty=u)
         case term.Prim(span, _, op, args):
             return term.Prim(span, u, op, tuple([go(a) for a in args]))
         case term.App(span, _, fn, arg):
@@ -77,14 +76,12 @@ def changed(
             return term.Let(span, u, name, params, go(rhs), go(body))
         case term.LetRec(span, _, params, bindings, body):
             return term.LetRec(span, u, params, tuple([(name, go(rhs)) for name, rhs in bindings]), go(body))
-        case term.Tuple(span, _, items):
-            return term.Tuple(span, u, tuple([go(i) for i in items]))
+        case term.Tuple(span, _, items) | term.ArrayLit(span, _, items):
+            return type(t)(span, u, tuple([go(i) for i in items]))
         case term.Con(span, _, name, tag, arg):
-            return term.Con(span, u, name, tag, None if arg is None else go(arg))
+            return term.Con(span, u, name, tag, arg and go(arg))
         case term.Field(span, _, record, index):
             return term.Field(span, u, go(record), index)
-        case term.ArrayLit(span, _, items):
-            return term.ArrayLit(span, u, tuple([go(i) for i in items]))
         case term.If(span, _, cond, then, else_):
             return term.If(span, u, go(cond), go(then), go(else_))
         case term.Match(span, _, scrutinee, arms):

@@ -98,7 +98,7 @@ def usable(folder: Path) -> bool:
         return False
     if not is_ours(status):
         reason = "other users may write to it" if status.st_mode & 0o022 else "it belongs to another user"
-        print(f"warning: the cache {folder} is not used: {reason}", file=sys.stderr)
+        sys.stderr.write(f"warning: the cache {folder} is not used: {reason}\n")
         return False
     if status.st_mode & 0o077 and status.st_uid == os.geteuid():
         with suppress(OSError):

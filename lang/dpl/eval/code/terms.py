@@ -52,10 +52,6 @@ class TermCompiler(Compiler):
                 return self.make((record,), scope, (lambda r: r.arg) if alone else (lambda r: r.arg[i]))
             case c.ArrayLit(span=span, items=items):
                 return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
-            case c.Prim(op="sized"):
-                return sizes.compile_sized(self, term, scope)
-            case c.Prim(op=op) if op in control.PRIMITIVES:
-                return control.compile_primitive(self, term, scope)
             case c.Prim():
                 return self.primitive(term, scope)
             case c.If():
@@ -206,6 +202,10 @@ class TermCompiler(Compiler):
 
     def primitive(self, term: c.Prim, scope: Scope) -> Code:
         op = term.op
+        if op == "sized":
+            return sizes.compile_sized(self, term, scope)
+        if op in control.PRIMITIVES:
+            return control.compile_primitive(self, term, scope)
         types = (*(arg.ty for arg in term.args), term.ty)
         ready, later = staged(types, lambda types: implementation(op, types, self.surroundings))
         span = None if op in TABLE and TABLE[op].elementwise and TABLE[op].pure and rank(term.ty) == 0 else term.span

@@ -254,30 +254,15 @@ class Reader:
                 self.mention(span, "constructors", name)
             case tree.Let() | tree.Seq():
                 self.block(e)
-            case tree.Fun(span, params, body):
-                with self.scope():
-                    for p in params:
-                        self.pattern(p, span, "parameter")
-                    self.expr(body)
             case tree.Match(_, scrutinee, arms):
                 self.expr(scrutinee)
                 for arm in arms:
-                    with self.scope():
-                        self.pattern(arm.pattern, arm.span)
-                        self.expr(arm.guard)
-                        self.expr(arm.body)
+                    self.arm(arm)
+            case tree.Fun() | tree.Shift() | tree.Comprehension():
+                with self.scope():
+                    self.binder(e)
             case tree.LoopFor() | tree.LoopWhile():
                 self.loop(e)
-            case tree.Shift(span, name, body):
-                with self.scope():
-                    self.named(name, span.start, body.span.start, body.span)
-                    self.expr(body)
-            case tree.Comprehension(span, clauses, cond, body):
-                with self.scope():
-                    for clause in clauses:
-                        self.clause(clause, span)
-                    self.expr(cond)
-                    self.expr(body)
             case tree.Binary(_, op, left, right, place):
                 self.expr(left)
                 self.value(op, place)
@@ -300,6 +285,26 @@ class Reader:
             case _:
                 for inner in parts(e):
                     self.expr(inner)
+
+    def arm(self, arm: tree.Arm) -> None:
+        with self.scope():
+            self.pattern(arm.pattern, arm.span)
+            self.expr(arm.guard)
+            self.expr(arm.body)
+
+    def binder(self, e: tree.Fun | tree.Shift | tree.Comprehension) -> None:
+        """What binds names in its own scope."""
+        match e:
+            case tree.Fun(span, params):
+                for p in params:
+                    self.pattern(p, span, "parameter")
+            case tree.Shift(span, name, body):
+                self.named(name, span.start, body.span.start, body.span)
+            case tree.Comprehension(span, clauses, cond):
+                for clause in clauses:
+                    self.clause(clause, span)
+                self.expr(cond)
+        self.expr(e.body)
 
     def block(self, e: tree.Expr) -> None:
         """A chain of lets and sequences, however long."""
