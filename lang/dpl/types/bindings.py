@@ -15,7 +15,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Frame, rule
+from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
@@ -26,6 +26,7 @@ from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
 from dpl.types.scheme import Scheme, free, generalise, mono
+from dpl.types.scope import Frame
 from dpl.types.unify import children
 
 

@@ -8,7 +8,7 @@ A size that nothing in scope tells (a `?`) is 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.node import replace
@@ -16,11 +16,8 @@ from dpl.source import Span
 from dpl.types.checks import alone, compute, dim, int_lit, or_guess, unlike
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions, is_scalar
+from dpl.types.scope import Scope
 from dpl.types.sizes import names
-
-if TYPE_CHECKING:
-    from dpl.types.context import Context
-
 
 Evidence = dict[str, term.Term]  # by the names of sizes
 
@@ -55,7 +52,7 @@ def _size(size: ty.Size, evidence: Evidence, span: Span) -> term.Term:
     return found
 
 
-def sized(cx: Context, array: term.Term) -> term.Term:
+def sized(cx: Scope, array: term.Term) -> term.Term:
     """An array that may have no rows, with the inner sizes that its type says."""
     evidence, others = cx.known_sizes() if cx.ints else dict(cx.evidence), cx.unlearned
 
@@ -70,7 +67,7 @@ def sized(cx: Context, array: term.Term) -> term.Term:
     return Deferred(array.span, array.ty, build, (array,))
 
 
-def agreeing(cx: Context, operation: term.Prim) -> term.Term:
+def agreeing(cx: Scope, operation: term.Prim) -> term.Term:
     """An operation on arrays, some sizes of which are to agree and inference cannot tell: where one has no rows, its
     inner sizes may be no more than a guess, and are then those of the others."""
     if all(is_scalar(t.ty) for t in operation.args):
@@ -117,7 +114,7 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
     return term.Prim(array.span, array.ty, "sized", (array, *sizes))
 
 
-def together(cx: Context, application: term.Term, count: int) -> term.Term:
+def together(cx: Scope, application: term.Term, count: int) -> term.Term:
     """A function and so many arguments, of which several may have one size.  Where one has no rows and an inner size of
     it is a guess, that is the size of the others; where only running tells a size, the others are compared with it."""
 
@@ -151,7 +148,7 @@ def _argument(function: ty.Ty) -> ty.Ty:
     return function.arg
 
 
-def fields_together(cx: Context, fields: term.Tuple, wanted: list[Any]) -> term.Term:
+def fields_together(cx: Scope, fields: term.Tuple, wanted: list[Any]) -> term.Term:
     """The fields of a record, of which several may have one size, which only running tells."""
     if sum(not is_scalar(t.ty) for t in fields.items) < 2:
         return fields
@@ -183,7 +180,7 @@ def _told(operands: list[term.Var], wanted: list[ty.Ty]) -> Evidence:
     return found
 
 
-def _compared(cx: Context, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
+def _compared(cx: Scope, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
     """An argument or a field, checked to have the sizes that the others tell."""
     value = term.Var(array.span, array.ty, cx.unique("checked"))
     pairs = []
