@@ -156,7 +156,8 @@ def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, bef
     for arg, t, arrow in zip(args, terms, arrows):
         cx.perform(arrow.eff, arg.span, name)
         fn = term.App(arg.span, arrow.result, fn, t)
-    if sum(not is_scalar(t.ty) for t in terms) > 1:
+    arrays = sum(not is_scalar(t.ty) for t in terms)
+    if arrays > 1 or (arrays and type(prune(fn.ty)) is ty.Fn):
         fn = together(cx, fn, len(terms))
     for core, value in reversed(bound):
         fn = term.Let(fn.span, fn.ty, core, (), value, fn)

@@ -27,7 +27,6 @@ from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
 from dpl.types.scheme import Scheme, free, generalise, mono
 from dpl.types.scope import Frame
-from dpl.types.unify import children
 
 
 @rule(tree.Fun)
@@ -448,7 +447,7 @@ def arguments_and_elements(types: Iterable) -> Iterator[Type]:
             yield t.arg
         if isinstance(t, ty.Arr):
             yield t.elem
-        stack += children(t)
+        stack += ty.children(t)
 
 
 def inner_only(cx: Context, c) -> bool:

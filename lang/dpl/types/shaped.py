@@ -13,7 +13,7 @@ from typing import Any
 from dpl.core import term, ty
 from dpl.node import replace
 from dpl.source import Span
-from dpl.types.checks import alone, compute, dim, int_lit, or_guess, unlike
+from dpl.types.checks import alone, compute, dim, int_lit, named, or_guess, unlike
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions, is_scalar
 from dpl.types.scope import Scope
@@ -115,8 +115,9 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
 
 
 def together(cx: Scope, application: term.Term, count: int) -> term.Term:
-    """A function and so many arguments, of which several may have one size.  Where one has no rows and an inner size of
-    it is a guess, that is the size of the others; where only running tells a size, the others are compared with it."""
+    """A function and `count` arguments, of which several may have one size.  If an argument has no rows, its inner size
+    may be a guess; it is then the size of the others.  If only running tells a size, the other arguments are compared
+    with it, including those that are given later."""
 
     def build(zonk: Any) -> term.Term:
         made = whole = zonk(application)
@@ -132,15 +133,48 @@ def together(cx: Scope, application: term.Term, count: int) -> term.Term:
         wanted = [_argument(call.fn.ty) for call in calls]
         told = _told(operands, wanted)
         fitted = [_compared(cx, b, a, t, told) for b, a, t in zip(fitted, operands, wanted)]
-        if all(a is b for a, b in zip(operands, fitted)):
+        if all(a is b for a, b in zip(operands, fitted)) and not _tells_later(made.ty, told):
             return made
         for call, operand in zip(calls, fitted):
             whole = replace(call, fn=whole, arg=operand)
+        whole = _awaiting(cx, whole, told)
         for operand, t in reversed(list(zip(operands, given))):
             whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
         return whole
 
     return Deferred(application.span, application.ty, build, (application,))
+
+
+def _tells_later(function: ty.Ty, told: Evidence) -> bool:
+    """Whether arguments that are still to come have sizes that are told by those that are there."""
+    while isinstance(function, ty.Fn):
+        if any(name in told for size in dimensions(function.arg)[0] for name in names(size)):
+            return True
+        function = function.result
+    return False
+
+
+def _awaiting(cx: Scope, partial: term.Term, told: Evidence) -> term.Term:
+    """A partial application, whose next arguments are compared with the sizes that are told when they arrive.
+
+    f xs   ->   let partial = f xs in fun next -> partial (next, checked)
+    """
+    function = partial.ty
+    if not isinstance(function, ty.Fn) or not _tells_later(function, told):
+        return partial
+    span = partial.span
+    applied = term.Var(span, function, cx.unique("partial"))
+    arrived = term.Var(span, function.arg, cx.unique("next"))
+    value = term.Var(span, function.arg, cx.unique("checked"))
+    pairs = []
+    for k, size in enumerate(dimensions(function.arg)[0]):
+        if any(name in told for name in names(size)) and (wanted := compute(size, told, span)) is not None:
+            of = "the next argument's size" if k == 0 else f"the size of the next argument's dimension {k}"
+            actual = dim(value, k, span)
+            pairs.append((actual, or_guess(wanted, actual), f"{of} is not that of {named(wanted) or 'the other'}"))
+    given = term.Check(span, function.arg, value.name, arrived, tuple(pairs)) if pairs else arrived
+    body = _awaiting(cx, term.App(span, function.result, applied, given), told)
+    return term.Let(span, function, applied.name, (), partial, term.Lam(span, function, arrived.name, body))
 
 
 def _argument(function: ty.Ty) -> ty.Ty:

@@ -21,7 +21,7 @@ from dpl.diagnostics import Bug
 from dplc.graph import components
 from dplc.narrow import expect_type
 from dplc.passes.closures.set_types import Datas, Lambda, Pullback, Set, Unifier, arrow, rebuild, root, sets_in
-from dplc.passes.specialise.mono import ANY, Mono
+from dplc.passes.specialise.program import ANY, Mono
 
 
 @dataclass(slots=True)

@@ -37,7 +37,8 @@ from dplc.passes.control.continuations import (
     nothing,
     spine,
 )
-from dplc.passes.specialise.mono import Mono, bound, definitions, rebuilt
+from dplc.passes.specialise.mono import bound, definitions, rebuilt
+from dplc.passes.specialise.program import Mono
 
 Terms = Sequence[c.Term]
 

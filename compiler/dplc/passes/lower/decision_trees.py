@@ -12,7 +12,7 @@ becomes a function unless it is tiny.  No part of the value is tested twice on t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -23,11 +23,9 @@ from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
 from dplc.narrow import expect_type
 from dplc.passes.closures.lambda_sets import names_of
+from dplc.passes.closures.set_types import Datas
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import payloads_of
-
-if TYPE_CHECKING:
-    from dplc.passes.closures.set_types import Datas
-    from dplc.passes.lower.lower import Body
 
 ASIDE = ("span", "ty", "inst", "pattern")  # fields without terms
 TINY = 12  # terms; larger arms are not repeated
@@ -302,7 +300,7 @@ class Emitter:
         fn = up.name("arm")
 
         def lower() -> None:
-            inner = type(self.body)(up, self.body.scope)
+            inner = Body(up, self.body.scope)
             vars_ = tuple([inner.b.var(p, ty) for p, ty in zip(params, types, strict=True)])
             inner.env = {p: inner.b.explode(v) for p, v in zip(params, vars_, strict=True)}
             up.finish(fn, vars_, inner, inner.whole(e))

@@ -7,8 +7,6 @@ A pullback is a function value that captures the residual; applying it is the `p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.source import NOWHERE
@@ -20,9 +18,7 @@ from dplc.narrow import expect_type
 from dplc.passes.closures.ground import ground_set
 from dplc.passes.closures.set_types import Pullback
 from dplc.passes.lower import trees
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.passes.lower.body import Body
 
 
 def jvp(body: Body, e: c.Prim) -> Value:

@@ -6,7 +6,6 @@ by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.source import NOWHERE, Span
@@ -15,9 +14,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, Value, integer
 from dplc.flat.types import rank_of
 from dplc.narrow import expect_type
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.passes.lower.body import Body
 
 Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
 

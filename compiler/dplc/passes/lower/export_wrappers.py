@@ -11,7 +11,6 @@ What a function captured is kept in a place that the program has for it, so that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.source import NOWHERE
@@ -19,9 +18,7 @@ from dpl.source import NOWHERE
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Bundle, Value
 from dplc.narrow import expect_type
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.passes.lower.body import Body
 
 
 def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:

@@ -9,7 +9,6 @@ to `compare`, `showing` and `trees`, what takes derivatives to `derivatives`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import formats
 from dpl.core import term as c
@@ -22,12 +21,11 @@ from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, produ
 from dplc.flat.types import FIXED, elem_of, rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower import derivatives
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.compare import compare
 from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.loops import build
 from dplc.passes.lower.showing import Style, show
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
 
 CONVERSIONS = frozenset((*t.INTS, *t.FLOATS))
 RENAMED = {
@@ -178,7 +176,7 @@ def sized(body: Body, e: c.Prim) -> Value:
     """An array without rows has its inner sizes from those who know them."""
     array, *known = e.args
     if isinstance(array, c.Build):
-        return body.build(array, tuple(known))
+        return build(body, array, tuple(known))
     b = body.b
     x = body.atom(array)
     n, *inner = dims(b, x)

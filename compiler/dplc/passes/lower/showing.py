@@ -8,7 +8,6 @@ What text a value has is laid down in `eval/show.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import formats
 from dpl.core import ty as t
@@ -18,10 +17,8 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, UNIT_ATOM, Value, integer, leaves, pieces, type_of
 from dplc.narrow import a_type, expect_type
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
 
 LIMIT = 1000  # of elements; print abridges more
 KEPT = 500

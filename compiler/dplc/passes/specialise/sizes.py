@@ -6,7 +6,6 @@ map@3 f xs        at 'b = float[2]        =>        map@3 2 f xs      where  map
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -14,9 +13,7 @@ from dpl.core.shapes import Needs, innermost, needed, rank
 from dpl.source import NOWHERE
 
 from dplc.narrow import a_type, expect_type
-
-if TYPE_CHECKING:
-    from dplc.passes.specialise.mono import Copier, Scope
+from dplc.passes.specialise.copier import Copier, Scope
 
 Sizes = tuple[c.Term, ...]
 NOTHING: Needs = (), frozenset()
