@@ -127,9 +127,8 @@ class Derivatives(ABC):
 
     def pulled(self, ad: f.Ad) -> Reversed:
         fn = self.body(ad.fn, ad.span)
-        return self.reverse(
-            ad.fn, self.pulled_leaves(fn), tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span
-        )
+        wanted = tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn))
+        return self.reverse(ad.fn, self.pulled_leaves(fn), wanted, ad.span)
 
     def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
         """The argument, if its shape is needed to give a cotangent of its type."""
@@ -151,7 +150,7 @@ class Derivatives(ABC):
             self._residuals[site] = f.Tup((made.residual, *(a.ty for a in (*self.like(fn, x), *self.formed(y)))))
         return self._residuals[site]
 
-    # ---- who depends on what -------------------------------------------------------------------------------------
+    # ---- dependence ----------------------------------------------------------------------------------------------
 
     def param_nodes(self, fn: f.Fn) -> list[Node]:
         return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]

@@ -71,17 +71,14 @@ class Forward:
                 self.env[(var.name, i)] = part
 
     def packed(self, b: Builder, atom: f.Atom) -> Part | None:
-        """The tangent in one piece, arrays in it maybe null; None if nothing is there."""
+        """The tangent in one piece, in which arrays may be null; None if it is zero."""
         parts = self.parts(atom)
         if not any(parts):
             return None
         if not isinstance(atom.ty, f.Tup):
             return parts[0]
-        leaves = self.tangents.leaves(atom.ty)
-        return Part(
-            self.tangents.pack(b, atom.ty, [atom_of(p, leaf) for p, leaf in zip(parts, leaves, strict=True)]),
-            MAYBE_ZERO,
-        )
+        leaves = zip(parts, self.tangents.leaves(atom.ty), strict=True)
+        return Part(self.tangents.pack(b, atom.ty, [atom_of(part, leaf) for part, leaf in leaves]), MAYBE_ZERO)
 
     def solid(self, b: Builder, atom: f.Atom) -> Part:
         """The tangent in one piece, as an element or a part of an array: no null array."""
@@ -231,9 +228,8 @@ class Forward:
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
         states = [b.fresh("d", leaves[k][2]) for k in carried]
         for k, state in zip(carried, states, strict=True):
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(
-                state, MAYBE_ZERO if k in doubtful else either([inits[k]])
-            )
+            zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros)
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
@@ -319,12 +315,8 @@ class Forward:
                     return [a] if a is not None else []
                 (leaf,) = self.tangents.leaves(y.ty)
                 made = self.linear(b, op, {0: atom_of(a, leaf), 1: v.atom})
-                return [
-                    Part(
-                        made,
-                        together(a.zeros if a is not None else MAYBE_ZERO, MAYBE_ZERO if v.nullable else ZERO_ELEMENTS),
-                    )
-                ]
+                added = MAYBE_ZERO if v.nullable else ZERO_ELEMENTS
+                return [Part(made, together(MAYBE_ZERO if a is None else a.zeros, added))]
             case "update" | "concat" | "array":
                 solid = {i: self.solid(b, op.args[i]) for i in bulk.flows(op)}
                 made = self.linear(b, op, {i: part.atom for i, part in solid.items()})
@@ -385,7 +377,7 @@ class Forward:
 
 
 def zeros_of_choice(y: f.Var) -> Zeros:
-    """Of a tangent of `y` that may be nothing in places."""
+    """Of a tangent of `y`, where an operation chose what goes into it."""
     return ZERO_ELEMENTS if isinstance(y.ty, f.Arr) else MAYBE_ZERO
 
 

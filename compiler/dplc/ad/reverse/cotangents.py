@@ -51,7 +51,7 @@ class Scope:
         self.set(node, Part(total, together(old.zeros, part.zeros)))
 
     def current(self, node: Node) -> f.Atom:
-        """What has been added so far, zero if nothing: to be handed to who adds to it."""
+        """The current cotangent, or zero: passed to the next contributor."""
         return atom_of(self.get(node), self.leaf[node])
 
 

@@ -1,10 +1,9 @@
-"""Products of arrays in which a tangent has symbolic zeros: these add nothing, even if the other factor is infinite there
-(0.0 * inf is NaN).
+"""Products of arrays in which a tangent has symbolic zeros.  These add nothing, even if the other factor is infinite
+there (0.0 * inf is NaN).
 
     matmul c w, c a tangent with symbolic zeros       if w is finite then matmul c w else matmul.masked c w
 
-Other factors are finite as a rule, which is found by a look at each of their elements; a product by hand is for the
-rest.
+The other factor is nearly always finite, which a sum of its absolute values shows.  Else a loop multiplies.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Zero comes in two kinds.  A number that happens to be 0.0 follows IEEE: 0.0 * inf is NaN.  A *symbolic zero* is the
 derivative of what does not depend on anything: it contributes exactly nothing, even through an infinite derivative.
 
-A symbolic zero that is known when compiling has no variable at all (`None` in place of a `Part`).  One that is known only
-when running, as after a branch that did not touch a variable, is 0.0 in a float and null in an array or data.  So code
-that meets a tangent that may be a symbolic zero takes every zero for a symbolic one.
+A symbolic zero that is known when compiling has no variable at all: `None` stands in place of its `Part`.  One that is
+known only when running, as after a branch that did not touch a variable, is 0.0 in a float and null in an array or
+data.  So code that meets a tangent that may be a symbolic zero takes every zero for a symbolic one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Part:
         return MAYBE_ZERO
 
     def part_of_sum(self, ty: f.Type) -> Zeros:
-        """Of a contribution of leaf type `ty` made from this one: a float is the sum of all, symbolic zeros included."""
+        """Of a contribution of leaf type `ty` made from this one.  (A float is a sum, symbolic zeros included.)"""
         return NO_ZEROS if self.zeros is NO_ZEROS else ZERO_ELEMENTS if isinstance(ty, f.Arr) else MAYBE_ZERO
 
     @property
@@ -58,7 +58,7 @@ class Part:
 
 
 def whole(parts: Iterable[Part]) -> Zeros:
-    """Of an array made of parts that are all there (arrays without null among them)."""
+    """Of an array made of parts of which none is null."""
     return NO_ZEROS if all(p.zeros is NO_ZEROS for p in parts) else ZERO_ELEMENTS
 
 
@@ -68,7 +68,7 @@ def together(a: Zeros, b: Zeros) -> Zeros:
 
 
 def either(parts: Iterable[Part | None]) -> Zeros:
-    """Of what is one of several; None is absent."""
+    """Of a part that is one of several; None is a symbolic zero."""
     return max((MAYBE_ZERO if p is None else p.zeros for p in parts), default=MAYBE_ZERO)
 
 
