@@ -127,8 +127,8 @@ class Derivatives(ABC):
 
     def pulled(self, ad: f.Ad) -> Reversed:
         fn = self.body(ad.fn, ad.span)
-        wanted = tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn))
-        return self.reverse(ad.fn, self.pulled_leaves(fn), wanted, ad.span)
+        active = self.pulled_leaves(fn)
+        return self.reverse(ad.fn, active, tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span)
 
     def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
         """The argument, if its shape is needed to give a cotangent of its type."""

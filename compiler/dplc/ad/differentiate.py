@@ -31,7 +31,7 @@ from dplc.flat.call_graph import callees
 from dplc.flat.walk import every, supply_for, with_blocks
 
 
-def expand(program: f.Program) -> f.Program:
+def differentiate(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
         return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)

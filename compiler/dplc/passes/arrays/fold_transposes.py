@@ -17,12 +17,12 @@ from dplc.flat import term as f
 from dplc.flat.walk import mentions, with_blocks
 
 
-def orient(program: f.Program) -> f.Program:
-    fns = {name: replace(fn, body=_Orienter(fn).block(fn.body)) for name, fn in program.fns.items()}
+def fold_transposes(program: f.Program) -> f.Program:
+    fns = {name: replace(fn, body=_Folder(fn).block(fn.body)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
-class _Orienter:
+class _Folder:
     """One function: its products and transpositions of matrices so far, and how often variables are mentioned."""
 
     def __init__(self, fn: f.Fn) -> None:

@@ -44,7 +44,7 @@ class Cell:
 Key = tuple[Cell, ...]  # one for each parameter that is a reference, named by numbers
 
 
-def contents_for_cells(program: f.Program, circle: set[str]) -> tuple[f.Program, set[str]]:
+def references_by_value(program: f.Program, circle: set[str]) -> tuple[f.Program, set[str]]:
     """The program, and the functions that a circle has become; none if it stays."""
     work = _Circle(program, circle)
     return (work.rewritten(), set(work.made)) if work.outside() else (program, set())

@@ -25,11 +25,11 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.walk import atoms, every, names, supply_for, with_blocks
-from dplc.passes.recursion.by_value import contents_for_cells
+from dplc.passes.recursion.by_value import references_by_value
 from dplc.passes.recursion.merge import one_function
 from dplc.passes.recursion.mutual import Merging
 from dplc.passes.recursion.promote import promote
-from dplc.passes.recursion.two_loops import two_sweeps
+from dplc.passes.recursion.two_loops import two_loops
 from dplc.passes.simplify.constant_parameters import constant_parameters
 from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
@@ -38,7 +38,7 @@ COPIES = 128  # bindings that copies of continuations may add to a circle
 LARGE = 160  # bindings of a circle, copies and all, that is left as it is
 
 
-def frames(program: f.Program) -> f.Program:
+def linear_recursion_to_loops(program: f.Program) -> f.Program:
     for circle in circles(program):
         if any(hands_on(program.fns[name], circle) for name in circle):
             program = without_frames(program, circle) or program
@@ -49,7 +49,7 @@ def without_frames(program: f.Program, circle: set[str]) -> f.Program | None:
     """The program with a circle as loops; None if that cannot be, or would be too much code."""
     supply = supply_for(program)
     program = simplify(joined(apart(program, circle, supply), circle, supply))
-    program, made = contents_for_cells(program, circle & program.fns.keys())
+    program, made = references_by_value(program, circle & program.fns.keys())
     program = simplify(constant_parameters(promote(program)))
     for new in circles(program):
         if new & made:
@@ -62,7 +62,7 @@ def without_frames(program: f.Program, circle: set[str]) -> f.Program | None:
 def swept(program: f.Program, circle: set[str]) -> f.Program:
     """The program with a circle as loops, or as it was if that cannot be."""
     try:
-        return two_sweeps(*one_function(program, circle)) or program
+        return two_loops(*one_function(program, circle)) or program
     except ValueError:  # of some type, nothing could stand for a value that is not there
         return program
 

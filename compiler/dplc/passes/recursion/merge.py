@@ -21,10 +21,10 @@ from dplc.passes.recursion.tail_calls import filler
 
 def one_function(program: f.Program, circle: set[str]) -> tuple[f.Program, str]:
     """The program, and the function that the circle has become."""
-    return (program, next(iter(circle))) if len(circle) == 1 else _Union(program, circle).rewritten()
+    return (program, next(iter(circle))) if len(circle) == 1 else _Merged(program, circle).rewritten()
 
 
-class _Union:
+class _Merged:
     def __init__(self, program: f.Program, circle: set[str]) -> None:
         self.program = program
         self.supply = supply_for(program)
@@ -131,7 +131,7 @@ class _Union:
 class _Part(Copier):
     """Copies a body; calls of the circle are calls of the one function."""
 
-    def __init__(self, union: _Union, known: dict[str, f.Var], there: tuple[f.Var, ...]) -> None:
+    def __init__(self, union: _Merged, known: dict[str, f.Var], there: tuple[f.Var, ...]) -> None:
         super().__init__(union.supply, known)
         self.union = union
         self.there = there

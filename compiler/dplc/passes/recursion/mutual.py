@@ -21,7 +21,7 @@ from dplc.flat.inline import Inliner
 from dplc.flat.walk import every, supply_for, with_blocks
 
 
-def collapse(program: f.Program) -> f.Program:
+def merge_mutual_recursion(program: f.Program) -> f.Program:
     hosts = called_once(program)
     if not hosts:
         return program

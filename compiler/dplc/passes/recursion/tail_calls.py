@@ -31,7 +31,7 @@ from dplc.flat.walk import blocks, every, supply_for
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
-def loops(program: f.Program) -> f.Program:
+def tail_calls_to_loops(program: f.Program) -> f.Program:
     supply = supply_for(program)
     for name, fn in program.fns.items():
         calls = sum(is_call(bind.rhs, name) for bind in every(fn.body))

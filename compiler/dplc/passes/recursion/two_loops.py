@@ -29,10 +29,10 @@ from dplc.passes.simplify.dead_code import drop_unused
 NUMBER = f.Num("u8")  # of a call: there are fewer of them than `frames` takes bindings
 
 
-def two_sweeps(program: f.Program, name: str) -> f.Program | None:
+def two_loops(program: f.Program, name: str) -> f.Program | None:
     """The program with that function as loops; None if that cannot be."""
     fn = program.fns[name]
-    body = _Sweeps(supply_for(program), fn).body() if linear(fn.body, name) else None
+    body = _TwoLoops(supply_for(program), fn).body() if linear(fn.body, name) else None
     return None if body is None else replace(program, fns=program.fns | {name: replace(fn, body=body)})
 
 
@@ -73,7 +73,7 @@ class Back:
     there: set[str]
 
 
-class _Sweeps:
+class _TwoLoops:
     def __init__(self, supply: f.Supply, fn: f.Fn) -> None:
         self.supply = supply
         self.fn = fn

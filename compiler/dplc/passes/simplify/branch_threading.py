@@ -21,7 +21,7 @@ from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import is_null, solid
 
 
-def thread_nulls(program: f.Program) -> f.Program:
+def thread_branches(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {}
     for name, fn in program.fns.items():

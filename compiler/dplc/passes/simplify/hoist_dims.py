@@ -17,7 +17,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.walk import binders, every, rebuild
 
 
-def measure(fn: f.Fn, supply: f.Supply) -> f.Fn:
+def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
     dims = Dims(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
@@ -36,11 +36,11 @@ def measure(fn: f.Fn, supply: f.Supply) -> f.Fn:
                 pass
     if not same:
         return fn
-    body = _Measure(wanted, same, supply).block(fn.body, fn.params)
+    body = _Hoister(wanted, same, supply).block(fn.body, fn.params)
     return f.Fn(fn.name, fn.params, fn.results, body, fn.label, fn.span)
 
 
-class _Measure:
+class _Hoister:
     """`wanted`: the dimensions of each array that are to be taken; `same`: what variables are replaced by."""
 
     def __init__(self, wanted: dict[str, dict[int, f.Var]], same: dict[str, f.Atom], supply: f.Supply) -> None:
@@ -88,8 +88,8 @@ class _Measure:
                 params = binders(rhs)
                 return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
 
-    def again(self, vars_: tuple[f.Var, ...]) -> _Measure:
+    def again(self, vars_: tuple[f.Var, ...]) -> _Hoister:
         """For a second block with these parameters: other names for their dimensions."""
         new = {v.name: {k: f.Var(self.supply.fresh("dim"), f.I64) for k in self.wanted.get(v.name, {})} for v in vars_}
         names = {self.wanted[array][k].name: dim for array, dims in new.items() for k, dim in dims.items()}
-        return _Measure({**self.wanted, **new}, {**self.same, **names}, self.supply)
+        return _Hoister({**self.wanted, **new}, {**self.same, **names}, self.supply)

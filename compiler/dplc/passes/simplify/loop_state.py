@@ -15,7 +15,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 
 
-def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+def replaced_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     loop = bind.rhs
     assert isinstance(loop, f.For | f.While)
     width = len(loop.state)

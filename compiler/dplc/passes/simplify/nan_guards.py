@@ -18,7 +18,7 @@ from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.dead_code import drop_unused
 
 
-def branch_rarely(program: f.Program) -> f.Program:
+def branch_on_nan_guards(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {name: _Brancher(fn, supply).function(fn) for name, fn in program.fns.items()}
     return replace(program, fns=fns)

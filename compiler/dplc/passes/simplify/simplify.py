@@ -27,8 +27,8 @@ from dplc.flat.types import elementwise, rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, scalar_row
-from dplc.passes.simplify.hoist_dims import measure
-from dplc.passes.simplify.loop_state import in_pieces
+from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import movable, shareable
 
 SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
@@ -46,7 +46,7 @@ def simplify(program: f.Program) -> f.Program:
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
         body = _Simplifier(supply, inline, program).block(fn.body)
-        fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
+        fn = hoist_dims(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
         done[name] = fn = replace(fn, body=drop_unused(fn.body))
         depths[name] = 1 + max((depths[callee] for callee in callees(program.fns[name]) if callee in inline), default=0)
         wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
@@ -324,7 +324,7 @@ class _Simplifier:
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
         if any(isinstance(s.ty, f.Tup) for s in loop.state):
-            self.binds(in_pieces(bind, self.supply), out)
+            self.binds(replaced_by_scalars(bind, self.supply), out)
             return
         vars_, loop = self.fixed_state(bind.vars, loop)
         rhs = rebuild(loop, self.atom, self.block, lambda v: v)
