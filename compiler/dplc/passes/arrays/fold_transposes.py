@@ -1,4 +1,4 @@
-"""flat -> flat where products of matrices take transposed operands as they are.
+"""flat -> flat where products of matrices read transposed operands in place, by their flags `ta` and `tb`.
 
 t = transpose b                     m = matmul tb=True a b
 m = matmul a t               =>
@@ -67,7 +67,7 @@ class _Folder:
         return _product(op, (*first, a, b), ta, tb)
 
     def use(self, old: tuple[f.Atom, ...], new: tuple[f.Atom, ...]) -> None:
-        """Mentions `new` in place of `old`."""
+        """Counts `new` as used in place of `old`."""
         self.uses.subtract(atom.name for atom in old if isinstance(atom, f.Var))
         self.uses.update(atom.name for atom in new if isinstance(atom, f.Var))
 

@@ -1,4 +1,4 @@
-"""flat -> flat where arrays are measured where they are born.
+"""flat -> flat where dimensions are taken right after their array is made.
 
     c = fill n 0.0                      m = dim 0 a
     b = update a v i                    c = fill n 0.0
@@ -6,8 +6,8 @@
     m = dim 0 b                         ... n instead of k
     check_equal m m
 
-An array measured late lives long, and what lives cannot be updated in place.  A dimension that the code tells
-(`flat/dims.py`) is not measured at all; the others are, right after the array is bound.
+An array whose dimension is taken late is live until then, and a live array cannot be updated in place.  A dimension
+that is known from the code (`flat/dims.py`) is not taken at all; the others are hoisted.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Hoister:
                 return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
 
     def again(self, vars_: tuple[f.Var, ...]) -> _Hoister:
-        """For a second block with these parameters: other names for their dimensions."""
+        """For a second block with the same parameters: other names for their dimensions."""
         new = {v.name: {k: f.Var(self.supply.fresh("dim"), f.I64) for k in self.wanted.get(v.name, {})} for v in vars_}
         names = {self.wanted[array][k].name: dim for array, dims in new.items() for k, dim in dims.items()}
         return _Hoister({**self.wanted, **new}, {**self.same, **names}, self.supply)
