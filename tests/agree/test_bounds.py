@@ -13,7 +13,7 @@ from doubt.oracle import DONE, INTERP, NATIVE, Oracle
 from dplc.ad import optimistic
 from dplc.ad.reverse import tape
 from dplc.machine.emit import loops, maps
-from dplc.machine.object import object
+from dplc.machine.object import assemble
 from dplc.passes.arrays import fuse
 from dplc.passes.lower import decision_trees
 from dplc.passes.recursion import by_value, linear_recursion
@@ -82,7 +82,7 @@ TINY = [
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "ATTEMPTS", 0), (optimistic, "ATTEMPTS", 1),
     (tape, "WIDE", 0), (tape, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
-    (loops, "FIRST_ROOM", 1), (object, "LARGE", 0),
+    (loops, "FIRST_ROOM", 1), (assemble, "LARGE", 0),
 ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ NOTHING = frozenset(
         "tick",
         "dup",
         "drop",
+        "take",
     ]
 )
 FIXED: dict[str, tuple[Type, ...]] = {

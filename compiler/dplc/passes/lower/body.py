@@ -23,7 +23,7 @@ from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.closures.set_types import Lambda, Member
@@ -188,7 +188,7 @@ class Body:
         data = self.up.layout.flat(ty)
         tag = list(functions.members).index(member)
         arg = self.b.atom(Bundle(tuple(payload))) if payload else None
-        return self.b.one(f.ConMake(the(f.Data, data).name, tag, arg), data, "fn")
+        return self.b.one(f.ConMake(expect_type(f.Data, data).name, tag, arg), data, "fn")
 
     def peers(self, instance: Instance, known: dict[str, Value]) -> dict[str, Value]:
         """The local functions that an instance's body may mention without having captured them."""
@@ -219,7 +219,7 @@ class Body:
         """Apply a known function.  One whose body is a function again only becomes a closure of more captures."""
         result = self.up.layout.flat(ty.result)
         if not isinstance(member, Lambda):
-            name = self.differentiated(the(t.Fn, captures[0]))
+            name = self.differentiated(expect_type(t.Fn, captures[0]))
             rhs = f.Ad("pullback", name, self.b.atoms((payload[0], arg)), self.up.layout.site(captures[0]), span)
             return self.b.explode(self.b.one(rhs, result, "d"))
         instance = self.up.instance(member, captures, ty)
@@ -290,6 +290,6 @@ class Body:
 
     def construct(self, ty: t.Ty, tag: int, arg: Value | None) -> Value:
         data = self.up.layout.flat(ty)
-        if not isinstance(data, f.Data) or self.up.datas.unboxed(the(t.Con, ty).name):
+        if not isinstance(data, f.Data) or self.up.datas.unboxed(expect_type(t.Con, ty).name):
             return UNIT if arg is None else arg
         return self.b.one(f.ConMake(data.name, tag, None if arg is None else self.b.atom(arg)), data, "data")

@@ -21,7 +21,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.lambda_sets import names_of
 from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower.body import Body
@@ -119,10 +119,14 @@ class Grower:
                 if key_of(p) not in cases:
                     cases[key_of(p)] = list(others)
                 cases[key_of(p)] += self.spread_all(rest, parts(self.datas, path, p))
-        full = isinstance(pattern, c.PCon) and len(cases) == len(self.datas.datas[the(t.Con, pattern.ty).name].cases)
+        full = isinstance(pattern, c.PCon) and len(cases) == self.count_of(pattern)
         kind = "con" if isinstance(pattern, c.PCon) else "len" if isinstance(pattern, c.PArray) else "lit"
         grown = {key: self.grow(case) for key, case in cases.items()}
         return Test(path, kind, grown, None if full else self.grow(others))
+
+    def count_of(self, pattern: c.PCon) -> int:
+        """How many constructors the pattern's type has."""
+        return len(self.datas.datas[expect_type(t.Con, pattern.ty).name].cases)
 
 
 def key_of(p: c.Pattern) -> int | float | str | bool:
@@ -150,7 +154,7 @@ def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]
 
 def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
     """The pattern of a constructor's argument; of the only field itself for a record of one."""
-    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(the(t.Con, ty).name):
+    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(expect_type(t.Con, ty).name):
         return arg.items[0]
     return arg
 

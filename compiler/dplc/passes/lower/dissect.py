@@ -13,14 +13,14 @@ from dpl.source import NOWHERE, Span
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Value, integer
 from dplc.flat.types import rank_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 
 Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
 
 
 def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
-    return body.up.layout.declared[the(f.Data, data.ty).name].payloads
+    return body.up.layout.declared[expect_type(f.Data, data.ty).name].payloads
 
 
 def by_constructor(

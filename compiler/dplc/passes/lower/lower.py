@@ -12,7 +12,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 
 from dplc.flat import term as f
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Scope
 from dplc.passes.closures.lambda_sets import Solved, solve
 from dplc.passes.control.cps import explicit_control
@@ -35,7 +35,7 @@ def lower(solved: Solved) -> f.Program:
         if name:
             main.env[name] = value
         if name in solved.exports:
-            export(main, name, the(t.Fn, main.type_of(e)), value)
+            export(main, name, expect_type(t.Fn, main.type_of(e)), value)
     up.program.fns["main"] = f.Fn("main", (), (), f.Block(tuple(main.b.binds), ()), "main")
     while up.todo:
         up.todo.popleft()()

@@ -9,7 +9,7 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Bundle, Value, pieces
 from dplc.flat.types import rank_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.decision_trees import lower_match
 from dplc.passes.lower.dissect import Argument, by_constructor
@@ -30,7 +30,7 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:
             return lower_primitive(body, e)
         case c.App(span, _, fn, arg):
             closure = body.term(fn)
-            return body.apply(closure, the(t.Fn, body.type_of(fn)), body.term(arg), span, whole)
+            return body.apply(closure, expect_type(t.Fn, body.type_of(fn)), body.term(arg), span, whole)
         case c.Lam():
             source = body.up.solved.lambdas[id(e)]
             return body.close(body.type_of(e), source, [body.env[name] for name in source.captures])
@@ -82,7 +82,7 @@ def lets(body: Body, e: c.Term, whole: bool) -> Value:
 
 def field(body: Body, record: c.Term, index: int) -> Value:
     value = body.term(record)
-    ty = the(t.Con, body.type_of(record))
+    ty = expect_type(t.Con, body.type_of(record))
     lone = body.up.datas.lone_field(ty.name)
 
     def pick(_tag: int, argument: Argument) -> Value:

@@ -24,7 +24,7 @@ from dpl.diagnostics import Bug
 from dpl.node import replace
 from dpl.source import Span
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
 from dplc.passes.specialise import operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
@@ -94,7 +94,7 @@ class Monomorphiser(Copier):
         told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
         if isinstance(definition.body, c.Lam) or told:
             self.current.append(self.out.calls.setdefault(name, {}))
-            self.out.functions[name] = the(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
+            self.out.functions[name] = expect_type(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
             self.current.pop()
         else:
             self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
@@ -157,7 +157,7 @@ class Monomorphiser(Copier):
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
             case c.Prim(span, ty, "sized", (array, *known)):
-                inner = sizes.of_type(self, the(t.Arr, ty).elem, tuple(known), scope)
+                inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
                 made = self.term(array, scope)
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
             case c.Reset():

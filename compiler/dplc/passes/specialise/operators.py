@@ -15,7 +15,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
 from dplc.passes.specialise.copier import Copier, Known, Operator, Scope
 from dplc.passes.specialise.program import holds_function
@@ -94,7 +94,7 @@ def expanded(text: c.Term, param: str) -> c.Lam:
     """A text of a function as a lambda."""
     if isinstance(text, c.Lam):
         return text
-    ty = the(t.Fn, text.ty)
+    ty = expect_type(t.Fn, text.ty)
     return c.Lam(text.span, ty, param, c.App(text.span, ty.result, text, c.Var(text.span, ty.arg, param)), "")
 
 

@@ -12,7 +12,7 @@ from dpl.core import ty as t
 from dpl.core.shapes import Needs, innermost, needed, rank
 from dpl.source import NOWHERE
 
-from dplc.narrow import a_type, the
+from dplc.narrow import a_type, expect_type
 from dplc.passes.specialise.copier import Copier, Scope
 
 Sizes = tuple[c.Term, ...]
@@ -64,7 +64,7 @@ def telling(copier: Copier, e: c.Var, scope: Scope, mention: Callable[[t.Ty], c.
         ty = copier.intern(t.Fn(t.I64, t.PURE, ty))
     made = mention(ty)
     for size in given:
-        ty = the(t.Fn, ty).result
+        ty = expect_type(t.Fn, ty).result
         made = c.App(e.span, ty, made, size)
     return made
 
