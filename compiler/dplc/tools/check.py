@@ -14,7 +14,7 @@ from dpl.types.env import Exports, Value
 from dpl.types.pretty import show_scheme
 
 from dplc.passes.entry.exports import exports
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.report import report, warn
 from dplc.tools.run import STDIN, text_of
 

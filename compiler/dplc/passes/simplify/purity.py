@@ -1,4 +1,4 @@
-"""Which right-hand sides may be dropped when nobody uses what they give, moved, and shared."""
+"""Which right-hand sides may be dropped when they are dead, moved, and shared."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ def pure(op: f.Op) -> bool:
 
 
 def quiet(op: f.Op) -> bool:
-    """No effect, but that it may fail."""
+    """No effect, except that it may fail."""
     return pure(op) or op.op in (REPEATABLE | FRESH | CHECKS) or (op.op in TABLE and TABLE[op.op].elementwise)
 
 
 def shareable(op: f.Op) -> bool:
-    """Whether a second one with the same operands is the same."""
+    """Whether it may be computed once for all uses (common subexpressions)."""
     if op.op in FRESH:
         return False
     return pure(op) or op.op in REPEATABLE or (op.op in TABLE and TABLE[op.op].elementwise)
 
 
 def movable(rhs: f.Rhs) -> bool:
-    """Whether it may be computed before a loop instead of in it."""
+    """Whether it may be computed before a loop instead of in it, if it is invariant."""
     match rhs:
         case f.Op() as op:
             return pure(op) and op.op not in FRESH and not (op.op == "stop_grad" and rank_of(op.args[0].ty))

@@ -24,7 +24,8 @@ from dpl.types.env import Entry, Value
 from dpl.types.pretty import show, show_scheme
 from dpl.types.session import Session as Types
 
-from dplc.tools.process import internal, on_large_stack
+from dplc.stack import on_large_stack
+from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
 from dplc.tools.repl.native import Native, Restless, mentioned
