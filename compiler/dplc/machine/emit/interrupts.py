@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.table import OPS
 from dplc.machine.failure.failures import Failure
 from dplc.machine.llvm.writer import Values
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
 
 STRIP = 4096
-CHEAP = ("index", "update", "dim", "dup", "drop")  # of an array, for numbers
 
 
 def ask(e: FunctionEmitter) -> None:
@@ -69,8 +68,9 @@ def is_short(block: f.Block) -> bool:
 def _is_short(rhs: f.Rhs) -> bool:
     match rhs:
         case f.Op(op, args):
-            others = args[1:] if op in CHEAP else args
-            return (op in CHEAP or op in ELEMENTWISE) and not any(isinstance(atom.ty, f.Arr) for atom in others)
+            row = OPS[op]
+            others = args[1:] if row.short else args
+            return (row.short or row.elementwise) and not any(isinstance(atom.ty, f.Arr) for atom in others)
         case f.If(_, then, else_):
             return is_short(then) and is_short(else_)
         case _:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS
 from dplc.machine.emit import accumulators, array_ops, maps
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, zeros
 from dplc.machine.emit.scalars import scalar, scalar_type
@@ -20,24 +21,24 @@ from dplc.narrow import the
 if TYPE_CHECKING:
     from dplc.machine.emit.function import FunctionEmitter
 
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # told where
-LIBRARY = SITED | {
-    "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
-    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
-}  # fmt: skip
+LIBRARY = frozenset({
+    "str_append", "str_length", "str_codes", "str_of_codes", "str_cmp", "str_to_int", "str_to_float",
+    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "arg", "env", "time",
+    "read_text", "write_text", "read_bytes", "write_bytes",
+})  # fmt: skip
 
 
 def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """The leaves of the variables that an operation binds."""
     name = op.op
-    if name in ELEMENTWISE:
+    if OPS[name].elementwise:
         if any(isinstance(atom.ty, f.Arr) for atom in op.args):
             return maps.single(e, op, variables)
         return [scalar(e, op, [e.one(atom) for atom in op.args])]
     if name in HANDLERS:
         return HANDLERS[name](e, op)
     if name in LIBRARY:
-        return _library(e, f"@rt.{name}", op, variables, sited=name in SITED)
+        return _library(e, f"@rt.{name}", op, variables)
     if name == "buf_num":
         return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
     if name == "buf_format":
@@ -52,9 +53,10 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     raise Bug(f"no operation {name}")
 
 
-def _library(e: FunctionEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
+def _library(e: FunctionEmitter, callee: str, op: f.Op, variables: Sequence[f.Var]) -> Values:
+    """A function of the runtime library; one that may fail is told where."""
     args = [f"{t} {v}" for atom in op.args for t, v in zip(leaves(atom.ty), e.value(atom), strict=True)]
-    if sited:
+    if OPS[op.op].fails is not Fails.NEVER:
         args.insert(0, f"i64 {e.site(op.span)}")
     return e.w.call([leaf for var in variables for leaf in leaves(var.ty)], callee, args)
 
