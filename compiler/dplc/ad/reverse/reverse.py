@@ -27,6 +27,7 @@ from dplc.ad.rules import bulk as rules
 from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, either
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound, every, names, rhs_mentions
 
@@ -115,7 +116,7 @@ class Op:
             return
         if not rules.known(self.op):
             raise rules.refuse(self.op)
-        if rules.scalar_row(self.op.op):
+        if OPS[self.op.op].scalar:
             self.row(scope, part)
         else:
             if_there(scope, part, self.bulk)
@@ -136,7 +137,7 @@ class Op:
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)
-            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
+            masked = Part(part.atom, max(part.presence, HOLEY)) if OPS[self.op.op].derivative.chooses else part
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
 
 

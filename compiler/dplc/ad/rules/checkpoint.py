@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from dplc.ad.builder import Builder
 from dplc.ad.tangents.symbolic_zeros import Presence
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, with_blocks
 
 if TYPE_CHECKING:
     from dplc.ad.differentiate import Derivatives, Reversed
-
-OUTPUT = frozenset({"write", "progress"})
 
 
 def checkpoint(
@@ -67,7 +67,7 @@ def prints(d: Derivatives, name: str) -> bool:
     while todo:
         for bind in every(d.program.fns[todo.pop()].body):
             match bind.rhs:
-                case f.Op(op) if op in OUTPUT:
+                case f.Op(op) if Effect.OUTPUT in OPS[op].effects:
                     return True
                 case f.Call(fn) if fn not in reached and fn in d.program.fns:
                     reached.add(fn)
@@ -81,7 +81,7 @@ def quiet_block(d: Derivatives, block: f.Block) -> f.Block:
     binds = []
     for bind in block.binds:
         match bind.rhs:
-            case f.Op(op) if op in OUTPUT:
+            case f.Op(op) if Effect.OUTPUT in OPS[op].effects:
                 pass
             case f.Call(fn, args, span):
                 binds.append(f.Bind(bind.vars, f.Call(silent(d, fn), args, span)))

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from dplc.ad.activity import Graph
 from dplc.ad.builder import Builder, int_
 from dplc.ad.forward.forward import Forward, linear
-from dplc.ad.rules import bulk
 from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import HOLEY, Part, Presence, together
 from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.recurrence import Term, convolution, series
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
 
@@ -130,13 +130,14 @@ class Jet(Forward):
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
         """A row of which one operand is varied."""
-        presence = max(part.presence, HOLEY) if op.op in bulk.MASKS else part.presence
+        presence = max(part.presence, HOLEY) if OPS[op.op].derivative.chooses else part.presence
         if op.op in ("add", "neg") and level:
             return Part(part.atom if op.op == "add" else b.op("neg", part.atom), presence)
         return self.called(b, op, [(i, part)], presence, y)
 
     def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], presence: Presence, y: f.Var) -> Part:
-        holes = bulk.scalar_row(op.op) and op.op not in bulk.SAFE and all(part.holes for _, part in there)
+        row = OPS[op.op]
+        holes = bool(row.scalar) and row.derivative.multiplies and all(part.holes for _, part in there)
         fn = self.function_of(op, [i for i, _ in there], holes)
         made = b.call(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
         return Part(made[0], presence)
@@ -183,7 +184,7 @@ class Writer:
     def write(self, name: str) -> None:
         b, op = self.b, self.op
         outer = {i: outermost(b, xs) for i, xs in self.given.items()}
-        if op.op in ("dot", "matmul"):
+        if OPS[op.op].scalar is None:
             made = self.product(outer)
         else:
             operands = [(x, self.whole(x, outer[i]) if i in outer else None) for i, x in enumerate(self.args)]
