@@ -18,7 +18,7 @@ from dplc.flat.numbers import wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 
 @node
@@ -105,7 +105,7 @@ def cast(op: f.Op, args: list, result: f.Type) -> object:
 
 
 def bitcast(op: f.Op, args: list, result: f.Type) -> object:
-    source, target = (CODES[the(f.Num, elem_of(ty)).name] for ty in (op.args[0].ty, result))
+    source, target = (CODES[expect_type(f.Num, elem_of(ty)).name] for ty in (op.args[0].ty, result))
     return scalar_row(lambda x: struct.unpack(target, struct.pack(source, x))[0], args)
 
 

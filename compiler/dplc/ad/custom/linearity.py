@@ -10,21 +10,18 @@ branch, if it is zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from dpl.source import Span
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
+from dplc.ad.derivatives import Derivatives
 from dplc.ad.rules import bulk
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import rebuild
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives
 
 MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f.STR)
 
