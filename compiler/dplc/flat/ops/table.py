@@ -3,7 +3,7 @@
 To add an operation, write
 
     its row             beside this, in the file that has its like (a scalar one: in `dpl/prims/scalar.py`)
-    an emitter          `machine/emit/ops.py`, HANDLERS (a scalar one: `machine/emit/maths.py`)
+    an emitter          `machine/emit/ops.py`, EMITTERS (a scalar one: `machine/emit/maths.py`)
     an evaluation       `flat/interp_ops.py`, EVALUATE (a scalar one: column `eval` of the primitive table)
     a transpose         `ad/reverse/transpose.py`, TRANSPOSES, if it is linear in floats (a scalar one: column `linear`)
 
