@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpl.diagnostics import Diagnostic
+from dpl.diagnostics import Bug, Diagnostic
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module, load
@@ -20,11 +22,17 @@ from dpl.syntax.load import Module, load
 if TYPE_CHECKING:
     from dplc.interface import Export
 
+
+def checked_by_environment() -> bool:
+    """DPL_CHECK=1, as the tests set it, verifies the program after every stage of every compilation."""
+    return os.environ.get("DPL_CHECK", "") not in ("", "0")
+
+
 @dataclass(slots=True)
 class Context:
     """What the stages of one compilation share: options, and what they have to say."""
 
-    verify: bool = False
+    verify: bool = field(default_factory=checked_by_environment)
     effort: int = 2  # LLVM's, at most
     testing: bool = False  # expectations are done when they are asked for
     warnings: list[Diagnostic] = field(default_factory=list)
@@ -37,19 +45,21 @@ class Context:
 @node
 class Form:
     """What programs are between two stages.  `show` gives a readable text, `verify` raises Bug if the program is not
-    well formed.  Both are named as `module:function`: their modules are imported when they are wanted."""
+    well formed, `parse` reads the text back.  They are named as `module:function`: their modules are imported when they
+    are wanted."""
 
     name: str
     show: str
     verify: str = ""
+    parse: str = ""
 
 
 TREES = Form("trees", "dplc.pipeline:show_trees")
 CORE = Form("core", "dpl.core.show:show", "dpl.core.verify:verify")
 MONO = Form("mono core", "dplc.passes.closures.show:show_mono")
 SETS = Form("core + sets", "dplc.passes.closures.show:show_sets")
-FLAT = Form("flat", "dplc.flat.show:show", "dplc.flat.verify:verify")
-COUNTED = Form("flat", "dplc.flat.show:show")
+FLAT = Form("flat", "dplc.flat.show:show", "dplc.flat.verify:verify", "dplc.flat.parse:parse")
+COUNTED = Form("counted flat", "dplc.flat.show:show", "dplc.flat.verify_counts:verify", "dplc.flat.parse:parse")
 LLVM = Form("LLVM text", "dplc.pipeline:show_llvm")
 CODE = Form("machine code", "dplc.pipeline:show_code")
 
@@ -123,6 +133,7 @@ STAGES = (
 )  # fmt: skip
 
 NAMES = tuple(stage.name for stage in STAGES)
+READABLE = tuple(stage.name for stage in STAGES if stage.gives.parse)  # stages whose dumps can be read back
 
 
 def listing() -> str:
@@ -183,6 +194,10 @@ def show_code(made: Any) -> str:
     return f"{len(made.code)} bytes"
 
 
+def stage_of(name: str) -> Stage:
+    return STAGES[NAMES.index(name)]
+
+
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
     """Runs the stages up to the one of that name; that stage, and its result."""
     return compile_from("", source, name, context)
@@ -190,14 +205,34 @@ def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]
 
 def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
     """The same from the result of the stage `start` on."""
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
-        value = stage.run(value, context)
-        if context.verify:
-            stage.verify(value)
+        value = verified(stage, before, value, context) if context.verify else stage.run(value, context)
+        before = stage.name
         now = time.perf_counter()
         context.seconds[stage.name] = now - begin
         begin = now
         if stage.name == name:
             return stage, value
     raise ValueError(name)
+
+
+def verified(stage: Stage, before: str, value: Any, context: Context) -> Any:
+    """What a stage makes of `value`, verified.  If it fails, the Bug names the stage and how to repeat it."""
+    original = value.copy() if before in READABLE else None  # a stage may change the program that it is given
+    try:
+        made = stage.run(value, context)
+        stage.verify(made)
+    except Bug as bug:
+        bug.args = (f"after {stage.name}: {bug}",)
+        if original is not None:
+            bug.repeat = f"dpl dump --check {stage.name} --from {before} {kept(stage_of(before).show(original))}"
+        raise
+    return made
+
+
+def kept(text: str) -> str:
+    """The path of a file with the program that a stage failed on."""
+    with tempfile.NamedTemporaryFile("w", prefix="dpl-", suffix=".flat", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name

@@ -90,7 +90,9 @@ class DplError(Exception):
 
 
 class Bug(Exception):
-    """DPL itself is at fault: an invariant does not hold."""
+    """DPL itself is at fault: an invariant does not hold.  `repeat` is a command that shows the failure again."""
+
+    repeat: str = ""
 
 
 @dataclass(slots=True)

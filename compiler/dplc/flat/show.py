@@ -1,72 +1,107 @@
-"""flat -> text, to be read by people.
+"""flat -> text for people, which `flat/parse.py` reads back.  Only the places in the source (spans) are left out.
 
-fn main.f(x: f64, n: i64) -> (f64)
+fn main.f(x: f64, n: i64) -> (f64) as f
   y: f64 = mul x x
-  (r: f64) = for i < n state (s: f64 = y)
+  r: f64 = for i < n state (s: f64 = y)
     t: f64 = mul s x
     yield t
   return r
+
+`as f` is the function's name in messages.  `xs: &list.0` is a borrowed parameter.  A constant has its type after a
+colon unless it is an i64, an f64, a bool, a string or ().  A name with other signs than a word's is in backticks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dplc.flat import term as f
 
+WORD = re.compile(r"[^\s()\[\]{},:;=&`'\"#]+")
+CONSTANT = re.compile(r"true|false|null|nan|-?inf|-?\d.*")
+PLAIN = (f.I64, f.F64, f.UNIT, f.BOOL, f.STR)  # constants of these types are shown without their type
+
 
 def show(program: f.Program) -> str:
     parts = [show_data(d) for d in program.datas.values()]
-    parts += [f"residual {site} = {show_type(ty)}" for site, ty in program.residuals.items()]
+    parts += [f"residual {name(site)} = {show_type(ty)}" for site, ty in program.residuals.items()]
+    parts += [f"checkpoint {name(fn)}" for fn in sorted(program.checkpoints)]
+    parts += [show_rule(fn, rule) for fn, rule in program.rules.items()]
+    parts += [f"export {name(public)} = {name(fn)}" for public, fn in program.exports.items()]
+    parts += [f"main = {name(program.main)}"] if program.main != "main" else []
     parts += [show_fn(fn) for fn in program.fns.values()]
     return "\n\n".join(parts) + "\n"
 
 
+def name(text: str) -> str:
+    """A name as a word, or else in backticks."""
+    return text if WORD.fullmatch(text) and not CONSTANT.fullmatch(text) else f"`{text}`"
+
+
 def show_type(ty: f.Type) -> str:
     match ty:
-        case f.Num(name):
-            return name
+        case f.Num(num):
+            return num
         case f.Str():
             return "str"
         case f.Tup(items):
             return f"({', '.join(map(show_type, items))})"
+        case f.Arr(f.Ref() | f.Res() as elem, rank):
+            return f"{{{show_type(elem)}}}[{',' * (rank - 1)}]"
         case f.Arr(elem, rank):
             return f"{show_type(elem)}[{',' * (rank - 1)}]"
-        case f.Data(name):
-            return name
+        case f.Data(data):
+            return name(data)
         case f.Ref(elem):
             return f"ref {show_type(elem)}"
         case f.Res(site):
-            return f"res {site}"
+            return f"res {name(site)}"
 
 
 def show_data(decl: f.DataDecl) -> str:
     names = decl.names or tuple(map(str, range(len(decl.payloads))))
     cases = (n if p is None else f"{n} {show_type(p)}" for n, p in zip(names, decl.payloads, strict=True))
-    return f"data {decl.name} = {' | '.join(cases)}"
+    return f"data {name(decl.name)} = {' | '.join(cases)}".rstrip()
+
+
+def show_rule(fn: str, rule: f.Rule) -> str:
+    pullback = f", {name(rule.pullback)}" if rule.pullback else ""
+    return f"rule {name(fn)} = {rule.kind} {name(rule.fn)}{pullback}"
 
 
 def show_fn(fn: f.Fn) -> str:
-    head = f"fn {fn.name}({', '.join(map(typed, fn.params))}) -> ({', '.join(map(show_type, fn.results))})"
+    params = ", ".join(typed(p, "&" if i in fn.borrowed else "") for i, p in enumerate(fn.params))
+    label = f" as {name(fn.label)}" if fn.label else ""
+    head = f"fn {name(fn.name)}({params}) -> ({', '.join(map(show_type, fn.results))}){label}"
     return "\n".join([head, *block_lines(fn.body, "return")])
 
 
-def typed(var: f.Var) -> str:
-    return f"{var.name}: {show_type(var.ty)}"
+def typed(var: f.Var, mark: str = "") -> str:
+    return f"{name(var.name)}: {mark}{show_type(var.ty)}"
 
 
 def atom(a: f.Atom) -> str:
-    match a:
-        case f.Var(name, _):
-            return name
-        case f.Const(None, ty):
-            return f"null:{show_type(ty)}"
-        case f.Const(bool(value), _):
+    if isinstance(a, f.Var):
+        return name(a.name)
+    value = literal(a.value)
+    return value if a.ty in PLAIN else f"{value}:{show_type(a.ty)}"
+
+
+def literal(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
             return "true" if value else "false"
-        case f.Const(str(value), _):
+        case _:
             return repr(value)
-        case f.Const(value, ty):
-            return str(value) if ty in (f.I64, f.F64, f.UNIT) else f"{value}:{show_type(ty)}"
+
+
+def attribute(key: str, value: object) -> str:
+    if isinstance(value, str):
+        return f"{key}={value if name(value) == value else repr(value)}"
+    return f"{key}={literal(value)}"
 
 
 def atoms(items: tuple[f.Atom, ...]) -> str:
@@ -105,17 +140,17 @@ def states(state: tuple[f.Var, ...], inits: tuple[f.Atom, ...], collect: int) ->
 def rhs_lines(rhs: f.Rhs) -> Iterator[str]:
     match rhs:
         case f.Op(op, args, attrs):
-            yield " ".join([op, *(f"{k}={v}" for k, v in attrs), *map(atom, args)])
+            yield " ".join([op, *(attribute(k, v) for k, v in attrs), *map(atom, args)])
         case f.Call(fn, args):
-            yield f"{fn}({listed(args)})"
+            yield f"{name(fn)}({listed(args)})"
         case f.Ad(mode, fn, args, site):
-            yield f"{mode} {fn} site={site} ({listed(args)})"
+            yield f"{mode} {name(fn)} site={name(site)} ({listed(args)})"
         case f.TupMake(items):
             yield f"({listed(items)})"
         case f.TupGet(tup, index):
             yield f"{atom(tup)}.{index}"
         case f.ConMake(data, tag, arg):
-            yield f"{data}#{tag}" + (f" {atom(arg)}" if arg is not None else "")
+            yield f"{name(data)}#{tag}" + (f" {atom(arg)}" if arg is not None else "")
         case f.If(cond, then, else_):
             yield f"if {atom(cond)}"
             yield from block_lines(then, "yield")
@@ -130,7 +165,7 @@ def rhs_lines(rhs: f.Rhs) -> Iterator[str]:
                 yield "default"
                 yield from block_lines(default, "yield")
         case f.For(index, count, state, inits, body, collect):
-            yield f"for {index.name} < {atom(count)} {states(state, inits, collect)}"
+            yield f"for {name(index.name)} < {atom(count)} {states(state, inits, collect)}"
             yield from block_lines(body, "yield")
         case f.While(state, inits, cond, body, collect):
             yield f"while {states(state, inits, collect)}"
@@ -139,7 +174,7 @@ def rhs_lines(rhs: f.Rhs) -> Iterator[str]:
             yield from block_lines(body, "yield")
         case f.Build(index, count, body, _, inner):
             sizes = ", ".join(f"({' '.join(map(atom, one))})" for one in inner)
-            yield f"build {index.name} < {atom(count)}{f' of {sizes}' if any(inner) else ''}"
+            yield f"build {name(index.name)} < {atom(count)}{f' of {sizes}' if inner else ''}"
             yield from block_lines(body, "yield")
         case f.Map(params, inputs, body, ranks):
             pairs = ", ".join(f"{typed(p)} in {atom(i)}" for p, i in zip(params, inputs, strict=True))

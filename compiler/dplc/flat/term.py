@@ -273,7 +273,8 @@ class DataDecl:
 
 @node
 class Fn:
-    """`label` is what messages call it (`loss`), empty for what the compiler made."""
+    """`label` is what messages call it (`loss`), empty for what the compiler made.  `borrowed` numbers the parameters
+    whose owners stay with the caller, once `passes/memory` has said so."""
 
     name: str
     params: tuple[Var, ...]
@@ -281,6 +282,7 @@ class Fn:
     body: Block
     label: str = ""
     span: Span = NOWHERE
+    borrowed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +316,13 @@ class Program:
     def roots(self) -> list[str]:
         """The functions that are called from outside."""
         return [self.main, *self.exports.values()]
+
+    def copy(self) -> Program:
+        """Another program of the same functions, which stays as it is when definitions of this one are replaced."""
+        return Program(
+            dict(self.fns), dict(self.datas), dict(self.residuals), set(self.checkpoints), dict(self.rules), self.main,
+            dict(self.exports),
+        )  # fmt: skip
 
 
 class Supply:

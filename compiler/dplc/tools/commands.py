@@ -76,13 +76,17 @@ ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_defau
                           help="Native code, or the interpreter.")  # fmt: skip
 
 
+CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
+                     help="Verify the program after every stage of the compiler (or DPL_CHECK=1).")  # fmt: skip
+
+
 @cli.command(context_settings={"allow_interspersed_args": False})
 @ENGINE
 @click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
 @click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
 @click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
               help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
-@click.option("--check", "verify", is_flag=True, help="Verify the program after every stage of the compiler.")
+@CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -217,14 +221,21 @@ def build(file: str, out: str | None, kind: str | None, library: bool, python: b
 
 
 @cli.command()
-@click.argument("stage")
-@click.argument("file", type=click.Path())
+@click.argument("stage", required=False)
+@click.argument("file", required=False, type=click.Path(allow_dash=True))
+@click.option("--list", "listed", is_flag=True, help="List the stages.")
 @click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
-def dump(stage: str, file: str, name: str | None) -> int:
-    """Show the program as it is after STAGE of the compiler (`dpl dump help x` lists the stages)."""
-    from dplc.tools.dump import dump_stage
+@click.option("--from", "start", metavar="STAGE", help="FILE is such a dump, of an earlier STAGE that gives flat.")
+@CHECK
+def dump(stage: str | None, file: str | None, listed: bool, name: str | None, start: str | None, verify: bool) -> int:
+    """Show the program in FILE (or - for standard input) as it is after STAGE of the compiler."""
+    from dplc.tools.dump import dump_stage, list_stages
 
-    return dump_stage(stage, file, name)
+    if listed:
+        return list_stages()
+    if stage is None or file is None:
+        raise click.UsageError("which STAGE and FILE?  `dpl dump --list` lists the stages")
+    return dump_stage(stage, file, name, start, verify)
 
 
 @cli.command()

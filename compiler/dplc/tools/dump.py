@@ -1,27 +1,66 @@
-"""`dpl dump`: the program after a stage of the compiler."""
+"""`dpl dump`: the program after a stage of the compiler, from its source or from the dump of an earlier stage."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import click
+from dpl.diagnostics import Bug, DplError
+from dpl.source import Source, Span
 
-from dplc.pipeline import NAMES, Context, compile_to
+from dplc.pipeline import NAMES, READABLE, Context, compile_from, compile_to, listing, named, stage_of
 from dplc.tools.process import on_large_stack
 from dplc.tools.run import text_of
 
 
-def dump_stage(name: str, file: str, only: str | None) -> int:
-    if name not in NAMES:
-        raise click.UsageError(f"there is no stage `{name}`; in order, they are {', '.join(NAMES)}")
+def list_stages() -> int:
+    print(listing(), end="")
+    return 0
+
+
+def dump_stage(name: str, file: str, only: str | None, start: str | None, check: bool) -> int:
+    for known in (name, start):
+        if known not in (*NAMES, None):
+            raise click.UsageError(f"there is no stage `{known}`; in order, they are {', '.join(NAMES)}")
+    if start and start not in READABLE:
+        raise click.UsageError(f"a dump of `{start}` cannot be read back, only those of {', '.join(READABLE)}")
+    if start and NAMES.index(name) < NAMES.index(start):
+        raise click.UsageError(f"the stage `{name}` comes before `{start}`")
 
     def work() -> str:
-        stage, value = compile_to(name, text_of(file, None), Context())
+        source, context = text_of(file, None), Context(verify=check)
+        if start is None:
+            stage, value = compile_to(name, source, context)
+        else:
+            stage, value = compile_from(start, read_back(start, source), name, context)
         return stage.show(value)
 
     text = on_large_stack(work)
     print(text if only is None else paragraphs(text, only))
     return 0
+
+
+def read_back(name: str, source: Source) -> Any:
+    """The program that is the dump of a stage."""
+    stage = stage_of(name)
+    program = named(stage.gives.parse)(source)
+    if program.main not in program.fns:
+        raise DplError.at("E0101", f"there is no function {program.main}", Span(source, 0, 0))
+    try:
+        stage.verify(program)
+    except Bug as wrong:
+        title, _, line = str(wrong).partition("\n")
+        raise DplError.at("E0101", title, place(source, title, line.strip())) from None
+    return program
+
+
+def place(source: Source, title: str, line: str) -> Span:
+    """Where the line stands that a verifier complains about: in the function that its message names."""
+    fn = re.search(r"in (.*?): ", title)
+    start = max(source.text.find(f"fn {fn[1]}("), 0) if fn else 0
+    start = max(source.text.find(line, start), start)
+    return Span(source, start, start + len(line))
 
 
 # Where a definition begins: after a blank line in flat and LLVM text, at a keyword in core.

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from dpl.diagnostics import Diagnostic, DplError
+from dpl.diagnostics import Bug, Diagnostic, DplError
 
 from dplc.tools.report import report
 from dplc.tools.streams import OutputFailed, give_up_output
@@ -207,6 +207,8 @@ def internal(failure: Exception) -> int:
     print(f"internal error: {type(failure).__name__}: {first}", file=sys.stderr)
     print("This is a bug in DPL, not in your program.", file=sys.stderr)
     print(f"Please report it, with the program and the details in\n  {file.name}", file=sys.stderr)
+    if isinstance(failure, Bug) and failure.repeat:
+        print(f"The stage of the compiler that failed can be repeated by\n  {failure.repeat}", file=sys.stderr)
     if os.environ.get("DPL_TRACEBACK"):
         print(details, file=sys.stderr)
     return 70

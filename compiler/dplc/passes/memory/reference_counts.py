@@ -53,7 +53,7 @@ class _Counter:
         live_after = frozenset(t for i in kept for t in tokens[i])
         body, live = self.block(self.fn.body, live_after)
         unused = [t for i, own in enumerate(tokens) if i not in kept for t in own if t not in live]
-        return replace(self.fn, body=_begin(self.drops(unused), body))
+        return replace(self.fn, body=_begin(self.drops(unused), body), borrowed=tuple(sorted(kept)))
 
     # ---- blocks
 

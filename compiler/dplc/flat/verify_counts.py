@@ -1,0 +1,259 @@
+"""flat with reference counts -> the same, or a Bug: on every path each owner is given away or dropped exactly once.
+
+    a: f64[] = fill 3 0.0      one owner
+    dup a                      two owners
+    b: f64[] = update a 1.0 0  `update` consumes one of them
+    x: f64 = sum a             `sum` borrows, so an owner must be there
+    drop a                     none; a use of `a` after this is an error, and so is a path without this line
+
+The check goes forward and shares nothing with the pass that puts the counting in.  It knows the convention only: which
+operands an operation consumes (its row in the table), which parameters a function borrows (`Fn.borrowed`), that a loop
+borrows what is outside it, and that the payload of a cell lives as long as the cell.
+
+Tuples are transparent.  What is counted is the arrays, strings, cells and references in them; each is a *token* here,
+whatever variables name it.  An operation that writes in place asks at run time whether its operand has one owner; so it
+is enough that nothing else uses the operand without an owner of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.flat import verify as types
+from dplc.flat.ops.table import OPS
+from dplc.flat.show import bind_lines
+
+Token = int
+
+
+def verify(program: f.Program) -> f.Program:
+    types.verify(program)
+    for fn in program.fns.values():
+        _Fn(program, fn).check()
+    return program
+
+
+def consumes(op: str, operand: int) -> bool:
+    """Whether an operation consumes that operand.  Elementwise operations consume all."""
+    return operand in OPS[op].own
+
+
+def counted(ty: f.Type) -> int:
+    """How many counted parts values of a type have."""
+    match ty:
+        case f.Num():
+            return 0
+        case f.Tup(items):
+            return sum(map(counted, items))
+        case _:
+            return 1
+
+
+class _Counts:
+    """The owners of each token within the body of one loop, or of the function; changes can be taken back."""
+
+    def __init__(self) -> None:
+        self.of: dict[Token, int] = {}
+        self.log: list[tuple[Token, int]] = []
+
+    def get(self, token: Token) -> int:
+        return self.of.get(token, 0)
+
+    def set(self, token: Token, count: int) -> None:
+        self.log.append((token, self.get(token)))
+        self.of[token] = count
+
+    def take_back(self, mark: int) -> dict[Token, int]:
+        """Undoes what was changed since the log was that long; gives the counts that there were."""
+        found = {token: self.of[token] for token, _ in self.log[mark:]}
+        while len(self.log) > mark:
+            token, count = self.log.pop()
+            self.of[token] = count
+        return found
+
+
+class _Fn:
+    def __init__(self, program: f.Program, fn: f.Fn) -> None:
+        self.program = program
+        self.fn = fn
+        self.tokens: dict[str, tuple[Token, ...]] = {}  # by variable
+        self.named: list[str] = []  # by token: the variable where it first appeared
+        self.cell: dict[Token, Token] = {}  # the cell that a payload's part lies in
+        self.payloads: dict[Token, tuple[int, tuple[Token, ...]]] = {}  # by cell: the tag and parts seen by this arm
+        self.lent: set[Token] = set()
+        self.frames = [_Counts()]  # the function, and the loops that we are in
+        self.at: f.Bind | None = None
+
+    def wrong(self, what: str) -> Bug:
+        at = "\n  " + next(bind_lines(self.at)) if self.at else ""
+        return Bug(f"reference counts: in {self.fn.name}: {what}{at}")
+
+    # ---- tokens
+
+    def define(self, vars_: Iterable[f.Var], owners: int) -> list[Token]:
+        made: list[Token] = []
+        for var in vars_:
+            fresh = range(len(self.named), len(self.named) + counted(var.ty))
+            self.named += [var.name] * len(fresh)
+            self.tokens[var.name] = tuple(fresh)
+            made += fresh
+        for token in made if owners else ():
+            self.frames[-1].set(token, owners)
+        return made
+
+    def of(self, atoms: Iterable[f.Atom]) -> list[Token]:
+        return [token for atom in atoms if isinstance(atom, f.Var) for token in self.tokens[atom.name]]
+
+    def alive(self, token: Token) -> bool:
+        if token in self.lent or any(frame.get(token) for frame in self.frames):
+            return True
+        return token in self.cell and self.alive(self.cell[token])
+
+    def own(self, tokens: Iterable[Token]) -> None:
+        """One owner more."""
+        for token in tokens:
+            self.use([token])
+            self.frames[-1].set(token, self.frames[-1].get(token) + 1)
+
+    def consume(self, tokens: Iterable[Token]) -> None:
+        """One owner less, which must be one that this body has: it has none of what it borrows."""
+        for token in tokens:
+            count = self.frames[-1].get(token)
+            if count < 1:
+                raise self.wrong(f"{self.named[token]} is given away without an owner")
+            self.frames[-1].set(token, count - 1)
+
+    def use(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            if not self.alive(token):
+                raise self.wrong(f"{self.named[token]} is used when nobody owns it any more")
+
+    def none_left(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            if self.frames[-1].get(token):
+                raise self.wrong(f"{self.named[token]} is never dropped")
+
+    # ---- blocks
+
+    def check(self) -> None:
+        for i, param in enumerate(self.fn.params):
+            borrowed = i in self.fn.borrowed
+            made = self.define([param], 0 if borrowed else 1)
+            if borrowed:
+                self.lent.update(made)
+        self.block(self.fn.body)
+        self.none_left(self.frames[0].of)
+
+    def block(self, block: f.Block) -> None:
+        """Goes through a block, whose results are given away; its own tokens must have no owner then."""
+        first = len(self.named)
+        for bind in block.binds:
+            self.at = bind
+            self.bind(bind)
+        self.at = block.binds[-1] if block.binds else self.at
+        self.consume(self.of(block.results))
+        self.none_left(range(first, len(self.named)))
+
+    def branches(self, bodies: Sequence[tuple[f.Block, f.Case | None]], cell: Token | None) -> None:
+        """Branches, which must agree in what they do to the tokens outside."""
+        counts, inside = self.frames[-1], len(self.named)
+        mark, ends = len(counts.log), []
+        for body, case in bodies:
+            self.arm(body, case, cell)
+            ends.append(counts.take_back(mark))
+        for token in sorted({t for end in ends for t in end if t < inside}):
+            here = {end.get(token, counts.get(token)) for end in ends}
+            if len(here) > 1:
+                raise self.wrong(f"the branches leave {self.named[token]} with different numbers of owners: {here}")
+            counts.set(token, here.pop())
+
+    def arm(self, body: f.Block, case: f.Case | None, cell: Token | None) -> None:
+        first = len(self.named)
+        if case and case.payload and cell is not None:
+            parts = self.define([case.payload], 0)
+            self.cell.update(dict.fromkeys(parts, cell))
+            around = self.payloads.get(cell)
+            self.payloads[cell] = case.tag, tuple(parts)
+            self.block(body)
+            self.payloads.pop(cell)
+            self.payloads.update({cell: around} if around else {})
+        else:
+            self.block(body)
+        self.none_left(range(first, len(self.named)))
+
+    def loop(self, state: Sequence[f.Var], body: f.Block, cond: f.Block | None = None) -> None:
+        self.frames.append(_Counts())
+        self.define(state, 1)
+        if cond:
+            self.loop((), cond)
+        self.block(body)
+        self.none_left(self.frames[-1].of)
+        self.frames.pop()
+
+    # ---- bindings
+
+    def bind(self, bind: f.Bind) -> None:
+        match bind.rhs:
+            case f.TupMake(items):
+                self.tokens[bind.vars[0].name] = tuple(self.of(items))
+                return
+            case f.TupGet(tup, index):
+                self.tokens[bind.vars[0].name] = self.component(tup, index)
+                return
+            case f.Op(op, args):
+                self.op(bind.rhs, op, args)
+            case f.Call(fn, args):
+                borrowed = self.program.fns[fn].borrowed
+                self.give(args, [i not in borrowed for i in range(len(args))])
+            case f.ConMake(_, _, arg):
+                self.consume(self.of([arg] if arg is not None else []))
+            case f.Map(_, inputs):
+                self.consume(self.of(inputs))
+            case f.If(_, then, else_):
+                self.branches([(then, None), (else_, None)], None)
+            case f.Switch(scrutinee, cases, default):
+                cell = next(iter(self.of([scrutinee])), None)
+                self.use([] if cell is None else [cell])
+                bodies: list[tuple[f.Block, f.Case | None]] = [(case.body, case) for case in cases]
+                self.branches(bodies + ([(default, None)] if default else []), cell)
+            case f.For(index, _, state, inits, body):
+                self.consume(self.of(inits))
+                self.loop((index, *state), body)
+            case f.While(state, inits, cond, body):
+                self.consume(self.of(inits))
+                self.loop(state, body, cond)
+            case f.Build(index, _, body):
+                self.loop((index,), body)
+            case f.Ad():
+                raise self.wrong("a derivative is still to be taken")
+        self.define(bind.vars, 1)
+
+    def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
+        assert isinstance(tup.ty, f.Tup)
+        before = sum(map(counted, tup.ty.items[:index]))
+        return tuple(self.of([tup])[before : before + counted(tup.ty.items[index])])
+
+    def op(self, rhs: f.Op, op: str, args: tuple[f.Atom, ...]) -> None:
+        tokens = self.of(args)
+        match op:
+            case "dup":
+                self.own(tokens)
+            case "drop":
+                self.consume(tokens)
+            case "take":
+                tag, parts = self.payloads.get(tokens[0], (None, ()))
+                if tag != rhs.attr("tag"):
+                    raise self.wrong(f"{self.named[tokens[0]]} is not taken apart in an arm for its constructor")
+                self.consume(tokens)
+                for part in parts:
+                    self.frames[-1].set(part, self.frames[-1].get(part) + 1)
+            case _:
+                self.give(args, [consumes(op, i) for i in range(len(args))])
+
+    def give(self, args: tuple[f.Atom, ...], given: list[bool]) -> None:
+        """Consumes some operands and borrows the others, which must have an owner besides."""
+        self.consume(self.of(a for a, consumed in zip(args, given, strict=True) if consumed))
+        self.use(self.of(a for a, consumed in zip(args, given, strict=True) if not consumed))
