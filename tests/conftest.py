@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite golden transcripts with what comes out now")
 
 
+def pytest_configure() -> None:
+    """The program is verified after every stage of every compilation, in the tests' processes and in those of `dpl`."""
+    os.environ.setdefault("DPL_CHECK", "1")
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder of the tests' own, shared by all their processes, so that no run depends on what lies about."""
