@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forks import Forks
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"  # more material, used when it is there
@@ -32,8 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """The program is verified after every stage of every compilation, in the tests' processes and in those of `dpl`."""
+    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`.  And
+    signals that whoever started the tests ignores, as `nohup` does, would be ignored by the programs under test."""
     os.environ.setdefault("DPL_CHECK", "1")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +49,17 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "dpl-cache"
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    made = Forks()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def dpl(cache: Path):
-    """`dpl(*args)` runs the command in a process of its own."""
+def dpl(cache: Path, forks: Forks):
+    """`dpl(*args)` runs the command in a process of its own.  What Python itself is told in the environment needs a
+    process from the start; all else is forked from one that has everything imported."""
 
     def run(*args: str | Path, stdin: str = "", timeout: float = 120, cwd: Path = ROOT, **env: str):
         environment = {
@@ -55,10 +69,13 @@ def dpl(cache: Path):
             "PYTHONIOENCODING": "utf-8",
             **env,
         }
-        command = [sys.executable, "-m", "dplc.cli", *map(str, args)]
+        words = [str(arg) for arg in args]
+        if not any(name.startswith("PYTHON") for name in env):
+            return forks.run(words, stdin, timeout, cwd, environment)
         return subprocess.run(
-            command, input=stdin, capture_output=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment
-        )
+            [sys.executable, "-m", "dplc.cli", *words],
+            input=stdin, capture_output=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment,
+        )  # fmt: skip
 
     return run
 

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from conftest import ROOT
@@ -81,12 +80,10 @@ def test_type_error(dpl, tmp_path) -> None:
     ],
 )
 def test_run_time_errors(dpl, tmp_path, engine, text, words) -> None:
-    start = time.time()
     run = run_text(dpl, tmp_path, 'do print "before"\n' + text, "--engine", engine, DPL_STACK="256")
     shifted = [re.sub(r"(?<=bad\.dp:)\d", lambda line: str(int(line[0]) + 1), word) for word in words]
     check(run, 1, "error[R0", *shifted)
     assert run.stdout == "before\n"
-    assert time.time() - start < 60
 
 
 @BOTH
@@ -104,11 +101,12 @@ def test_interrupt(tmp_path, cache, engine) -> None:
         [sys.executable, "-m", "dplc.cli", "run", "--engine", engine, str(file)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
-    time.sleep(6)
+    assert process.stdout
+    assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert out == "started\n"
+    assert out == ""
     assert "interrupted" in err and "Traceback" not in err
 
 

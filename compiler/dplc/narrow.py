@@ -1,7 +1,7 @@
-"""Invariants said aloud.
+"""Narrowing a type that the compiler knows better than the type checker; anything else is a Bug.
 
-the(Arr, ty).elem      the element of what must be an array here; anything else is a Bug
-a_type(content)        an argument of a type that must be a type, and no size
+expect_type(Arr, ty).elem    the element type of what must be an array here
+a_type(content)              an argument of a type constructor that must be a type, not a size or an effect
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpl.diagnostics import Bug
 T = TypeVar("T")
 
 
-def the(kind: type[T], x: object) -> T:
+def expect_type(kind: type[T], x: object) -> T:
     if not isinstance(x, kind):
         raise Bug(f"not a {kind.__name__}: {x}")
     return x

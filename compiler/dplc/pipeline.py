@@ -128,7 +128,7 @@ STAGES = (
           "dplc.passes.simplify.nan_guards:branch_rarely"),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
           "dplc.passes.memory.reference_counts:count_references"),
-    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.object.object:emit_text"),
+    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.emit.llvm:emit_text"),
     Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
 )  # fmt: skip
 
@@ -172,7 +172,8 @@ def run_mono(program: Any, context: Context) -> Any:
 
 
 def run_object(made: Any, context: Context) -> Any:
-    from dplc.machine.object.object import Compiled, assemble
+    from dplc.machine.object.assemble import assemble
+    from dplc.machine.object.compiled import Compiled
 
     text, sites = made
     return Compiled(assemble(text, most=context.effort), sites.to_json())

@@ -11,14 +11,14 @@ import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
 from dplc.ad import optimistic
-from dplc.ad.reverse import reverse
+from dplc.ad.reverse import tape
 from dplc.machine.emit import loops, maps
-from dplc.machine.object import object
+from dplc.machine.object import assemble
 from dplc.passes.arrays import fuse
 from dplc.passes.lower import decision_trees
 from dplc.passes.recursion import by_value, linear_recursion
 from dplc.passes.simplify import simplify
-from dplc.passes.specialise import mono, operators
+from dplc.passes.specialise import copier, operators
 from dplc.passes.vectors import tupled, tupling
 
 SAMPLES = """
@@ -79,10 +79,10 @@ TINY = [
     (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1),
     (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
-    (mono, "MOST_USES", 0), (mono, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
+    (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "PATIENCE", 0), (optimistic, "PATIENCE", 1),
-    (reverse, "WIDE", 0), (reverse, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
-    (loops, "FIRST_ROOM", 1), (object, "LARGE", 0),
+    (tape, "WIDE", 0), (tape, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
+    (loops, "FIRST_ROOM", 1), (assemble, "LARGE", 0),
 ]  # fmt: skip
 
 

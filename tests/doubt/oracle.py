@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from dpl.diagnostics import DplError
 from dpl.eval.run import run
 from dpl.source import Source
-from dplc.machine.object.object import assemble
-from dplc.machine.run.jit import Compiled, execute
+from dplc.machine.object.assemble import assemble
+from dplc.machine.object.compiled import Compiled
+from dplc.machine.run.jit import execute
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import STAGES, Context
 from dplc.tools.process import on_large_stack

@@ -32,7 +32,8 @@ from dplc.embed.calls import Function, Library, Model, World, own
 from dplc.embed.shapes import Error
 from dplc.machine.failure.failures import missing
 from dplc.machine.llvm import target
-from dplc.machine.run import cache, cache_file
+from dplc.machine.object import cache_file
+from dplc.machine.run import cache
 from dplc.machine.run.jit import find_lapack, new_jit
 
 PREFIX = "dpl"
@@ -196,7 +197,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
     """The object code, and the texts that it was made of."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state, library_text
-    from dplc.machine.object.object import assemble
+    from dplc.machine.object.assemble import assemble
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
@@ -208,7 +209,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, sites = library_text(program, context.exports, PREFIX, target.here(), worlds=False, python=True)
+    text, sites = library_text(program, context.exports, PREFIX, target.here(), per_thread=False, python=True)
     externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
     made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

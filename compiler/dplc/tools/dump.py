@@ -63,6 +63,10 @@ def place(source: Source, title: str, line: str) -> Span:
     return Span(source, start, start + len(line))
 
 
+# Where a definition begins: after a blank line in flat and LLVM text, at a keyword in core.
+DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do)\b)")
+
+
 def paragraphs(text: str, word: str) -> str:
-    """The definitions of a dump (separated by blank lines) whose first line mentions a word."""
-    return "\n\n".join(p for p in text.split("\n\n") if word in p.split("\n")[0])
+    """The definitions of a dump whose first line mentions a word."""
+    return "\n\n".join(p.rstrip("\n") for p in DEFINITION.split(text) if word in p.split("\n")[0])

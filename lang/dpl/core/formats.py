@@ -118,10 +118,8 @@ def scan(ty: t.Ty, datas: Mapping[str, Data], look: Callable[[t.Ty], t.Ty]) -> t
                 if data is not None and name not in seen:
                     seen.add(name)
                     todo += [argument for _, argument in data.cases if argument is not None]
-            case t.Tup(items):
-                todo += items
-            case t.Arr(elem):
-                todo.append(elem)
+            case t.Tup() | t.Arr() as whole:
+                todo += t.children(whole)
             case _:
                 pass
     return frozenset(found - {""}), unknown

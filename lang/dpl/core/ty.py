@@ -100,6 +100,26 @@ INTS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "f32", "f64")
 
 
+def children(t: Any) -> tuple:
+    """The types, sizes and effects directly inside."""
+    match t:
+        case Con(_, args):
+            return args
+        case Tup(items):
+            return items
+        case Arr(elem, size):
+            return elem, size
+        case Fn(arg, eff, result):
+            return arg, eff, result
+        case Ctl(answer):
+            return (answer,)
+        case Lift(_, items):
+            return items
+        case _:
+            pass
+    return ()
+
+
 def list_of(elem: Ty) -> Con:
     return Con("list", (elem,))
 

@@ -10,24 +10,14 @@ back on.  So levels never mix, and forward and reverse nest in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from dpl.eval.series import Jet, solved
+from dpl.eval.series import Jet, World, solved
 from dpl.eval.value import Tagged, Value, number
 from dpl.prims import contribution
 
 Rule: TypeAlias = Callable
 CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that pass one operand on: the others matter nothing
-
-
-class World(Protocol):
-    """Where rules are evaluated (scalar.py)."""
-
-    kind: str
-
-    def literal(self, value: float, like: Value) -> Value: ...
-
-    def apply(self, name: str, *args: Value) -> Value: ...
 
 
 class Active:

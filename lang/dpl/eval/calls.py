@@ -6,38 +6,14 @@ A function that is known when compiling is called without looking at it, and if 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpl.core import term as c
 from dpl.diagnostics import DplError
 from dpl.eval.code import Code, Direct, Run, Scope, at_once
+from dpl.eval.compiler import Compiler
 from dpl.eval.failure import Site, in_path, located
+from dpl.eval.names import constant
+from dpl.eval.sites import site, spine
 from dpl.eval.value import Closure, Value
-
-if TYPE_CHECKING:
-    from dpl.eval.compile import Compiler
-
-
-def spine(term: c.Term) -> tuple[c.Term, list[c.Term]]:
-    """`f x y` as f and [x, y]."""
-    args: list[c.Term] = []
-    while isinstance(term, c.App):
-        args.append(term.arg)
-        term = term.fn
-    return term, args[::-1]
-
-
-def site(call: c.App) -> Site:
-    head, _ = spine(call)
-    name = head.name if isinstance(head, (c.Var, c.Lam)) else ""
-    return Site(shown_name(name), call.span)
-
-
-def shown_name(name: str) -> str:
-    """A name of core as the user wrote it, with its module."""
-    name = name.partition("#")[0]
-    base, dot, number = name.rpartition(".")
-    return (base if dot and number.isdigit() else name) or "<fun>"
 
 
 def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
@@ -54,7 +30,7 @@ def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
 def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | None:
     if not isinstance(head, c.Var) or scope.has(head.name):
         return None
-    value, _ = compiler.constant(head, scope)
+    value, _ = constant(compiler, head, scope)
     return value if isinstance(value, Closure) else None
 
 

@@ -3,9 +3,8 @@
     n * fact (n - 1)
       operands:  n, directly;  fact (n - 1), a call: a frame keeps the environment and n;  then multiply
 
-Most terms have operands and make something of their values: those go through `gather`.  What binds names is here too;
-calls are in calls.py, choices by pattern in matching.py, loops in loops.py, captured continuations and derivatives in
-control.py.
+Most terms have operands and make something of their values (compiler.py).  Calls are in calls.py, choices by pattern
+in matching.py, loops in loops.py, captured continuations and derivatives in control.py; what binds names is here.
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -17,42 +16,24 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, needed, rank
 from dpl.diagnostics import Bug, DplError
-from dpl.eval import arrays, calls, control, loops, matching, sizes
+from dpl.eval import arrays, calls, control, loops, matching, names, sizes
 from dpl.eval.code import Code, Direct, Poly, Run, Scope, at_once, maker
-from dpl.eval.failure import located
-from dpl.eval.instance import staged, type_args, type_params, types_of
-from dpl.eval.machine import FunctionCode, Machine
-from dpl.eval.mentioned import Mentioned
-from dpl.eval.primitives import Surroundings, implementation
+from dpl.eval.compiler import Compiler
+from dpl.eval.instance import staged, type_params
+from dpl.eval.machine import FunctionCode
+from dpl.eval.primitives import implementation
 from dpl.eval.scalar import FIT
 from dpl.eval.value import Closure, Con, Value
 from dpl.prims import TABLE
-from dpl.source import Span
-
-Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the operands, continuation -> state
 
 
-class Compiler:
-    """For one run.  `lookup(name, types, sizes)` gives the value of a global at closed types; `needs(name)` says which
-    sizes it must be told."""
-
-    def __init__(
-        self, machine: Machine, lookup: Callable, needs: Callable[[str], Needs], surroundings: Surroundings
-    ) -> None:
-        self.machine = machine
-        self.lookup = lookup
-        self.needs = needs
-        self.surroundings = surroundings
-        self.mentioned = Mentioned()
-
-    def forget(self) -> None:
-        """What terms mention is found again where it is wanted."""
-        self.mentioned = Mentioned()
+class TermCompiler(Compiler):
+    """Knows every form of term."""
 
     def compile(self, term: c.Term, scope: Scope) -> Code:
         match term:
             case c.Var():
-                return at_once(self.variable(term, scope))
+                return at_once(names.variable(self, term, scope))
             case c.Lit():
                 return at_once(self.literal(term))
             case c.Lam():
@@ -96,85 +77,7 @@ class Compiler:
             case c.Hole():
                 raise Bug(f"no such term: {term!r}")
 
-    # ---- operands -------------------------------------------------------------------------------------------------
-
-    def make(self, terms: Sequence[c.Term], scope: Scope, combine: Callable, span: Span | None = None) -> Code:
-        """`combine` of the values of `terms`; errors that it raises belong to `span`."""
-        return self.combine([self.compile(term, scope) for term in terms], terms, combine, span)
-
-    def combine(self, codes: Sequence[Code], terms: Sequence[c.Term], combine: Callable, span: Span | None) -> Code:
-        if all(code.direct for code in codes):
-            return at_once(_direct([code.direct for code in codes if code.direct], combine, span))
-
-        def done(env: tuple, values: tuple, k: tuple) -> tuple:
-            try:
-                return k[0], combine(*values), k
-            except DplError as error:
-                raise located(error, span) if span else error from None
-
-        return Code(self.gather(codes, terms, done))
-
-    def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
-        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a
-        frame that keeps the environment and the values so far."""
-        stage = self._stage(codes, terms, 0, done)
-        return lambda env, k: stage(env, (), k)
-
-    def _stage(self, codes: Sequence[Code], terms: Sequence[c.Term], start: int, done: Done) -> Done:
-        stop = next((i for i in range(start, len(codes)) if not codes[i].direct), len(codes))
-        first = [code.direct for code in codes[start:stop] if code.direct]
-        if stop == len(codes):
-            if not first:
-                return done
-            return lambda env, values, k: done(env, values + tuple([f(env) for f in first]), k)
-        run, rest = codes[stop].run, self._stage(codes, terms, stop + 1, done)
-
-        def resume(value: Value, frame: tuple) -> tuple:
-            env, values = frame[1]
-            return rest(env, values + (value,), frame[2])
-
-        self.note(resume, terms[stop])
-        return lambda env, values, k: run(env, (resume, (env, values + tuple([f(env) for f in first])), k))
-
-    def note(self, resume: Callable, term: c.Term) -> None:
-        """Frames with this resumption wait for `term`: if that is a call, it will stand in the path of an error."""
-        if isinstance(term, c.App):
-            self.machine.sites[resume] = calls.site(term)
-
-    # ---- names and constants --------------------------------------------------------------------------------------
-
-    def variable(self, term: c.Var, scope: Scope) -> Direct:
-        if not scope.has(term.name):
-            constant, later = self.constant(term, scope)
-            return later or (lambda env: constant)
-        local = scope.local(term.name)
-        needs = scope.polys.get(term.name)
-        if needs is None:
-            return local
-        params = needs[0]
-        types = type_args(params, term.inst)
-        told = sizes.handed(self, term, needs, scope)
-        if callable(told):
-            names = type_params(params)
-            return lambda env: local(env).at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
-        key = object()
-
-        def instance(env: tuple) -> Value:
-            memo = env[0].memo
-            if key not in memo:
-                memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)), told)
-            return local(env).at(memo[key])
-
-        return instance
-
-    def constant(self, term: c.Var, scope: Scope) -> tuple[Value, Callable | None]:
-        """A global's value, or how to get it from the environment if it depends on types or sizes that are not known
-        yet."""
-        told = sizes.handed(self, term, self.needs(term.name) if term.inst else None, scope)
-        if not callable(told):
-            return staged(types_of(term.inst), lambda closed: self.lookup(term.name, closed, told))
-        known, later = staged(types_of(term.inst), lambda closed: closed)
-        return None, lambda env: self.lookup(term.name, later(env) if later else known, told(env))
+    # ---- constants ------------------------------------------------------------------------------------------------
 
     def literal(self, term: c.Lit) -> Direct:
         value = term.value
@@ -326,13 +229,6 @@ class Compiler:
             return at_once(lambda env: verify(env, direct(env)))
         return Code(self.gather([body], [term.body], lambda env, values, k: (k[0], verify(env, values[0]), k)))
 
-    def size(self, term: c.Term, scope: Scope) -> Direct:
-        """Sizes are made of dimensions and constants, and are direct."""
-        direct = self.compile(term, scope).direct
-        if direct is None:
-            raise Bug(f"a size with a call in it at {term.span}")
-        return direct
-
 
 def _extend(rhs: Direct) -> Callable[[tuple], tuple]:
     return lambda env: env + (rhs(env),)
@@ -354,28 +250,3 @@ def _chain(steps: list[Callable[[tuple], tuple]]) -> Callable[[tuple], tuple]:
         return env
 
     return chained
-
-
-def _direct(operands: list[Direct], combine: Callable, span: Span | None) -> Direct:
-    """`combine` of direct operands, as straight as Python allows."""
-    match operands:
-        case []:
-            plain = lambda env: combine()  # noqa: E731
-        case [a]:
-            plain = lambda env: combine(a(env))  # noqa: E731
-        case [a, b]:
-            plain = lambda env: combine(a(env), b(env))  # noqa: E731
-        case [a, b, d]:
-            plain = lambda env: combine(a(env), b(env), d(env))  # noqa: E731
-        case _:
-            plain = lambda env: combine(*[f(env) for f in operands])  # noqa: E731
-    if span is None:
-        return plain
-
-    def guarded(env: tuple) -> Value:
-        try:
-            return plain(env)
-        except DplError as error:
-            raise located(error, span) from None
-
-    return guarded

@@ -10,20 +10,16 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug, DplError
 from dpl.eval import derive, ruled
 from dpl.eval.code import Code, Scope
+from dpl.eval.compiler import Compiler
 from dpl.eval.failure import located
 from dpl.eval.machine import Frame, Machine, State
 from dpl.eval.value import Builtin, Cont, Tagged, Value
-
-if TYPE_CHECKING:
-    from dpl.eval.compile import Compiler
-
 
 # ---- delimited continuations --------------------------------------------------------------------------------------
 

@@ -7,20 +7,17 @@ For:    state, (environment, turn, count)      Build:  also the elements so far 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core.shapes import rank
 from dpl.diagnostics import DplError
 from dpl.eval.arrays import count_checked, stack
 from dpl.eval.code import Code, Scope, at_once
+from dpl.eval.compiler import Compiler
 from dpl.eval.failure import located
 from dpl.eval.instance import staged
 from dpl.eval.memory import SLICE, gathered
 from dpl.eval.value import Value
-
-if TYPE_CHECKING:
-    from dpl.eval.compile import Compiler
 
 
 def compile_for(compiler: Compiler, term: c.For, scope: Scope) -> Code:

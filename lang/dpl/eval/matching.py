@@ -6,16 +6,14 @@ If everything is direct it is one loop over the arms; else each arm knows how to
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term as c
 from dpl.diagnostics import Bug
 from dpl.eval.code import Code, Direct, Run, Scope, at_once
+from dpl.eval.compiler import Compiler
 from dpl.eval.patterns import binder, variables
 from dpl.eval.value import Value
-
-if TYPE_CHECKING:
-    from dpl.eval.compile import Compiler
 
 
 def compile_match(compiler: Compiler, term: c.Match, scope: Scope) -> Code:

@@ -18,7 +18,7 @@ from dpl.core import ty as t
 from dpl.core.shapes import Needs, needed
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code import Code, root
-from dpl.eval.compile import Compiler
+from dpl.eval.compile import TermCompiler
 from dpl.eval.datatypes import DataTypes
 from dpl.eval.failure import for_user
 from dpl.eval.instance import MOST, Handed, Types, type_params
@@ -45,7 +45,7 @@ class Interpreter:
         self.shower = Shower(datas)
         self.types = Types({})
         surroundings = Surroundings(datas, self.shower, self.world, self.machine.call)
-        self._compiler = Compiler(self.machine, self._lookup, self._told, surroundings)
+        self._compiler = TermCompiler(self.machine, self._lookup, self._told, surroundings)
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}

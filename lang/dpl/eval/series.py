@@ -12,13 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dpl.eval.value import Tagged, Value
 from dpl.prims import TABLE, contribution
 
-if TYPE_CHECKING:
-    from dpl.eval.active import World
+
+class World(Protocol):
+    """Where rules are evaluated (scalar.py)."""
+
+    kind: str
+
+    def literal(self, value: float, like: Value) -> Value: ...
+
+    def apply(self, name: str, *args: Value) -> Value: ...
 
 
 class Jet(Tagged):

@@ -4,17 +4,14 @@ without rows.  A definition is told those that it needs (`core/shapes.py`) toget
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, innermost
 from dpl.eval.arrays import sized
 from dpl.eval.code import Code, Scope
+from dpl.eval.compiler import Compiler
 from dpl.eval.instance import Handed
-
-if TYPE_CHECKING:
-    from dpl.eval.compile import Compiler
 
 Sizes = Callable[[tuple], tuple[int, ...]]  # from the environment
 

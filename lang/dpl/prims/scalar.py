@@ -52,7 +52,7 @@ NUM1 = "'a -> 'a where 'a : num"
 COMPARE = "'a -> 'a -> bool where 'a : data"
 
 
-def arith(name, op, doc, eval_, linear, llvm, samples, pure=True):
+def arith(name, op, doc, eval_, linear, samples, llvm="", pure=True):
     return Row(name, LIFT + "num", doc, eval_, linear, llvm, op=op, public=False, pure=pure, samples=samples)
 
 
@@ -66,22 +66,22 @@ def real2(name, doc, eval_, rule1, rule2, llvm, *samples):
 
 
 def slope(name, doc, eval_, *rules):
-    return Row(name, REAL1 if len(rules) == 1 else LIFT + "real", doc, eval_, rules, name, public=False)
+    return Row(name, REAL1 if len(rules) == 1 else LIFT + "real", doc, eval_, rules, f"rt.{name}", public=False)
 
 
 PAIRS = ((0.3, 0.7), (-1.5, 2.5), (2.0, -0.5))
 
 ARITHMETIC = (
-    arith("add", "+", "sum", lambda a, b: a + b, (_pass, _pass), "add", PAIRS),
-    arith("sub", "-", "difference", lambda a, b: a - b, (_pass, lambda t, a, y: -t), "sub", PAIRS),
+    arith("add", "+", "sum", lambda a, b: a + b, (_pass, _pass), PAIRS),
+    arith("sub", "-", "difference", lambda a, b: a - b, (_pass, lambda t, a, y: -t), PAIRS),
     arith("mul", "*", "product", lambda a, b: a * b,
-          (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), "mul", PAIRS),
+          (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), PAIRS),
     arith("div", "/", "quotient; of integers, floored", on.div,
-          (lambda t, a, y: t / a[1], lambda t, a, y: -t * (y / a[1])), "div", PAIRS, pure=False),
+          (lambda t, a, y: t / a[1], lambda t, a, y: -t * (y / a[1])), PAIRS, pure=False),
     arith("mod", "%", "remainder of the floored quotient", on.mod,
-          (_pass, lambda t, a, y: -t * (a[0] / a[1] - y / a[1]).call("round")), "mod",
-          ((5.3, 2.0), (-5.3, 2.0)), pure=False),
-    Row("neg", NUM1, "negation", lambda a: -a, (lambda t, a, y: -t,), "neg", public=False, samples=((0.3,), (-2.0,))),
+          (_pass, lambda t, a, y: -t * (a[0] / a[1] - y / a[1]).call("round")),
+          ((5.3, 2.0), (-5.3, 2.0)), "rt.mod", pure=False),
+    Row("neg", NUM1, "negation", lambda a: -a, (lambda t, a, y: -t,), public=False, samples=((0.3,), (-2.0,))),
     Row("pow", "'a -> 'b -> 'c where pow 'a 'b 'c", "power; for an exponent of integer type, engines take `powi`",
         on.power,
         (_power_slope,
@@ -89,45 +89,45 @@ ARITHMETIC = (
         "pow", op="**", public=False, samples=((0.3, 0.7), (2.0, 3.0), (2.5, -1.5))),
     Row("powi", "'a -> int -> 'a where 'a : num", "power, to an int", on.powi,
         (lambda t, a, y: (t * a[1].call("to_like", a[0]) * a[0].call("powi", a[1] - 1)).unless(a[1].same(0)), None),
-        "powi", public=False),
+        public=False),
     Row("quot", "'a -> 'a -> 'a where 'a : num, 'a : integer", "integer quotient, truncated",
-        on.quot, None, "quot", pure=False),
+        on.quot, pure=False),
     Row("rem", "'a -> 'a -> 'a where 'a : num, 'a : integer", "remainder of the truncated quotient",
-        lambda a, b: a - b * on.quot(a, b), None, "rem", pure=False),
-    Row("abs", NUM1, "absolute value", abs, (lambda t, a, y: t * a[0].call("sign"),), "abs", samples=((0.3,), (-2.0,))),
-    Row("sign", NUM1, "-1, 0 or 1", on.sign, (None,), "sign"),
+        lambda a, b: a - b * on.quot(a, b), pure=False),
+    Row("abs", NUM1, "absolute value", abs, (lambda t, a, y: t * a[0].call("sign"),), "llvm.fabs",
+        samples=((0.3,), (-2.0,))),
+    Row("sign", NUM1, "-1, 0 or 1", on.sign, (None,)),
     Row("max", LIFT + "num", "the greater; the first of equals; NaN wins", on.greater,
         (lambda t, a, y: t.where((a[0] >= a[1]).either(a[0].call("ne", a[0]))),
-         lambda t, a, y: t.unless((a[0] >= a[1]).either(a[0].call("ne", a[0])))), "max", samples=PAIRS),
+         lambda t, a, y: t.unless((a[0] >= a[1]).either(a[0].call("ne", a[0])))), samples=PAIRS),
     Row("min", LIFT + "num", "the lesser; the first of equals; NaN wins", on.lesser,
         (lambda t, a, y: t.where((a[0] <= a[1]).either(a[0].call("ne", a[0]))),
-         lambda t, a, y: t.unless((a[0] <= a[1]).either(a[0].call("ne", a[0])))), "min", samples=PAIRS),
+         lambda t, a, y: t.unless((a[0] <= a[1]).either(a[0].call("ne", a[0])))), samples=PAIRS),
     Row("clip", "'a -> 'b -> 'b -> 'a where lift 'a 'b 'a, 'a : num", "clip x lo hi: x, at least lo, at most hi",
         on.clip,
         (lambda t, a, y: t.unless((a[0] < a[1]).either(a[0] > a[2])),
          lambda t, a, y: t.where(a[0] < a[1]),
-         lambda t, a, y: t.where(a[0] > a[2]).unless(a[0] < a[1])), "clip",
+         lambda t, a, y: t.where(a[0] > a[2]).unless(a[0] < a[1])),
         samples=((0.5, 0.0, 1.0), (2.0, 0.0, 1.0), (-2.0, 0.0, 1.0))),
 )  # fmt: skip
 
 COMPARISON = (
-    Row("eq", COMPARE, "equal in structure", lambda a, b: a == b, None, "eq", op="=", public=False),
-    Row("ne", COMPARE, "not equal in structure", lambda a, b: a != b, None, "ne", op="<>", public=False),
-    Row("lt", COMPARE, "less; data by constructor, then contents", lambda a, b: a < b, None, "lt",
-        op="<", public=False),
-    Row("le", COMPARE, "less or equal", lambda a, b: a <= b, None, "le", op="<=", public=False),
-    Row("gt", COMPARE, "greater", lambda a, b: a > b, None, "gt", op=">", public=False),
-    Row("ge", COMPARE, "greater or equal", lambda a, b: a >= b, None, "ge", op=">=", public=False),
-    Row("not", "bool -> bool", "negation", lambda a: not a, None, "not"),
-    Row("and", "bool -> bool -> bool", "both, evaluated", lambda a, b: a and b, None, "and", public=False),
-    Row("or", "bool -> bool -> bool", "either, evaluated", lambda a, b: a or b, None, "or", public=False),
+    Row("eq", COMPARE, "equal in structure", lambda a, b: a == b, op="=", public=False),
+    Row("ne", COMPARE, "not equal in structure", lambda a, b: a != b, op="<>", public=False),
+    Row("lt", COMPARE, "less; data by constructor, then contents", lambda a, b: a < b, op="<", public=False),
+    Row("le", COMPARE, "less or equal", lambda a, b: a <= b, op="<=", public=False),
+    Row("gt", COMPARE, "greater", lambda a, b: a > b, op=">", public=False),
+    Row("ge", COMPARE, "greater or equal", lambda a, b: a >= b, op=">=", public=False),
+    Row("not", "bool -> bool", "negation", lambda a: not a),
+    Row("and", "bool -> bool -> bool", "both, evaluated", lambda a, b: a and b, public=False),
+    Row("or", "bool -> bool -> bool", "either, evaluated", lambda a, b: a or b, public=False),
     Row("select", "bool -> 'a -> 'a -> 'a where 'a : num", "the second where the first holds, else the third",
         lambda c, a, b: a if c else b,
-        (None, lambda t, a, y: t.where(a[0]), lambda t, a, y: t.unless(a[0])), "select", public=False),
+        (None, lambda t, a, y: t.where(a[0]), lambda t, a, y: t.unless(a[0])), public=False),
 )  # fmt: skip
 
 BITS = tuple(
-    Row(name, "'a -> 'a -> 'a where 'a : num, 'a : integer", doc, eval_, None, name, public=False)
+    Row(name, "'a -> 'a -> 'a where 'a : num, 'a : integer", doc, eval_, public=False)
     for name, doc, eval_ in (
         ("bit_and", "bitwise and", lambda a, b: a & b),
         ("bit_or", "bitwise or", lambda a, b: a | b),
@@ -138,18 +138,18 @@ BITS = tuple(
 )
 
 ELEMENTARY = (
-    real("floor", "greatest whole number below", on.whole(math.floor), None, "floor"),
-    real("ceil", "least whole number above", on.whole(math.ceil), None, "ceil"),
-    real("round", "nearest whole number, ties to even", on.whole(round), None, "round"),
+    real("floor", "greatest whole number below", on.whole(math.floor), None, "llvm.floor"),
+    real("ceil", "least whole number above", on.whole(math.ceil), None, "llvm.ceil"),
+    real("round", "nearest whole number, ties to even", on.whole(round), None, "llvm.roundeven"),
     real("exp", "e to the power", on.exp, lambda t, a, y: t * y, "exp"),
-    real("exp2", "2 to the power", lambda x: on.power(2.0, x), lambda t, a, y: t * y * math.log(2.0), "exp2"),
+    real("exp2", "2 to the power", lambda x: on.power(2.0, x), lambda t, a, y: t * y * math.log(2.0), ""),
     real("expm1", "exp x - 1, exact near 0", on.total(math.expm1), lambda t, a, y: t * exp(a[0]), "expm1"),
     real("log", "natural logarithm", on.log(math.log), lambda t, a, y: t / a[0], "log"),
     real("log1p", "log (1 + x), exact near 0", on.log1p, lambda t, a, y: t / (a[0] + 1.0), "log1p"),
     real("log2", "logarithm to base 2", on.log(math.log2), lambda t, a, y: t * (1.0 / math.log(2.0)) / a[0], "log2"),
     real("log10", "logarithm to base 10", on.log(math.log10),
          lambda t, a, y: t * (1.0 / math.log(10.0)) / a[0], "log10"),
-    real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t / (y * 2.0), "sqrt"),
+    real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t / (y * 2.0), "llvm.sqrt"),
     real("cbrt", "cube root", math.cbrt, lambda t, a, y: t * _cbrt_slope(a[0], y), "cbrt", 0.3, -2.0),
     real("cos", "cosine", on.total(math.cos), lambda t, a, y: -t * sin(a[0]), "cos"),
     real("sin", "sine", on.total(math.sin), lambda t, a, y: t * cos(a[0]), "sin"),
@@ -166,22 +166,23 @@ ELEMENTARY = (
     real("atanh", "inverse of tanh", on.atanh, lambda t, a, y: t / _less_of(a[0]), "atanh"),
     real("erf", "error function", math.erf, lambda t, a, y: t * bell(a[0]) * (2.0 / math.sqrt(math.pi)), "erf"),
     real("lgamma", "logarithm of the gamma function", on.lgamma,
-         lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "lgamma", 0.7, 2.5),
+         lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "rt.lgamma", 0.7, 2.5),
     Row("polygamma", "int -> 'a -> 'a where 'a : real", "polygamma n x: derivative number n + 1 of lgamma",
-        on.polygamma, (None, lambda t, a, y: t * (a[0] + 1).call("polygamma", a[1])), "polygamma", public=False),
-    real("sigmoid", "1 / (1 + exp (-x))", on.sigmoid, lambda t, a, y: t * (sech2(a[0] * 0.5) * 0.25), "sigmoid"),
-    real("softplus", "log (1 + exp x), without overflow", on.softplus, lambda t, a, y: t * sigmoid(a[0]), "softplus"),
+        on.polygamma, (None, lambda t, a, y: t * (a[0] + 1).call("polygamma", a[1])), public=False),
+    real("sigmoid", "1 / (1 + exp (-x))", on.sigmoid, lambda t, a, y: t * (sech2(a[0] * 0.5) * 0.25), "rt.sigmoid"),
+    real("softplus", "log (1 + exp x), without overflow", on.softplus,
+         lambda t, a, y: t * sigmoid(a[0]), "rt.softplus"),
     real("relu", "max 0 x, with derivative 0 at 0", lambda x: x if x > 0.0 or x != x else 0.0,
-         lambda t, a, y: t.where(a[0] > 0.0), "relu", 0.3, -0.3),
+         lambda t, a, y: t.where(a[0] > 0.0), "", 0.3, -0.3),
     real2("atan2", "atan2 y x: the angle of (x, y)", math.atan2,
           lambda t, a, y: t * turn(a[1], a[0]), lambda t, a, y: -t * turn(*a),
           "atan2", (1.0, 2.0), (-1.0, -1.0)),
     real2("hypot", "sqrt (x * x + y * y), without overflow", on.hypot,
-          lambda t, a, y: t * cosine(*a), lambda t, a, y: t * cosine(a[1], a[0]), "hypot", (3.0, 4.0), (-1.0, 0.5)),
+          lambda t, a, y: t * cosine(*a), lambda t, a, y: t * cosine(a[1], a[0]), "rt.hypot", (3.0, 4.0), (-1.0, 0.5)),
     real2("xlogy", "x * log y, and 0 where x is 0", on.xlogy, lambda t, a, y: t * log(a[1]),
-          lambda t, a, y: (t * (a[0] / a[1])).unless(a[0].same(0.0)), "xlogy", (0.5, 2.0), (2.0, 0.3)),
+          lambda t, a, y: (t * (a[0] / a[1])).unless(a[0].same(0.0)), "rt.xlogy", (0.5, 2.0), (2.0, 0.3)),
     real2("logaddexp", "log (exp x + exp y), without overflow", on.logaddexp,
-          lambda t, a, y: t * share(*a), lambda t, a, y: t * share(a[1], a[0]), "logaddexp", (0.5, 2.0)),
+          lambda t, a, y: t * share(*a), lambda t, a, y: t * share(a[1], a[0]), "rt.logaddexp", (0.5, 2.0)),
 )  # fmt: skip
 
 # What slopes are made of, where arithmetic on the rounded value of a row would lose digits; rounded once in f32 too.
@@ -208,14 +209,14 @@ def _conversion(target: str) -> Row:
     alias = {"i64": ("int",), "f64": ("float",)}.get(target, ())
     rule = None if whole else lambda t, a, y: t.call("to_like", a[0])
     doc = f"to {target}{' (truncates, saturates; NaN gives 0)' if whole else ''}"
-    return Row(target, f"'a -> 'b where convert 'a {target} 'b", doc, eval_, (rule,), f"cast {target}", aliases=alias)
+    return Row(target, f"'a -> 'b where convert 'a {target} 'b", doc, eval_, (rule,), aliases=alias)
 
 
 CONVERSIONS = (
     *(_conversion(name) for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64")),
     Row("to_like", "'a -> 'b -> 'b where 'a : num, 'b : num",
         "the first as a number of the second's scalar type (shape of the first)",
-        lambda x, like: x, (lambda t, a, y: t.call("to_like", a[0]), None), "cast like", public=False),
+        lambda x, like: x, (lambda t, a, y: t.call("to_like", a[0]), None), public=False),
 )  # fmt: skip
 
 ROWS = (*ARITHMETIC, *COMPARISON, *BITS, *ELEMENTARY, *SLOPES, *CONVERSIONS)

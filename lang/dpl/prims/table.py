@@ -1,7 +1,7 @@
 """The table of primitives: one row each.  Both engines read it; it imports nothing of ours.
 
 A row says what a primitive is called, its type in DPL's own syntax (with a `where` clause for what syntax cannot say),
-what it means, how to evaluate it on plain scalars, its derivative, and its lowering for LLVM.
+what it means, how to evaluate it on plain scalars, its derivative, and the function that native code calls for it.
 
 **Types.**  `'a : num` any number or array of numbers, `real` floats or arrays of floats, `scalar` no array, `integer`,
 `data` has equality and order (no functions, no references), `diff` can be differentiated (the same).  `lift 'a 'b 'c`:
@@ -15,6 +15,9 @@ transposes.  Rules use other primitives, so they can be differentiated again.
 
 **Evaluation.**  `eval` takes Python ints, floats, bools; wrapping integers and rounding floats to the row's result
 type is the caller's business.  Rows without `eval` are structural: each engine implements them by name.
+
+**Native code.**  `llvm` names a function of libm (`sin`) or of the runtime library (`rt.sigmoid`), which takes and
+gives doubles, or an intrinsic for every float type (`llvm.floor`).
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Row:
     doc: str
     eval: Callable | None = None
     linear: tuple[Callable | None, ...] | None = None
-    llvm: str = ""
+    llvm: str = ""  # the function that native code calls; without one, `machine/emit/maths.py` writes instructions
     op: str = ""  # the operator it is the meaning of
     public: bool = True  # in scope everywhere; otherwise only as `Prim.name`, in the standard library
     pure: bool = True  # no effect, not even an error

@@ -7,20 +7,17 @@ in words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import expected
+from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import begins_declaration
 from dpl.syntax.foreign import LAMBDA, table
 from dpl.syntax.habits import HABITS
 from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
-
-if TYPE_CHECKING:
-    from dpl.syntax.parse import Parser
 
 
 def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:

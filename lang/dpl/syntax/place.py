@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Diagnostic
 from dpl.node import node
 from dpl.source import Source, Span
+from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import begins_declaration
 from dpl.syntax.lexer import Token
-
-if TYPE_CHECKING:
-    from dpl.syntax.parse import Parser
 
 
 @node

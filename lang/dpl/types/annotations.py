@@ -14,7 +14,6 @@ from dpl.types.counts import of_int
 from dpl.types.env import SizeName, TypeName, Value
 from dpl.types.meta import Type, prune
 from dpl.types.scheme import fresh_name, replace
-from dpl.types.unify import children
 
 
 class Flexible(Enum):
@@ -170,7 +169,7 @@ def unknowns(t) -> set[str]:
             found |= {n for n in sizes.names(t) if n[0] == "?"}
         elif id(t) not in seen:
             seen.add(id(t))
-            stack += children(t)
+            stack += ty.children(t)
     return found
 
 

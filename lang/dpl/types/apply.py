@@ -10,14 +10,13 @@ from functools import reduce
 
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Edit, Label
-from dpl.node import node
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors, sizes
 from dpl.types.annotations import unknowns
 from dpl.types.checks import compute, int_lit, learn
-from dpl.types.context import Context, rule
+from dpl.types.context import Arg, Context, rule
 from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Constructor, Primitive, Value
@@ -53,21 +52,6 @@ GRADIENTS = frozenset(
         for prime in ("", "'")
     ]
 )
-
-
-@node
-class Arg:
-    """An argument, not looked at yet or already a term; and the span of the application so far."""
-
-    value: tree.Expr | term.Term
-    span: Span
-
-    def check(self, cx: Context, expected: Type, why: Why) -> term.Term:
-        return (
-            cx.coerce(self.value, expected, why)
-            if isinstance(self.value, term.Node)
-            else cx.check(self.value, expected, why)
-        )
 
 
 @rule(tree.App)
@@ -172,7 +156,8 @@ def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, bef
     for arg, t, arrow in zip(args, terms, arrows):
         cx.perform(arrow.eff, arg.span, name)
         fn = term.App(arg.span, arrow.result, fn, t)
-    if sum(not is_scalar(t.ty) for t in terms) > 1:
+    arrays = sum(not is_scalar(t.ty) for t in terms)
+    if arrays > 1 or (arrays and type(prune(fn.ty)) is ty.Fn):
         fn = together(cx, fn, len(terms))
     for core, value in reversed(bound):
         fn = term.Let(fn.span, fn.ty, core, (), value, fn)

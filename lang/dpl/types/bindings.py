@@ -15,7 +15,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.annotations import Flexible, resolve
 from dpl.types.checks import learn
-from dpl.types.context import Context, Frame, rule
+from dpl.types.context import Context, rule
 from dpl.types.counts import size_of
 from dpl.types.deferred import Deferred
 from dpl.types.env import Group, Value
@@ -26,7 +26,7 @@ from dpl.types.meta import Meta, Type, prune
 from dpl.types.patterns import bind_pattern
 from dpl.types.quiet import is_quiet, is_value
 from dpl.types.scheme import Scheme, free, generalise, mono
-from dpl.types.unify import children
+from dpl.types.scope import Frame
 
 
 @rule(tree.Fun)
@@ -447,7 +447,7 @@ def arguments_and_elements(types: Iterable) -> Iterator[Type]:
             yield t.arg
         if isinstance(t, ty.Arr):
             yield t.elem
-        stack += children(t)
+        stack += ty.children(t)
 
 
 def inner_only(cx: Context, c) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.core.walk import subterms
@@ -18,10 +18,8 @@ from dpl.types.deferred import Deferred
 from dpl.types.meta import Meta, Type, dimensions, prune
 from dpl.types.pretty import Printer
 from dpl.types.scheme import replace
+from dpl.types.scope import Scope
 from dpl.types.sizes import Verdict
-
-if TYPE_CHECKING:
-    from dpl.types.context import Context
 
 
 def int_lit(span: Span, value: int) -> term.Lit:
@@ -35,7 +33,7 @@ def dim(array: term.Term, k: int, span: Span) -> term.Term:
     return term.Prim(span, ty.I64, "dim", (array, int_lit(span, k)))
 
 
-def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
+def learn(cx: Scope, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
     """Remember how the named sizes in the type of a variable can be computed from it."""
     t = prune(t)
     if isinstance(variable, term.Var) and type(dimensions(t)[1]) is Meta:  # what it has more of is known later
@@ -56,7 +54,7 @@ def learn(cx: Context, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()
             pass
 
 
-def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
+def _learn_size(cx: Scope, size: ty.Size, actual: term.Term) -> None:
     size = cx.solver.sizes.norm(size)
     match size.terms:
         case (((name,), factor),) if name not in cx.evidence and factor > 0:
@@ -72,7 +70,7 @@ def _learn_size(cx: Context, size: ty.Size, actual: term.Term) -> None:
             pass
 
 
-def mention(cx: Context, t: term.Term) -> None:
+def mention(cx: Scope, t: term.Term) -> None:
     """The variables in a term are of use."""
     if isinstance(t, term.Var):
         cx.unused.pop(t.name, None)
@@ -80,7 +78,7 @@ def mention(cx: Context, t: term.Term) -> None:
         mention(cx, part)
 
 
-def _learn_fields(cx: Context, variable: term.Term, data: term.Data, args: tuple) -> None:
+def _learn_fields(cx: Scope, variable: term.Term, data: term.Data, args: tuple) -> None:
     env = {p.name: a for p, a in zip(data.params, args)}
     content = data.cases[0][1]
     parts = content.items if type(content) is ty.Tup else (content,)
@@ -120,7 +118,7 @@ def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.T
     return total
 
 
-def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
+def size_term(cx: Scope, size: ty.Size, span: Span, name: str) -> term.Term:
     """A size of an annotation used as an int."""
     evidence = cx.evidence
 
@@ -141,7 +139,7 @@ def size_term(cx: Context, size: ty.Size, span: Span, name: str) -> term.Term:
     return Deferred(span, ty.I64, build)
 
 
-def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Term:
+def confirm(cx: Scope, t: term.Term, expected: Type, actual: Type) -> term.Term:
     """`t`, checked to have the sizes of `expected`, where both can be computed."""
     evidence, claimed = dict(cx.evidence), tuple(cx.solver.claimed)
     name = cx.unique("checked")
@@ -161,7 +159,7 @@ def confirm(cx: Context, t: term.Term, expected: Type, actual: Type) -> term.Ter
     return Deferred(t.span, expected, build, (t,))
 
 
-def _told(cx: Context, value: term.Term, t: Type) -> dict[str, term.Term]:
+def _told(cx: Scope, value: term.Term, t: Type) -> dict[str, term.Term]:
     """The sizes that only running tells, of which arrays in this value are."""
     match t := prune(t):
         case ty.Arr():
@@ -183,7 +181,7 @@ def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
 
 
 def _fitted(
-    cx: Context, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
+    cx: Scope, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
 ) -> term.Term | None:
     """`value`, where an array without rows has the inner sizes that are wanted of it: nothing tells that it has others.
     None if that changes nothing."""
@@ -208,14 +206,14 @@ def _fitted(
     return None
 
 
-def of_result(cx: Context, size: ty.Size, claimed: tuple[tuple[ty.Size, ty.Size], ...]) -> ty.Size | None:
+def of_result(cx: Scope, size: ty.Size, claimed: tuple[tuple[ty.Size, ty.Size], ...]) -> ty.Size | None:
     """The size that the result of an operation on an operand of this size is said to have."""
     norm = cx.solver.sizes.norm
     both = [(norm(a), norm(b)) for a, b in claimed]
     return next((b if a == norm(size) else a for a, b in both if norm(size) in (a, b)), None)
 
 
-def out_of_reach(cx: Context, have, want) -> bool:
+def out_of_reach(cx: Scope, have, want) -> bool:
     """Whether an array inside of data has an unknown size where a known one is claimed: nobody could compare them."""
     if isinstance(have, ty.Size) or isinstance(want, ty.Size):
         return False
@@ -229,7 +227,7 @@ def marks(size: ty.Size) -> set[str]:
     return {n[0] for n in sizes.names(size)}
 
 
-def hidden(cx: Context, span: Span, actual: Type, expected: Type) -> DplError:
+def hidden(cx: Scope, span: Span, actual: Type, expected: Type) -> DplError:
     p = Printer(cx.solver.sizes, cx.module)
     have, want = p.type(actual), p.type(expected)
     return cx.fail(
@@ -240,7 +238,7 @@ def hidden(cx: Context, span: Span, actual: Type, expected: Type) -> DplError:
     )
 
 
-def differ(cx: Context, span: Span, have: ty.Size, want: ty.Size) -> DplError:
+def differ(cx: Scope, span: Span, have: ty.Size, want: ty.Size) -> DplError:
     """Sizes of which it turned out only later that they differ."""
     solver, p = cx.solver, Printer(cx.solver.sizes, cx.module)
     labels = ((size, solver.sizes.origin(size)) for size in (have, want))
@@ -278,7 +276,7 @@ def unlike(value: term.Term, k: int, wanted: term.Term) -> str:
 
 
 def _pairs(
-    cx: Context,
+    cx: Scope,
     value: term.Term,
     actual: Type,
     expected: Type,

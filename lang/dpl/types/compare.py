@@ -11,7 +11,6 @@ from dpl.core import ty
 from dpl.types.meta import EffectMeta, prune
 from dpl.types.pretty import Highlighted, Printer
 from dpl.types.scheme import rebuild
-from dpl.types.unify import children
 
 DEEPEST = 8  # what differs further inside is marked as a whole
 
@@ -28,7 +27,7 @@ def _compared(p: Printer, a: Any, b: Any, depth: int = 0) -> tuple[Any, Any]:
     a, b = prune(a), prune(b)
     if _shown(p, a) == _shown(p, b):
         return a, b
-    inside, other = children(a), children(b)
+    inside, other = ty.children(a), ty.children(b)
     alike = type(a) is type(b) and inside and len(inside) == len(other)
     if not alike or depth > DEEPEST or (isinstance(a, ty.Con) and a.name != b.name):
         return Highlighted(a), Highlighted(b)

@@ -22,12 +22,13 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types import errors
 from dpl.types.annotations import Flexible, resolve
-from dpl.types.apply import Arg, spine
+from dpl.types.apply import spine
 from dpl.types.bindings import lambdas
-from dpl.types.context import Ambient, Context, Definition, Frame
+from dpl.types.context import Arg, Context
 from dpl.types.env import Primitive, Value
 from dpl.types.errors import Why
 from dpl.types.meta import Type, prune
+from dpl.types.scope import Ambient, Definition, Frame
 
 FOLLOWED = 400  # calls, at most
 SWAPPED = ("module", "modules", "layers", "owned", "history", "horizon", "locals", "trail", "evidence", "frames",

@@ -15,7 +15,7 @@ from dpl.types.constraints import Constraint, Lift, Within
 from dpl.types.meta import EffectMeta, Meta, Type, is_scalar, prune, prune_effect
 from dpl.types.sizes import name as size_name
 from dpl.types.sizes import names as size_names
-from dpl.types.unify import Solver, children
+from dpl.types.unify import Solver
 
 NOTHING: Mapping = {}
 
@@ -100,7 +100,7 @@ def replace(t: Any, env: dict, memo: dict) -> Any:
 
 def rebuild(t: Any, change: Callable) -> Any:
     """One level of a type, with its parts changed; itself if they do not change."""
-    parts = children(t)
+    parts = ty.children(t)
     if not parts:
         return t
     new = tuple(change(part) for part in parts)
@@ -156,7 +156,7 @@ def free(s: Solver, types, level: int) -> Free:
                     found.bare.append(t)
         elif (id(t), inside) not in seen:
             seen.add((id(t), inside))
-            for part in children(t):
+            for part in ty.children(t):
                 visit(part, inside or type(t) is ty.Fn)
 
     for t in types:
@@ -267,7 +267,7 @@ def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
         if id(t) not in seen:
             seen.add(id(t))
             mentioned |= {t.name} if type(t) is ty.Lift else set()
-            stack += children(t)
+            stack += ty.children(t)
     found: list[tuple[ty.Lift, set]] = []
     for lift in sorted(
         (t for t in lifts if type(t) is ty.Lift), key=lambda t: (t.name not in mentioned, -len(t.items))

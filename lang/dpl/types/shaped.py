@@ -8,19 +8,16 @@ A size that nothing in scope tells (a `?`) is 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.node import replace
 from dpl.source import Span
-from dpl.types.checks import alone, compute, dim, int_lit, or_guess, unlike
+from dpl.types.checks import alone, compute, dim, int_lit, named, or_guess, unlike
 from dpl.types.deferred import Deferred
 from dpl.types.meta import dimensions, is_scalar
+from dpl.types.scope import Scope
 from dpl.types.sizes import names
-
-if TYPE_CHECKING:
-    from dpl.types.context import Context
-
 
 Evidence = dict[str, term.Term]  # by the names of sizes
 
@@ -55,7 +52,7 @@ def _size(size: ty.Size, evidence: Evidence, span: Span) -> term.Term:
     return found
 
 
-def sized(cx: Context, array: term.Term) -> term.Term:
+def sized(cx: Scope, array: term.Term) -> term.Term:
     """An array that may have no rows, with the inner sizes that its type says."""
     evidence, others = cx.known_sizes() if cx.ints else dict(cx.evidence), cx.unlearned
 
@@ -70,7 +67,7 @@ def sized(cx: Context, array: term.Term) -> term.Term:
     return Deferred(array.span, array.ty, build, (array,))
 
 
-def agreeing(cx: Context, operation: term.Prim) -> term.Term:
+def agreeing(cx: Scope, operation: term.Prim) -> term.Term:
     """An operation on arrays, some sizes of which are to agree and inference cannot tell: where one has no rows, its
     inner sizes may be no more than a guess, and are then those of the others."""
     if all(is_scalar(t.ty) for t in operation.args):
@@ -117,9 +114,10 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
     return term.Prim(array.span, array.ty, "sized", (array, *sizes))
 
 
-def together(cx: Context, application: term.Term, count: int) -> term.Term:
-    """A function and so many arguments, of which several may have one size.  Where one has no rows and an inner size of
-    it is a guess, that is the size of the others; where only running tells a size, the others are compared with it."""
+def together(cx: Scope, application: term.Term, count: int) -> term.Term:
+    """A function and `count` arguments, of which several may have one size.  If an argument has no rows, its inner size
+    may be a guess; it is then the size of the others.  If only running tells a size, the other arguments are compared
+    with it, including those that are given later."""
 
     def build(zonk: Any) -> term.Term:
         made = whole = zonk(application)
@@ -135,10 +133,11 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
         wanted = [_argument(call.fn.ty) for call in calls]
         told = _told(operands, wanted)
         fitted = [_compared(cx, b, a, t, told) for b, a, t in zip(fitted, operands, wanted)]
-        if all(a is b for a, b in zip(operands, fitted)):
+        if all(a is b for a, b in zip(operands, fitted)) and not _tells_later(made.ty, told):
             return made
         for call, operand in zip(calls, fitted):
             whole = replace(call, fn=whole, arg=operand)
+        whole = _awaiting(cx, whole, told)
         for operand, t in reversed(list(zip(operands, given))):
             whole = term.Let(made.span, made.ty, operand.name, (), t, whole)
         return whole
@@ -146,12 +145,44 @@ def together(cx: Context, application: term.Term, count: int) -> term.Term:
     return Deferred(application.span, application.ty, build, (application,))
 
 
+def _tells_later(function: ty.Ty, told: Evidence) -> bool:
+    """Whether arguments that are still to come have sizes that are told by those that are there."""
+    while isinstance(function, ty.Fn):
+        if any(name in told for size in dimensions(function.arg)[0] for name in names(size)):
+            return True
+        function = function.result
+    return False
+
+
+def _awaiting(cx: Scope, partial: term.Term, told: Evidence) -> term.Term:
+    """A partial application, whose next arguments are compared with the sizes that are told when they arrive.
+
+    f xs   ->   let partial = f xs in fun next -> partial (next, checked)
+    """
+    function = partial.ty
+    if not isinstance(function, ty.Fn) or not _tells_later(function, told):
+        return partial
+    span = partial.span
+    applied = term.Var(span, function, cx.unique("partial"))
+    arrived = term.Var(span, function.arg, cx.unique("next"))
+    value = term.Var(span, function.arg, cx.unique("checked"))
+    pairs = []
+    for k, size in enumerate(dimensions(function.arg)[0]):
+        if any(name in told for name in names(size)) and (wanted := compute(size, told, span)) is not None:
+            of = "the next argument's size" if k == 0 else f"the size of the next argument's dimension {k}"
+            actual = dim(value, k, span)
+            pairs.append((actual, or_guess(wanted, actual), f"{of} is not that of {named(wanted) or 'the other'}"))
+    given = term.Check(span, function.arg, value.name, arrived, tuple(pairs)) if pairs else arrived
+    body = _awaiting(cx, term.App(span, function.result, applied, given), told)
+    return term.Let(span, function, applied.name, (), partial, term.Lam(span, function, arrived.name, body))
+
+
 def _argument(function: ty.Ty) -> ty.Ty:
     assert isinstance(function, ty.Fn)
     return function.arg
 
 
-def fields_together(cx: Context, fields: term.Tuple, wanted: list[Any]) -> term.Term:
+def fields_together(cx: Scope, fields: term.Tuple, wanted: list[Any]) -> term.Term:
     """The fields of a record, of which several may have one size, which only running tells."""
     if sum(not is_scalar(t.ty) for t in fields.items) < 2:
         return fields
@@ -183,7 +214,7 @@ def _told(operands: list[term.Var], wanted: list[ty.Ty]) -> Evidence:
     return found
 
 
-def _compared(cx: Context, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
+def _compared(cx: Scope, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
     """An argument or a field, checked to have the sizes that the others tell."""
     value = term.Var(array.span, array.ty, cx.unique("checked"))
     pairs = []

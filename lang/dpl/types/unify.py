@@ -193,7 +193,7 @@ class Solver:
             if id(t) in seen:
                 continue
             seen.add(id(t))
-            stack += children(t)
+            stack += ty.children(t)
 
     def drain(self, solve: Callable) -> None:
         """Look again at the constraints about whose unknowns something became known."""
@@ -201,23 +201,3 @@ class Solver:
             constraint = self.queue.pop(0)
             if not constraint.done:
                 solve(constraint)
-
-
-def children(t) -> tuple:
-    """The types, sizes and effects directly inside."""
-    match t:
-        case ty.Con(_, args):
-            return args
-        case ty.Tup(items):
-            return items
-        case ty.Arr(elem, size):
-            return elem, size
-        case ty.Fn(arg, eff, result):
-            return arg, eff, result
-        case ty.Ctl(answer):
-            return (answer,)
-        case ty.Lift(_, items):
-            return items
-        case _:
-            pass
-    return ()

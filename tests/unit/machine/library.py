@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 from dplc.machine.llvm import target
-from dplc.machine.object.object import assemble
+from dplc.machine.object.assemble import assemble
 from dplc.machine.runtime.kernels import Vectors
 from dplc.machine.runtime.library import library
 

@@ -8,7 +8,9 @@ from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.build import Builder
 from dplc.flat.verify import verify
-from dplc.machine.object.object import compile_program
+from dplc.machine.emit.llvm import emit_text
+from dplc.machine.object.assemble import assemble
+from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.jit import execute
 from dplc.passes.arrays.fuse import fuse
 from dplc.passes.memory.reference_counts import count_references
@@ -66,8 +68,8 @@ def native(program: f.Program, capfd) -> str:
     verify(program)
     fused = fuse(program)
     verify(fused)
-    code = execute(compile_program(count_references(fused)))
-    assert code == 0
+    text, sites = emit_text(count_references(fused))
+    assert execute(Compiled(assemble(text), sites.to_json())) == 0
     return capfd.readouterr().out
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 from dpl import kept
 from dpl.source import Source
+from dplc.machine.object.compiled import Compiled
 from dplc.machine.run import cache
-from dplc.machine.run.jit import Compiled
 
 COMPILED = Compiled(b"\x7fELF code", "[[], []]")
 

@@ -10,7 +10,7 @@ from dpl.source import Source
 from dplc.machine.entry.executable import executable_text, narrow
 from dplc.machine.entry.library import library_text
 from dplc.machine.llvm import target
-from dplc.machine.object import object
+from dplc.machine.object import assemble
 from dplc.machine.rtl import parse
 from dplc.machine.runtime import library as runtime
 from dplc.pipeline import Context, compile_to
@@ -47,7 +47,7 @@ def compiled(library: bool):
 
 def object_of(text: str, where: target.Target) -> bytes:
     """Accepted by LLVM's verifier; little is optimised, which takes long."""
-    return where.machine(0).emit_object(object.parse(text))
+    return where.machine(0).emit_object(assemble.parse(text))
 
 
 @pytest.mark.parametrize("name", target.TRIPLES)
@@ -61,8 +61,8 @@ def test_executables(name: str) -> None:
 def test_libraries(name: str) -> None:
     where = target.to_build(name, None)
     program, exports = compiled(library=True)
-    for worlds in (True, False):
-        text, _ = library_text(program, exports, "program", where, worlds, debug=False)
+    for per_thread in (True, False):
+        text, _ = library_text(program, exports, "program", where, per_thread, debug=False)
         assert object_of(text, where).startswith(MAGIC[where.system])
 
 
@@ -73,8 +73,8 @@ def test_all_of_the_runtime_library(name: str) -> None:
     target.start_all()
     source = runtime._source(where.system)
     own = [symbol for symbol in source.symbols if symbol.startswith("rt.")]
-    text = object.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
-    module = object.parse(narrow(text) if where.arch == "wasm32" else text)
+    text = assemble.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
+    module = assemble.parse(narrow(text) if where.arch == "wasm32" else text)
     made = {function.name for function in module.functions if not function.is_declaration}
     assert made >= {symbol for symbol in own if source.symbols[symbol] in source.functions}
 

@@ -12,7 +12,7 @@ from dpl.eval.scalar import cast as cast_of
 from dpl.eval.scalar import scalar as meaning
 from dpl.prims import TABLE
 from dplc.machine.emit import maths
-from dplc.machine.llvm.layout import SCALARS
+from dplc.machine.llvm.types import SCALARS
 from library import Loaded, function
 
 FLOATS = ("f64", "f32", "f16")

@@ -2,7 +2,7 @@
 
 import pytest
 from dplc.machine.runtime import shared
-from dplc.machine.runtime.library import MENTIONED, interface, made_to_order
+from dplc.machine.runtime.library import MENTIONED, generated, interface
 
 
 @pytest.fixture
@@ -29,4 +29,4 @@ def test_what_is_inlined_mentions_only_what_there_is():
     texts = interface()
     mentioned = {symbol for text in texts.values() for symbol in MENTIONED.findall(text)}
     ours = {symbol for symbol in mentioned if not symbol.startswith("llvm.") and ".text" not in symbol}
-    assert {symbol for symbol in ours if not (symbol in texts or made_to_order(symbol))} == set()
+    assert {symbol for symbol in ours if not (symbol in texts or generated(symbol))} == set()

@@ -164,6 +164,7 @@ def test_deep_and_long(text):
     expr(text)
 
 
+@pytest.mark.clock
 def test_speed():
     text = "let f (x, y) = if x > 1.0 then [x + 2.0 * y, g x y] else map (fun z -> z ** 2) ys[1:n]\n" * 500
     tables.tables()

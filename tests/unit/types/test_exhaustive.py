@@ -106,6 +106,7 @@ def test_against_all_values():
         assert unreached == [i for i in range(len(rows)) if i not in reached]
 
 
+@pytest.mark.clock
 def test_speed():
     start = time.process_time()
     arms = [PCon(BIG, f"main.C{i}", i, ANY if i % 2 else None) for i in range(1000)]

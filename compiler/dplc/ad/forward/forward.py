@@ -14,20 +14,17 @@ The code keeps its structure and its names; every binding whose leaves are varie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.ad.activity import Graph, Node, component
 from dplc.ad.builder import Builder
-from dplc.ad.forward import products
-from dplc.ad.rules import bulk
+from dplc.ad.derivatives import Derivatives, Mode
+from dplc.ad.loops import split, with_states
+from dplc.ad.rules import bulk, products
 from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, atom_of, either, together, whole
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives, Mode
 
 Parts = list["Part | None"]  # of the leaves of a value
 
@@ -283,7 +280,7 @@ class Forward:
             return
         both, primal = b.binds[-1].vars[-1], bind.vars[-1]
         tangent = b.fresh("d", f.Arr(kept[0].ty, 1))
-        self.d.split(b, both, [primal, tangent], [width - 1, None])
+        split(b, both, [primal, tangent], [width - 1, None])
         self.env[(primal.name, 0)] = Part(tangent, HOLEY)
 
     def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
@@ -401,15 +398,3 @@ def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.At
         return products.dot(b, t, (right, left)[i], op.span)
     hollow = i - shift if t.holes else None
     return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), hollow, None, op.span)
-
-
-def with_states(
-    rhs: f.For | f.While, states: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, collect: int
-) -> f.For | f.While:
-    """The loop with more state and another body."""
-    state, starts = (*rhs.state, *states), (*rhs.inits, *inits)
-    match rhs:
-        case f.For(index, count):
-            return f.For(index, count, state, starts, body, collect)
-        case f.While():
-            return f.While(state, starts, rhs.cond, body, collect)

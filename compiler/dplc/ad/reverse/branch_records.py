@@ -15,64 +15,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dplc.ad.builder import Builder
+from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.reverse.tape import Reverse, Tape
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import mentioned, with_branches
 
-if TYPE_CHECKING:
-    from dplc.ad.reverse.control import Branch
-    from dplc.ad.reverse.cotangents import Scope
 
-
-def fits(branch: Branch, scope: Scope) -> bool:
-    """Whether the branch is the last thing its recursive function does that the backward code `scope` has needed."""
-    reverse, tape = branch.reverse, branch.tape
-    if reverse.paths is not None or not reverse.d.boxed(reverse.box) or scope is not reverse.scope:
+def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
+    """Whether a branch is the last thing its recursive function does that the backward code `scope` has needed."""
+    reverse = tape.reverse
+    if reverse.records is not None or not reverse.d.boxed(reverse.box) or scope is not reverse.scope:
         return False
     before = {p.name for p in tape.params}
-    for bind in tape.block.binds:
-        if bind is branch.bind:
+    for other in tape.block.binds:
+        if other is bind:
             break
-        before |= {var.name for var in bind.vars}
+        before |= {var.name for var in other.vars}
     return mentioned(f.Block(tuple(scope.b.binds), ())).keys().isdisjoint(tape.names - before)
 
 
 @dataclass(slots=True)
-class Paths:
-    """`param` is the record, in f.bwd; `kept` and `backward` are by path."""
+class BranchRecords:
+    """Of the branch `bind`.  `param` is the record, in f.bwd; `kept` is by path."""
 
-    branch: Branch
+    reverse: Reverse
+    bind: f.Bind
     param: f.Var
     kept: list[list[f.Var]]
     backward: f.Switch
 
     @property
     def name(self) -> str:
-        return self.branch.reverse.box
+        return self.reverse.box
 
     @staticmethod
-    def of(branch: Branch, blocks: Sequence[f.Block]) -> Paths:
-        reverse, kept, cases = branch.reverse, [], []
+    def of(tape: Tape, bind: f.Bind, tapes: Sequence[Tape], blocks: Sequence[f.Block]) -> BranchRecords:
+        """Of a branch in `tape`, given the tapes of its paths and their backward code."""
+        reverse, kept, cases = tape.reverse, [], []
         param = f.Var(reverse.d.supply.fresh("res"), f.Data(reverse.box))
-        for tag, (block, tape) in enumerate(zip(blocks, branch.tapes, strict=True)):
-            needed, again = reverse.choose(block, tape.names, (), tape.forward())
+        for tag, (block, path) in enumerate(zip(blocks, tapes, strict=True)):
+            needed, again = reverse.choose(block, path.names, (), path.forward())
             kept.append(needed)
             cases.append(f.Case(tag, None, f.Block((*again, *block.binds), block.results)))
-        return Paths(branch, param, kept, f.Switch(param, tuple(cases), None))
+        return BranchRecords(reverse, bind, param, kept, f.Switch(param, tuple(cases), None))
 
     def residual(
         self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
         """As `Reverse.residual`; `outer` is what all paths keep of the code before the branch."""
-        d = self.branch.reverse.d
+        d = self.reverse.d
         payloads = tuple(f.Tup(tuple(v.ty for v in (*outer, *kept))) if outer or kept else None for kept in self.kept)
         names = tuple(f"{self.name}.{tag}" for tag in range(len(payloads)))
         d.program.datas[self.name] = f.DataDecl(self.name, payloads, names)
         record = f.Var(d.supply.fresh("res"), self.param.ty)
-        forward = [self.filled(bind, record, outer) if bind.vars == self.branch.bind.vars else bind for bind in forward]
+        forward = [self.filled(bind, record, outer) if bind.vars == self.bind.vars else bind for bind in forward]
         binds = [self.opened(bind, len(outer)) if bind.rhs is self.backward else bind for bind in body.binds]
         if outer:
             binds.insert(0, f.Bind(tuple(outer), self.shared(outer)))
@@ -82,7 +81,7 @@ class Paths:
         """The forward branch, giving also the record."""
         blocks = []
         for tag, (block, kept) in enumerate(zip(inner_blocks(bind.rhs), self.kept, strict=True)):
-            b = Builder(self.branch.reverse.d.supply)
+            b = Builder(self.reverse.d.supply)
             arg = b.make((*outer, *kept)) if outer or kept else None
             value = b.con(self.name, tag, arg)
             blocks.append(f.Block((*block.binds, *b.binds), (*block.results, value)))
@@ -98,7 +97,7 @@ class Paths:
 
     def shared(self, outer: Sequence[f.Var]) -> f.Switch:
         """Reads the fields that all records have."""
-        supply, cases = self.branch.reverse.d.supply, []
+        supply, cases = self.reverse.d.supply, []
         for tag in range(len(self.kept)):
             vars_ = [f.Var(supply.fresh("kept"), var.ty) for var in outer]
             payload, gets = self.fields(tag, vars_, 0)
@@ -107,7 +106,7 @@ class Paths:
 
     def fields(self, tag: int, vars_: Sequence[f.Var], at: int) -> tuple[f.Var | None, list[f.Bind]]:
         """The payload of a record, and the bindings of some fields of it."""
-        d = self.branch.reverse.d
+        d = self.reverse.d
         ty = d.program.datas[self.name].payloads[tag]
         if ty is None or not vars_:
             return None, []

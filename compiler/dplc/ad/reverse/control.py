@@ -1,38 +1,27 @@
-"""Reverse mode through control: calls, branches, loops, comprehensions.
+"""Reverse mode through calls, loops and comprehensions.
 
     s' = for i < n state (s = a)         forward:  s', kept = for i < n state (s = a) { t = ...; yield t, (x, y) }
       t = ...                      =>    backward: cs, cw' = for j < n state (cs = cs', cw = cw0)
       yield t                                        i = n - 1 - j;  (x, y) = kept[i];  ...
 
-What one step of a loop keeps is a tuple, and the tuples an array; branches keep a tuple whose slots they share (a slot
-that a branch does not fill holds zero or null); a call keeps what its f.fwd gives.
+What one step of a loop keeps is a tuple, and the tuples an array; a call keeps what its f.fwd gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from dpl.node import replace
 
+from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
-from dplc.ad.forward.forward import with_states
-from dplc.ad.reverse import branch_records
-from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, branch, if_there, unless
-from dplc.ad.reverse.reverse import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import FULL, HOLEY, MAYBE, Part, atom_of, either, together
+from dplc.ad.derivatives import Reversed
+from dplc.ad.loops import split, with_states
+from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
+from dplc.ad.reverse.tape import Reverse, Tape
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, atom_of, either, together
 from dplc.flat import term as f
-from dplc.flat.walk import blocks as inner_blocks
-from dplc.flat.walk import with_branches
-
-if TYPE_CHECKING:
-    from dplc.ad.activity import Node
-    from dplc.ad.differentiate import Reversed
-
-
-def result_parts(reverse: Reverse, scope: Scope, vars_: Sequence[f.Var]) -> list[Part | None]:
-    return [part for var in vars_ for part in reverse.parts(scope, var)]
 
 
 @dataclass(slots=True)
@@ -51,7 +40,7 @@ class Call:
 
     def backward(self, scope: Scope) -> None:
         self.made = None
-        parts = [(i, part) for i, part in enumerate(result_parts(self.reverse, scope, self.vars)) if part is not None]
+        parts = [(i, part) for i, part in enumerate(self.reverse.result_parts(scope, self.vars)) if part is not None]
         if not parts:
             return
         if not all(part.nullable for _, part in parts):
@@ -94,147 +83,6 @@ class Call:
                 scope.set(node, Part(out, presence if old is None else together(presence, old.presence)))
             else:
                 scope.add(node, Part(out, presence))
-
-
-@dataclass(slots=True)
-class Branch:
-    """If and Switch."""
-
-    reverse: Reverse
-    tape: Tape
-    bind: f.Bind
-    tapes: list[Tape] = field(default_factory=list)
-    kept: list[list[f.Var]] = field(default_factory=list)  # by each branch
-    slots: list[f.Type] = field(default_factory=list)
-    places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
-    var: f.Var | None = None  # the tuple of the slots
-
-    def __post_init__(self) -> None:
-        rhs = self.bind.rhs
-        payloads = [case.payload for case in rhs.cases] if isinstance(rhs, f.Switch) else []
-        for i, block in enumerate(inner_blocks(rhs)):
-            payload = payloads[i] if i < len(payloads) else None
-            self.tapes.append(Tape(self.reverse, block, () if payload is None else (payload,)))
-
-    def backward(self, scope: Scope) -> None:
-        self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
-        parts = result_parts(self.reverse, scope, self.bind.vars)
-        if any(parts):
-            writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
-            branch(
-                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks)
-            )
-
-    def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:
-        """The backward code of branch `i`."""
-        tape = self.tapes[i]
-        opened = self.open(scope, i)
-        at = 0
-        for result in tape.block.results:
-            count = len(self.reverse.nodes(result))
-            self.reverse.add(scope, result, parts[at : at + count])
-            at += count
-        tape.backward(scope)
-        if opened is not None:
-            self.shut(scope, i, opened)
-
-    def open(self, scope: Inner, i: int) -> Node | None:
-        """Takes the cotangent of the scrutinee apart, so that the payload's is updated."""
-        rhs, params = self.bind.rhs, self.tapes[i].params
-        if not isinstance(rhs, f.Switch) or not params:
-            return None
-        (node,) = self.reverse.nodes(rhs.scrutinee) or (None,)
-        if node is None or not scope.active(node):
-            return None
-        part = scope.get(node)
-        targets = self.reverse.nodes(params[0])
-        if part is None or not targets:
-            return node
-        convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
-        some = scope.b.inner()
-        leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
-        nothing = f.Block((), tuple(atom_of(None, leaf.ty) for leaf in leaves))
-        there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
-        for target, leaf in zip(targets, there, strict=True):
-            assert target is not None
-            scope.parts[target] = Part(leaf, MAYBE)
-        del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
-        return node
-
-    def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Puts the cotangent of the scrutinee together again, and what the arm added to the scrutinee as a whole."""
-        rhs, (payload,) = self.bind.rhs, self.tapes[i].params
-        assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
-        parts = self.reverse.parts(scope, payload)
-        if not any(parts):
-            return
-        mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
-        leaves = [None if part is None else part.atom for part in parts]
-        made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
-        scope.add(node, Part(made, FULL))
-
-    def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
-        """The backward branches with their prologues, now that it is known what they need."""
-        if branch_records.fits(self, scope):
-            self.reverse.paths = made = branch_records.Paths.of(self, blocks)
-            return made.backward
-        chosen = [
-            self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
-            for block, tape in zip(blocks, self.tapes, strict=True)
-        ]
-        self.kept = [kept for kept, _ in chosen]
-        self.places = [self.place(kept) for kept in self.kept]
-        self.var = (
-            self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
-        )
-        done = []
-        for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
-            opened = [
-                f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
-            ]
-            done.append(f.Block((*opened, *again, *block.binds), block.results))
-        return with_branches(self.bind.rhs, done)
-
-    def place(self, kept: Sequence[f.Var]) -> list[int]:
-        """Slots of the right types for what a branch keeps."""
-        places: list[int] = []
-        for var in kept:
-            free = [k for k, ty in enumerate(self.slots) if ty == var.ty and k not in places]
-            if not free:
-                self.slots.append(var.ty)
-            places.append(free[0] if free else len(self.slots) - 1)
-        return places
-
-    def forward(self) -> list[f.Bind]:
-        blocks = [self.filled(i) for i in range(len(self.tapes))]
-        vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
-        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
-
-    def filled(self, i: int) -> f.Block:
-        tape = self.tapes[i]
-        binds = tape.forward()
-        if self.var is None:
-            return f.Block(tuple(binds), tape.block.results)
-        b = Builder(self.reverse.d.supply)
-        at = dict(zip(self.places[i], self.kept[i], strict=True))
-        items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
-        tup = b.make(items)
-        return f.Block((*binds, *b.binds), (*tape.block.results, tup))
-
-
-def dummy(b: Builder, ty: f.Type) -> f.Atom:
-    """Something of a type, never looked at."""
-    match ty:
-        case f.Num("bool"):
-            return f.Const(False, ty)
-        case f.Num():
-            return f.Const(0.0 if f.is_float(ty) else 0, ty)
-        case f.Str():
-            return f.Const("", ty)
-        case f.Tup(items):
-            return b.make([dummy(b, item) for item in items])
-        case _:
-            return f.Const(None, ty)
 
 
 @dataclass(slots=True)
@@ -285,7 +133,7 @@ class Loop:
     def backward(self, scope: Scope) -> None:
         self.body.forget()
         self.steps = None
-        if any(result_parts(self.reverse, scope, self.bind.vars)):
+        if any(self.reverse.result_parts(scope, self.bind.vars)):
             if isinstance(self.rhs, f.While):
                 self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
             self.run(scope, doubtful=False)
@@ -296,7 +144,7 @@ class Loop:
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
-        exits = result_parts(self.reverse, scope, self.bind.vars[:width])
+        exits = self.reverse.result_parts(scope, self.bind.vars[:width])
         sources = [node for init in rhs.inits for node in self.reverse.nodes(init)]
         targets = [node for r in rhs.body.results[:width] for node in self.reverse.nodes(r)]
 
@@ -370,7 +218,7 @@ class Loop:
         b = Builder(d.supply)
         b.binds.append(f.Bind(tuple(vars_), loop))
         if both is not None and array is not None:
-            d.split(b, both, [self.bind.vars[-1], array], [rhs.collect, len(kept)])
+            split(b, both, [self.bind.vars[-1], array], [rhs.collect, len(kept)])
         return b.binds
 
 

@@ -9,16 +9,13 @@ never returned and added.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
+from dplc.ad.derivatives import Derivatives
 from dplc.ad.tangents.symbolic_zeros import FULL, HOLEY, MAYBE, Part, atom_of, either, together
 from dplc.ad.tangents.types import is_zero
 from dplc.flat import term as f
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives
 
 
 class Scope:

@@ -12,21 +12,17 @@ Cotangents are there (not null) when they come here, floats maybe apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpl.node import replace
 
 from dplc.ad.builder import Builder, int_
-from dplc.ad.forward import products
 from dplc.ad.reverse.cotangents import Scope
-from dplc.ad.rules import bulk
+from dplc.ad.reverse.tape import Reverse
+from dplc.ad.rules import bulk, products
 from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-
-if TYPE_CHECKING:
-    from dplc.ad.reverse.reverse import Reverse
 
 
 def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:

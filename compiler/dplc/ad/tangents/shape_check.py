@@ -8,15 +8,11 @@ Sizes that are known when compiling have been compared by then; the rest is comp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpl.source import NOWHERE, Span
 
 from dplc.ad.builder import UNIT, Builder, int_
+from dplc.ad.tangents.convert import Conversions
 from dplc.flat import term as f
-
-if TYPE_CHECKING:
-    from dplc.ad.tangents.convert import Conversions
 
 MISFITS = {
     "direction": "the direction of a derivative does not fit its point",

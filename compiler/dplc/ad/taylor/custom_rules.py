@@ -8,18 +8,15 @@ So f.jet is made of (f.jvp).jet; to order 1 it is f.jvp.  A rule that calls f ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dplc.ad.builder import Builder, int_
+from dplc.ad.derivatives import Derivatives, Forwarded
 from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Presence
 from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.jet import innermost, outermost
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.passes import NeedsInterpreter
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives, Forwarded
 
 
 def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:

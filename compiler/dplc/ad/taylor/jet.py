@@ -14,22 +14,17 @@ out is ordinary code, with derivatives of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.ad.activity import Graph
 from dplc.ad.builder import Builder, int_
+from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.forward.forward import Forward, linear
 from dplc.ad.rules import bulk
-from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import HOLEY, Part, Presence, together
-from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.recurrence import Term, convolution, series
 from dplc.flat import term as f
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives, Mode
 
 
 def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
@@ -38,44 +33,6 @@ def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
     one, nothing = f.Const(1.0, x.ty), f.Const(0.0, x.ty)
     body = inner.block(inner.op("select", inner.op("eq", index, int_(0)), one, nothing))
     return b.bind((f.Arr(x.ty, 1),), f.Build(index, order, body))[0]
-
-
-class Coefficients(Conversions):
-    """From series to what the user sees: values of a result's type, with coefficients in the place of its floats."""
-
-    to_user = "coefficient"
-
-    def all(self, b: Builder, series: Sequence[f.Atom | None], y: f.Var, order: f.Atom, there: f.Atom) -> f.Var:
-        """y, and what holds its coefficients of the orders 1 to `order`; a series has `there` of them, if any."""
-        if f.is_float(y.ty):
-            full = b.op("acc_zeros", series[0] or zero(of_rank(y.ty, 1)), there)
-            return b.op("concat", b.op("array", y), b.op("slice", full, int_(0), order, unchecked=True))
-        index, inner, later = b.fresh("k", f.I64), b.inner(), b.inner()
-        before = later.op("sub", index, int_(1))
-        if isinstance(y.ty, f.Arr) and f.is_float(y.ty.elem):
-            full = self.full(b, series[0] or zero(of_rank(y.ty, 1)), y, there)  # once, not for each order
-            made = later.block(self.at_order(later, full, y, before))
-        else:
-            made = later.block(self.from_tan(later, series, y, there, before))
-        (found,) = inner.choose(inner.op("eq", index, int_(0)), f.Block((), (y,)), made)
-        count = b.op("add", order, int_(1))
-        return b.bind((of_rank(y.ty, 1),), f.Build(index, count, inner.block(found)))[0]
-
-    def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
-        there, k = more
-        full = b.op("acc_zeros", tangent or zero(of_rank(like.ty, 1)), there)
-        return b.op("index", full, k, unchecked=True)
-
-    def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
-        there, k = more
-        return self.at_order(b, self.full(b, tangent, like, there), like, k)
-
-    def full(self, b: Builder, tangent: f.Atom, like: f.Atom, there: f.Atom) -> f.Atom:
-        """The series of an array of floats, zeros if it has none."""
-        return b.op("acc_zeros", tangent, *b.dims(like), there)
-
-    def at_order(self, b: Builder, full: f.Atom, like: f.Atom, k: f.Atom) -> f.Atom:
-        return self.each(b, like, lambda inner, _, at: inner.op("index", full, *at, k, unchecked=True))
 
 
 class Jet(Forward):

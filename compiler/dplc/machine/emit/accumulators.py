@@ -1,29 +1,26 @@
-"""Accumulating cotangents, where null is zero of any shape -> LLVM text.
+"""Accumulators of cotangents -> LLVM text; null is a zero of any shape.
 
-b = acc_index a v n i      a[i] += v in place; if a is null, in n fresh zeros; if others see a, in a copy
+b = acc_index a v n i      a[i] += v, in place; into n fresh zeros if a is null, into a copy if a is shared
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
 from dplc.machine.emit.array_ops import operand, scalars
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import Emitter
+from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.scalars import scalar_type
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, leaves
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
 
 
-def is_null(e: FunctionEmitter, op: f.Op) -> Values:
-    """Numbers and tuples never are."""
+def is_null(e: BodyEmitter, op: f.Op) -> Values:
+    """Whether an array or constructor is null; numbers and tuples never are."""
     values = e.value(op.args[0])
     match op.args[0].ty:
         case f.Arr():
@@ -34,7 +31,7 @@ def is_null(e: FunctionEmitter, op: f.Op) -> Values:
             return ["false"]
 
 
-def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_add(e: BodyEmitter, op: f.Op) -> Values:
     a, b = op.args
     if isinstance(a.ty, f.Num):
         return [e.w.let(f"fadd {SCALARS[a.ty.name]} {e.one(a)}, {e.one(b)}")]
@@ -49,7 +46,7 @@ def acc_add(e: FunctionEmitter, op: f.Op) -> Values:
 
 
 def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
-    """Into whichever is ours alone."""
+    """The sum, in place in the first of the two arrays that is unique, or in a copy."""
     w, types = e.w, leaves(a.type)
 
     def into(x: Array, y: Array) -> Values:
@@ -72,12 +69,12 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
     return w.choose(w.let(f"icmp eq ptr {a.data}, null"), types, lambda: b.values, right)
 
 
-def acc_zeros(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_zeros(e: BodyEmitter, op: f.Op) -> Values:
     return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
 
 
-def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
-    """Indices were checked on the way forward."""
+def acc_index(e: BodyEmitter, op: f.Op) -> Values:
+    """Adds to an element or sub-array.  The forward pass has checked the indices."""
     rank, addend = op.attr("rank"), op.args[1]
     dims, indices = scalars(e, op.args[2 : 2 + rank]), scalars(e, op.args[2 + rank :])
     if isinstance(addend.ty, f.Arr):
@@ -88,20 +85,20 @@ def acc_index(e: FunctionEmitter, op: f.Op) -> Values:
     return a.values
 
 
-def acc_slice(e: FunctionEmitter, op: f.Op) -> Values:
+def acc_slice(e: BodyEmitter, op: f.Op) -> Values:
     rank = op.attr("rank")
     dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
     return _add_part(e, op, operand(e, op.args[1]), dims, lambda full: arrays.address(e, full, [lo]))
 
 
-def _ready(e: FunctionEmitter, op: f.Op, dims: list[str]) -> Array:
-    """The accumulator, to write to; a loop may have seen to it."""
+def _ready(e: BodyEmitter, op: f.Op, dims: list[str]) -> Array:
+    """The accumulator, unique and not null; a loop may have made it so."""
     a = operand(e, op.args[0])
     return a if e.is_ready(op.args[0]) else arrays.writable(e, arrays.present(e, a, dims))
 
 
-def _add_part(e: FunctionEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
-    """`part`, perhaps null, added to its place in the accumulator: of rows of the same shape, or of none."""
+def _add_part(e: BodyEmitter, op: f.Op, part: Array, dims: list[str], address) -> Values:
+    """Adds `part` to its place in the accumulator.  `part` may be null, or have no elements."""
     a, w = operand(e, op.args[0]), e.w
 
     def add() -> Values:

@@ -1,37 +1,36 @@
-"""The operations on arrays, but for elementwise ones -> LLVM text."""
+"""Operations on arrays, except elementwise ones -> LLVM text."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
 from dplc.machine.emit.emitter import zeros
-from dplc.machine.failure.failures import Failure, bounds_word
-from dplc.machine.llvm.layout import SCALARS, leaves
+from dplc.machine.emit.layout import leaves
+from dplc.machine.failure.failures import bounds_word
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
 
 
-def operand(e: FunctionEmitter, atom: f.Atom) -> Array:
+def operand(e: BodyEmitter, atom: f.Atom) -> Array:
     return arrays.array_of(atom.ty, e.value(atom))
 
 
-def scalars(e: FunctionEmitter, atoms: tuple[f.Atom, ...]) -> list[str]:
+def scalars(e: BodyEmitter, atoms: tuple[f.Atom, ...]) -> list[str]:
     return [e.one(atom) for atom in atoms]
 
 
-def dim(e: FunctionEmitter, op: f.Op) -> Values:
+def dim(e: BodyEmitter, op: f.Op) -> Values:
     return [operand(e, op.args[0]).dims[op.attr("k", 0)]]
 
 
-def index(e: FunctionEmitter, op: f.Op) -> Values:
+def index(e: BodyEmitter, op: f.Op) -> Values:
     a, indices = operand(e, op.args[0]), scalars(e, op.args[1:])
     _check_indices(e, op, a, indices)
     if len(indices) < len(a.dims):
@@ -43,13 +42,13 @@ def index(e: FunctionEmitter, op: f.Op) -> Values:
     return element
 
 
-def _check_indices(e: FunctionEmitter, op: f.Op, a: Array, indices: list[str]) -> None:
+def _check_indices(e: BodyEmitter, op: f.Op, a: Array, indices: list[str]) -> None:
     if not op.attr("unchecked"):
         for after, i, length in zip(reversed(range(len(indices))), indices, a.dims, strict=False):
             arrays.check_index(e, i, length, e.site(op.span, bounds_word(Failure.INDEX, after)))
 
 
-def update(e: FunctionEmitter, op: f.Op) -> Values:
+def update(e: BodyEmitter, op: f.Op) -> Values:
     a, value, indices = operand(e, op.args[0]), op.args[1], scalars(e, op.args[2:])
     _check_indices(e, op, a, indices)
     if not e.is_ready(op.args[0]):
@@ -69,11 +68,11 @@ def update(e: FunctionEmitter, op: f.Op) -> Values:
     return a.values
 
 
-def slice_(e: FunctionEmitter, op: f.Op) -> Values:
+def slice_(e: BodyEmitter, op: f.Op) -> Values:
     a, (lo, hi) = operand(e, op.args[0]), scalars(e, op.args[1:])
     w = e.w
     if not op.attr("unchecked"):
-        ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned: a negative one is too large
+        ordered = w.let(f"icmp ule i64 {lo}, {hi}")  # unsigned, so that a negative `lo` fails, too
         inside = w.let(f"icmp ule i64 {hi}, {a.dims[0]}")
         third = w.let(f"sub i64 0, {a.dims[0]}")
         good = w.let(f"and i1 {ordered}, {inside}")
@@ -85,8 +84,8 @@ def slice_(e: FunctionEmitter, op: f.Op) -> Values:
     return [view.owner, view.data, w.let(f"sub i64 {hi}, {lo}"), *a.dims[1:]]
 
 
-def concat(e: FunctionEmitter, op: f.Op) -> Values:
-    """An operand without rows has no say about the inner lengths; of two, 0 may be no more than a guess."""
+def concat(e: BodyEmitter, op: f.Op) -> Values:
+    """The inner lengths must agree, except with an operand without rows: its inner lengths may be a guess of 0."""
     a, b = (operand(e, atom) for atom in op.args)
     w, site = e.w, e.site(op.span, "rows of sizes [{a}] and [{b}] differ")
     inner = list(a.dims[1:])
@@ -106,7 +105,7 @@ def concat(e: FunctionEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
-def reshape(e: FunctionEmitter, op: f.Op) -> Values:
+def reshape(e: BodyEmitter, op: f.Op) -> Values:
     a, dims = operand(e, op.args[0]), scalars(e, op.args[1:])
     if not op.attr("unchecked"):
         for n in dims:
@@ -116,14 +115,14 @@ def reshape(e: FunctionEmitter, op: f.Op) -> Values:
     return [a.owner, a.data, *dims]
 
 
-def copy(e: FunctionEmitter, op: f.Op) -> Values:
+def copy(e: BodyEmitter, op: f.Op) -> Values:
     a = operand(e, op.args[0])
     fresh = arrays.new_array(e, a.elem, a.dims)
     arrays.copy_elements(e, a.elem, fresh.data, a.data, e.w.product(a.dims))
     return fresh.values
 
 
-def transpose(e: FunctionEmitter, op: f.Op) -> Values:
+def transpose(e: BodyEmitter, op: f.Op) -> Values:
     a = operand(e, op.args[0])
     rows, columns, *rest = a.dims
     fresh = arrays.new_array(e, a.elem, [columns, rows, *rest])
@@ -136,7 +135,7 @@ def transpose(e: FunctionEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
-def fill(e: FunctionEmitter, op: f.Op) -> Values:
+def fill(e: BodyEmitter, op: f.Op) -> Values:
     count, x = e.one(op.args[0]), op.args[1]
     values, site = e.value(x), e.site(op.span)
     if isinstance(x.ty, f.Arr):
@@ -161,14 +160,14 @@ def fill(e: FunctionEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
-def iota(e: FunctionEmitter, op: f.Op) -> Values:
+def iota(e: BodyEmitter, op: f.Op) -> Values:
     count = e.one(op.args[0])
     fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
     e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.at(fresh.data, e.w.scale(i, 8))))
     return fresh.values
 
 
-def array(e: FunctionEmitter, op: f.Op) -> Values:
+def array(e: BodyEmitter, op: f.Op) -> Values:
     first = op.args[0].ty
     if (constant := _constant_array(e, op.args)) is not None:
         return constant
@@ -191,8 +190,8 @@ def array(e: FunctionEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
-def _constant_array(e: FunctionEmitter, items: tuple[f.Atom, ...]) -> Values | None:
-    """An array of which everything is known when compiling; rows are of one size, and whole constants themselves."""
+def _constant_array(e: BodyEmitter, items: tuple[f.Atom, ...]) -> Values | None:
+    """A constant array, if all items are constant.  Rows must have one size, and be whole constants themselves."""
     values, first = [e.value(x) for x in items], items[0].ty
     if not all(map(are_constant, values)):
         return None
@@ -209,12 +208,12 @@ def _constant_array(e: FunctionEmitter, items: tuple[f.Atom, ...]) -> Values | N
 # ---- sums and products
 
 
-def sum_(e: FunctionEmitter, op: f.Op) -> Values:
+def sum_(e: BodyEmitter, op: f.Op) -> Values:
     return _sum_down(e, operand(e, op.args[0]), rank_of(op.args[0].ty) - 1)
 
 
-def sum_to(e: FunctionEmitter, op: f.Op) -> Values:
-    """Null gives null, or zero."""
+def sum_to(e: BodyEmitter, op: f.Op) -> Values:
+    """The sum over the leading dimensions; that of null is null, or the number zero."""
     ty, rank = op.args[0].ty, op.attr("rank", 0)
     if not isinstance(ty, f.Arr) or ty.rank == rank:
         e.dup(ty, e.value(op.args[0]))
@@ -225,7 +224,7 @@ def sum_to(e: FunctionEmitter, op: f.Op) -> Values:
     return e.w.choose(none, leaves(result), lambda: zeros(result), lambda: _sum_down(e, a, rank))
 
 
-def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
+def _sum_down(e: BodyEmitter, a: Array, rank: int) -> Values:
     """The sum over the leading dimensions, until `rank` are left."""
     w, cut = e.w, len(a.dims) - rank
     if rank == 0:
@@ -242,22 +241,22 @@ def _sum_down(e: FunctionEmitter, a: Array, rank: int) -> Values:
     return total.values
 
 
-def dot(e: FunctionEmitter, op: f.Op) -> Values:
+def dot(e: BodyEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
     arrays.check_shape(e, a.dims, b.dims, e.site(op.span, "sizes [{a}] and [{b}] differ"))
     name = a.number.name
     return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
 
 
-def matmul(e: FunctionEmitter, op: f.Op) -> Values:
+def matmul(e: BodyEmitter, op: f.Op) -> Values:
     return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
 
-def matmul_acc(e: FunctionEmitter, op: f.Op) -> Values:
+def matmul_acc(e: BodyEmitter, op: f.Op) -> Values:
     c, a, b = (operand(e, atom) for atom in op.args)
     pointers = ("ptr", "ptr", "i64", "i64")
 
-    def into(_: FunctionEmitter, elem: f.Type, dims: list[str]) -> Array:
+    def into(_: BodyEmitter, elem: f.Type, dims: list[str]) -> Array:
         def present() -> Values:
             arrays.check_shape(e, c.dims, dims, e.site(op.span))
             return arrays.writable(e, c).values
@@ -271,7 +270,7 @@ def matmul_acc(e: FunctionEmitter, op: f.Op) -> Values:
     return _multiply(e, op, a, b, into, "true")
 
 
-def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumulate: str) -> Values:
+def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: str) -> Values:
     ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
     m, k = reversed(a.dims) if ta else a.dims
     also_k, n = reversed(b.dims) if tb else b.dims
@@ -285,7 +284,7 @@ def _multiply(e: FunctionEmitter, op: f.Op, a: Array, b: Array, target, accumula
     return c.values
 
 
-# the results of LAPACK's routines: elements, and lengths, which are n or m of the last operand, an n x m matrix
+# the results of LAPACK's routines: element type and dimensions; the last operand is an n x m matrix
 LAPACK = {
     "lapack_lu": ((f.F64, "nn"), (f.I64, "n")),
     "lapack_cholesky": ((f.F64, "nn"),),
@@ -296,8 +295,8 @@ LAPACK = {
 }
 
 
-def lapack(e: FunctionEmitter, op: f.Op) -> Values:
-    """A routine of the runtime library: flags, where the results go, the operands, their lengths."""
+def lapack(e: BodyEmitter, op: f.Op) -> Values:
+    """A call of the runtime library: flags, addresses of the results, addresses of the operands, lengths."""
     flags = [f"i1 {e.one(atom)}" for atom in op.args if not isinstance(atom.ty, f.Arr)]
     matrices = [operand(e, atom) for atom in op.args if isinstance(atom.ty, f.Arr)]
     lengths = dict(zip("nm", matrices[-1].dims, strict=True))
@@ -307,11 +306,11 @@ def lapack(e: FunctionEmitter, op: f.Op) -> Values:
     return [value for a in made for value in a.values]
 
 
-def has_lapack(e: FunctionEmitter, _op: f.Op) -> Values:
+def has_lapack(e: BodyEmitter, _op: f.Op) -> Values:
     return [e.w.let("call i1 @rt.has_lapack()")]
 
 
-def same_shape(e: FunctionEmitter, op: f.Op) -> Values:
+def same_shape(e: BodyEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
     arrays.check_shape(e, a.dims, b.dims, e.site(op.span, op.attr("what")), Failure.FORM)
     return []

@@ -1,4 +1,4 @@
-"""Arrays in registers: their owner, data and lengths, and what every operation on them is made of."""
+"""Arrays in registers: owner, data and lengths, and what all operations on arrays share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.machine.emit.emitter import ACCESS, Emitter
+from dplc.machine.emit.layout import counted, leaves, struct
 from dplc.machine.emit.memory import parts
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.machine.runtime.failure_codes import Failure
+from dplc.narrow import expect_type
 
-HUGE = 1 << 44  # no array has as many elements
-TOO_MUCH = 1 << 62  # bytes; no machine has as many
+HUGE = 1 << 44  # elements, more than any array has
+TOO_MUCH = 1 << 62  # bytes, more than any machine has
 
 
 @node
@@ -32,8 +33,8 @@ class Array:
 
     @property
     def number(self) -> f.Num:
-        """The type of the elements, where they are numbers."""
-        return the(f.Num, self.elem)
+        """The type of the elements, which must be numbers."""
+        return expect_type(f.Num, self.elem)
 
     @property
     def type(self) -> f.Arr:
@@ -41,33 +42,32 @@ class Array:
 
     @property
     def size(self) -> int:
-        """Bytes of an element."""
+        """The size of an element in bytes."""
         return struct(self.elem).size
 
 
 def array_of(ty: f.Type, values: Values) -> Array:
-    return Array(the(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
+    return Array(expect_type(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
 
 
 def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
-    """Fresh, as long as arrays that are there; the block is just as long as its elements, all of which are to be
-    written."""
+    """A fresh array, no larger than arrays that exist.  All of its elements must be written."""
     return new_block(e, elem, e.w.mul(e.w.product(dims), str(struct(elem).size)), dims)
 
 
 def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int) -> Array:
-    """Fresh, with a new outermost length that the program asks for: it may be negative, or too much."""
+    """A fresh array whose outermost length comes from the program: it may be negative or too large."""
     check_count(e, count, site)
     return new_checked(e, elem, [count, *inner])
 
 
 def new_checked(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
-    """A fresh array whose lengths may exceed the memory there is."""
+    """A fresh array that may be larger than memory."""
     return new_block(e, elem, checked_size(e, [*dims, str(struct(elem).size)]), dims)
 
 
 def checked_size(e: Emitter, factors: Sequence[str]) -> str:
-    """The product of lengths, or more than there is if it overflows."""
+    """The product of lengths; TOO_MUCH if it overflows."""
     fixed = prod([int(n) for n in factors if n.isdigit()])
     total, *rest = [*[n for n in factors if not n.isdigit()], *([str(fixed)] if fixed != 1 else [])] or ["1"]
     if fixed > TOO_MUCH:
@@ -100,7 +100,7 @@ def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array
 
 
 def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
-    """Of zeros, nulls, and tuples of them."""
+    """A fresh array of zeros, nulls, or tuples of them."""
     fresh = new_checked(e, elem, dims)
     size = e.w.mul(e.w.product(dims), str(fresh.size))
     e.w.do(f"call void @llvm.memset.p0.i64(ptr {fresh.data}, i8 0, i64 {size}, i1 false)")
@@ -111,7 +111,7 @@ def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
 
 
 def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
-    """`visit` the addresses of `count` elements of `size` bytes."""
+    """Runs `visit` on the addresses of `count` elements of `size` bytes."""
     e.w.repeat(count, lambda i: visit(e.w.at(data, e.w.scale(i, size))))
 
 
@@ -133,13 +133,13 @@ def drop_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
 
 
 def copy_elements(e: Emitter, elem: f.Type, to: str, source: str, count: str) -> None:
-    """Copies have owners of their own."""
+    """Copies elements; the copies own what they hold."""
     e.w.copy(to, source, e.w.mul(count, str(struct(elem).size)))
     dup_elements(e, elem, to, count)
 
 
 def writable(e: Emitter, a: Array) -> Array:
-    """An owned array, or a copy of it if others own it too."""
+    """The array itself if it is unique, else a copy.  Consumes `a`."""
 
     def copy() -> Values:
         fresh = new_array(e, a.elem, a.dims)
@@ -152,7 +152,7 @@ def writable(e: Emitter, a: Array) -> Array:
 
 
 def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
-    """to[i] += source[i], elementwise; the two are the same or apart."""
+    """to[i] += source[i], elementwise.  The two are the same or do not overlap."""
     w, leaf, plus = e.w, SCALARS[elem.name], "fadd" if f.is_float(elem) else "add"
 
     def step(i: str) -> None:
@@ -164,7 +164,7 @@ def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
 
 
 def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:
-    """`a`, or zeros if it is null."""
+    """`a`, or fresh zeros if it is null."""
     none = e.w.let(f"icmp eq ptr {a.data}, null")
     values = e.w.choose(none, leaves(a.type), lambda: zero_array(e, a.elem, dims).values, lambda: a.values)
     return array_of(a.type, values)
@@ -178,7 +178,7 @@ def check_index(e: Emitter, i: str, length: str, site: int) -> None:
 
 
 def element_number(e: Emitter, a: Array, indices: Sequence[str]) -> str:
-    """The row-major number of an element, or of the first one of a sub-array."""
+    """The row-major number of an element, or of the first element of a sub-array."""
     number = "0"
     for i, length in zip(indices, a.dims, strict=False):
         number = e.w.add(e.w.mul(number, length) if number != "0" else "0", i)
@@ -186,7 +186,7 @@ def element_number(e: Emitter, a: Array, indices: Sequence[str]) -> str:
 
 
 def sub_array(e: Emitter, a: Array, indices: Sequence[str]) -> Array:
-    """A view, borrowed, of what is left after some indices known to be good."""
+    """A borrowed view of a sub-array.  The indices must be in bounds."""
     offset = e.w.scale(element_number(e, a, indices), a.size)
     return Array(a.elem, a.owner, e.w.at(a.data, offset), a.dims[len(indices) :])
 

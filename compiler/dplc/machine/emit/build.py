@@ -1,13 +1,11 @@
-"""Build -> loops that write an array as they go.
+"""Build -> loops that write an array element by element.
 
-A Build whose body ends in another, of a length known beforehand, is one array written by a nest of loops: the matrix
-`[for i < n, j < m -> e]` is never a row at a time.  Rows that come as arrays are copied into their place; the first one
-tells the shape, and the others must agree; if there is none, the Build says it.
+A Build whose body ends in another Build of a known length becomes one array and a nest of loops: the matrix `[for i <
+n, j < m -> e]` has no rows of its own.  Rows that are arrays are copied into place.  The first row tells the shape, and
+the others must agree; without rows, the Build tells it.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from dpl.node import node
 
@@ -16,19 +14,17 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import leaves
+from dplc.machine.emit.layout import leaves
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
+from dplc.narrow import expect_type
 
 
 @node
 class Level:
-    """One loop of a nest: what its body does before the next loop inside, and after (only drops)."""
+    """One loop of a nest: what its body does before the inner loop, and after it (only drops)."""
 
     build: f.Build
     before: tuple[f.Bind, ...]
@@ -36,7 +32,7 @@ class Level:
 
 
 def nest(build: f.Build) -> list[Level]:
-    """The loops from the outermost to the innermost."""
+    """The loops, outermost first."""
     levels = []
     while True:
         binds = build.body.binds
@@ -55,7 +51,7 @@ def _is_drop(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
 
 
-def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
+def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
     levels = nest(outer)
     counts = _counts(e, levels)
     results = levels[-1].build.body.results
@@ -75,8 +71,8 @@ def build(e: FunctionEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> V
     return e.w.choose(some, types, lambda: last, lambda: _empty(e, levels, variables, counts))
 
 
-def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
-    """Of the loops; an inner one is looked at only if there is an outer step."""
+def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
+    """The lengths of the loops.  That of an inner loop is checked only if the outer loop has steps."""
     w = e.w
     first = e.one(levels[0].build.count)
     arrays.check_count(e, first, e.site(levels[0].build.span))
@@ -92,8 +88,8 @@ def _counts(e: FunctionEmitter, levels: list[Level]) -> list[str]:
     return counts
 
 
-def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
-    """Runs the nest, `leaf` for each element, given its number and the state."""
+def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
+    """Writes the nest; `leaf` writes an element, given its number and the state."""
 
     body = levels[-1].build.body
     short = interrupts.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
@@ -109,21 +105,21 @@ def _fill(e: FunctionEmitter, levels: list[Level], counts: list[str], inits: Val
             e.run(level.after)
             return state
 
-        return interrupts.steps(e, count, step, types, state, short=depth + 1 < len(levels) or short)
+        return interrupts.count_to(e, count, step, types, state, short=depth + 1 < len(levels) or short)
 
     return run(0, "0", inits)
 
 
-def _put(e: FunctionEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
+def _put(e: BodyEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
     for array, atom in zip(made, results, strict=True):
         e.put(array.elem, e.value(atom), e.w.at(array.data, e.w.scale(number, array.size)))
     return []
 
 
 def _place_rows(
-    e: FunctionEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
+    e: BodyEmitter, results: tuple[f.Atom, ...], counts: list[str], made: Values, number: str, span: f.Span
 ) -> Values:
-    """Puts one step's results into the arrays, which the first step allocates."""
+    """Copies the results of a step into the arrays, which the first step allocates."""
     rows = [_as_array(atom, e.value(atom)) for atom in results]
     ragged = e.site(span, "an array's rows must have one size: [{a}], [{b}]")
     types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(counts) + len(row.dims)))]
@@ -148,20 +144,20 @@ def _place_rows(
 
 
 def _as_array(atom: f.Atom, values: Values) -> Array:
-    """A result as a row; one that is no array is a row without dimensions, with nothing at `data`."""
+    """A result as a row; a scalar is a row without dimensions and without data."""
     return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
 
 
-def _empty(e: FunctionEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
+def _empty(e: BodyEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
     """Arrays without elements."""
-    made = [arrays.new_block(e, the(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
+    made = [arrays.new_block(e, expect_type(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
             for k, var in enumerate(variables)]  # fmt: skip
     return [leaf for array in made for leaf in array.values]
 
 
-def _shape(e: FunctionEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
-    """Of the result `k`: the counts of the loops, but what is inside of one that has no steps is as its Build says; and
-    further dimensions, of one without elements, are what the innermost loop says."""
+def _shape(e: BodyEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
+    """The dimensions of the result `k`: the counts of the loops.  Inside of a loop without steps, dimensions are those
+    that its Build tells; so are the dimensions beyond the loops, for an array without elements."""
     dims = ["0"] * (rank - len(counts)) if rank else []
     for level, count in reversed(list(zip(levels, counts, strict=True))):
         told = [e.one(n) for n in level.build.inner[k]] if level.build.inner else []

@@ -1,10 +1,10 @@
-"""Values that are known when compiling, in the data section: they are never allocated and never freed.
+"""Constants in the data section: values known at compile time, never allocated and never freed.
 
     Cons (1, Cons (2, Nil))      =>      @"constant 0" = {FOREVER, tag, {2, Nil}}
                                          @"constant 1" = {FOREVER, tag, {1, @"constant 0"}}
 
-A leaf is constant if it is no register.  LLVM lays structs out as `layout.struct` does, if pointers take 8 bytes; for
-machines on which they take fewer, each is followed by nothing that must lie at a multiple of 8.
+A leaf is constant if it is no register.  LLVM lays out structs as `layout.struct` does if pointers have 8 bytes.  Where
+they have fewer, each pointer is followed by `[0 x i64]`, which aligns what comes next to 8 bytes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.flat import term as f
-from dplc.machine.llvm.layout import leaves, memory_type
+from dplc.machine.emit.layout import leaves
+from dplc.machine.llvm.types import memory_type
 from dplc.machine.llvm.writer import Values
 
-FOREVER = 1 << 62  # owners of what is never freed
+FOREVER = 1 << 62  # reference count of what is never freed
 
 
 def are_constant(values: Values) -> bool:
@@ -23,7 +24,7 @@ def are_constant(values: Values) -> bool:
 
 
 def cell(tag: int, payload: f.Type, values: Values) -> tuple[str, str]:
-    """A constructor with its header: LLVM's type, and the value."""
+    """A constructor with its header: the LLVM type, and the value."""
     kind, text = fields(payload, values)
     return f"{{ i64, i64, {kind} }}", f"{{ i64 {FOREVER}, i64 {tag}, {kind} {text} }}"
 
@@ -34,7 +35,7 @@ def elements(elem: f.Type, items: Sequence[Values]) -> list[str]:
 
 
 def fields(ty: f.Type, values: Values) -> tuple[str, str]:
-    """A value as it lies in memory."""
+    """A value in memory: the LLVM type, and the value."""
     made = [field(leaf, value) for leaf, value in zip(leaves(ty), values, strict=True)]
     if len(made) == 1:
         return made[0]

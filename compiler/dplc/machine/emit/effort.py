@@ -1,7 +1,7 @@
-"""Whether it pays to optimise a program that runs once: `let x = f 3.0` is done before LLVM would have improved it.
+"""The optimisation level for a program that runs once: `let x = f 3.0` is done before LLVM has improved it.
 
-It pays where something is done again and again: in loops, recursion, operations on arrays.  What writes as it goes (as
-functions that show values do) spends its time elsewhere.
+Optimising pays in loops, recursion and operations on arrays.  It does not pay in functions that format values: they
+spend their time in the runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRITING = frozenset({"buf_str", "buf_quoted", "buf_num", "buf_format"})
 
 
 def effort(program: f.Program) -> int:
-    """How hard LLVM should try, from 0 to 2."""
+    """The optimisation level, 0 or 2."""
     number, recursive = groups(program)
     for fn in program.fns.values():
         everything = list(bindings(fn.body))
@@ -45,7 +45,7 @@ def writes(binds: list[f.Bind]) -> bool:
 
 
 def bindings(block: f.Block) -> Iterator[f.Bind]:
-    """All that a block binds, and what its inner blocks do."""
+    """All bindings of a block, those of inner blocks included."""
     for bind in block.binds:
         yield bind
         for inner in blocks(bind.rhs):

@@ -1,29 +1,23 @@
-"""What all that writes code for flat shares: values to and from memory, owners, failures, functions out of line."""
+"""What all code that writes LLVM text for flat shares: loads and stores of values, reference counts, failures, outlined
+helpers."""
 
 from __future__ import annotations
 
-import re
-import struct as bytes_of
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, counted, leaves, struct
+from dplc.machine.emit.layout import counted, leaves, struct
+from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.writer import Values, Writer, function, result_type, typed
+from dplc.machine.runtime.failure_codes import Failure
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
-
-NEVER = '@"never unique"'  # stands in for an owner that is null when its count is asked for
-
-OPERATIONS, BYTES = '@"operations"', '@"bytes"'  # counters, in programs that count
-
-ACCESS = ", !llvm.access.group !1"  # marks loads and stores of a loop whose steps do not depend on each other
+NEVER = '@"never unique"'  # a header whose count is not 1: read instead of the header of a null owner
+OPERATIONS, BYTES = '@"operations"', '@"bytes"'  # counters, in programs that count (`flat/operation_counts.py`)
+ACCESS = ", !llvm.access.group !1"  # marks loads and stores of a loop whose steps are independent
 
 
 class Emitter:
-    """A function under construction: `w` takes its text; `unit` is what the program's functions share."""
+    """A function under construction: `w` takes its text, `unit` is the module."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -32,13 +26,13 @@ class Emitter:
     # ---- memory
 
     def put(self, ty: f.Type, values: Values, address: str) -> None:
-        """Stores a value's leaves."""
+        """Stores the leaves of a value."""
         shape = struct(ty)
         for leaf, offset, value in zip(shape.leaves, shape.offsets, values, strict=True):
             self.w.store(leaf, value, self.w.at(address, offset))
 
     def get(self, ty: f.Type, address: str) -> Values:
-        """Loads a value's leaves."""
+        """Loads the leaves of a value."""
         shape = struct(ty)
         return [
             self.w.load(leaf, self.w.at(address, offset))
@@ -46,12 +40,12 @@ class Emitter:
         ]
 
     def allocated(self, size: str) -> None:
-        """Counts the bytes of a new array or cell, in programs that count (`flat/operation_counts.py`)."""
+        """Counts the bytes of a new array or cell, in programs that count."""
         if self.unit.counting:
             self.count(BYTES, size)
 
     def place(self) -> str:
-        """The mark of a call that may run out of memory: where the program asks for it, if that is known."""
+        """The debug location of an allocation, if it is known: a failure reports it."""
         return ""
 
     def count(self, counter: str, more: str) -> None:
@@ -68,7 +62,7 @@ class Emitter:
             self.unit.droppers.drop(self.w, ty, values)
 
     def unique(self, owner: str) -> str:
-        """Whether there is a block and we are its only owner."""
+        """Whether an owner is not null and its block has no other owner."""
         none = self.w.let(f"icmp eq ptr {owner}, null")
         cell = self.w.let(f"select i1 {none}, ptr {NEVER}, ptr {owner}")
         return self.w.let(f"icmp eq i64 {self.w.let(f'load i64, ptr {cell}')}, 1")
@@ -84,7 +78,7 @@ class Emitter:
         self.w.do(f"call void @rt.fail(i64 {int(code)}, i64 {site}, i64 {a}, i64 {b}, ptr {text}, i64 {size}) nomerge")
 
     def require(self, cond: str, code: Failure, site: int | str, a: str = "0", b: str = "0") -> None:
-        """A run-time error unless `cond` holds."""
+        """Fails unless `cond` holds."""
         self.w.unless_cold(cond, lambda: self.fail(code, site, a, b))
 
     # ---- out of line
@@ -97,10 +91,11 @@ class Emitter:
         results: Sequence[str],
         body: Callable[[Emitter, Values], Values],
     ) -> Values:
-        """A call of a helper, whose text is made when it is first called; `name` says all that it depends on."""
+        """A call of a helper function, which is written when it is first called.  `name` must tell helpers with
+        different bodies apart."""
         helpers = self.unit.helpers
         if name not in helpers:
-            helpers[name] = ""  # it may call itself
+            helpers[name] = ""  # it may be recursive
             inner = Emitter(self.unit)
             values = body(inner, [f"%p{i}" for i in range(len(types))])
             inner.w.give(results, values)
@@ -110,33 +105,6 @@ class Emitter:
 
 
 def zeros(ty: f.Type) -> Values:
-    """All leaves zero: null, or zero."""
+    """The leaves of zero, or null."""
     zero = {"ptr": "null", "half": "0xH0000", "float": "0.0", "double": "0.0", "i1": "false"}
     return [zero.get(leaf, "0") for leaf in leaves(ty)]
-
-
-def number(value: int | float | bool, name: str) -> str:
-    """A constant, exactly."""
-    match SCALARS[name]:
-        case "i1":
-            return "true" if value else "false"
-        case "double":
-            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', value))[0]:016X}"
-        case "float":
-            single = bytes_of.unpack("<f", bytes_of.pack("<f", value))[0]
-            return f"0x{bytes_of.unpack('<Q', bytes_of.pack('<d', single))[0]:016X}"
-        case "half":
-            return f"0xH{bytes_of.unpack('<H', bytes_of.pack('<e', value))[0]:04X}"
-        case whole:
-            bits = int(whole[1:])
-            wrapped = int(value) & ((1 << bits) - 1)
-            return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
-
-
-def escape(data: bytes) -> str:
-    """For LLVM's quoted strings and names."""
-    return "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
-
-
-def unescape(text: str) -> bytes:
-    return re.sub(rb"\\(..)", lambda m: bytes.fromhex(m[1].decode()), text.encode())

@@ -1,54 +1,36 @@
-"""A function's body -> LLVM text: bindings in order, and control as basic blocks.
+"""A function of flat -> LLVM text: every kind of right-hand side, and control as basic blocks.
 
-A variable is the list of its leaves' operands.  A block is written either *for its values* or *to return them*: in the
-second way the arms of an `If` at the end return themselves, and a call at the end is a tail call.
+A block is written either *for its values* (`body.py`) or *to return them*.  In the second way, the arms of an `If` at
+the end return by themselves, and a call at the end is a tail call.
 
-Results of up to three integers and two floats come back in registers; more are stored through a pointer, the first
-parameter, so that tail calls are possible whatever a function returns.
+Up to three integers and two floats are returned in registers.  More results are stored through a pointer, the first
+parameter, so that every function can make tail calls.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.machine.emit import loops, maps, ops
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
-from dplc.machine.emit.emitter import Emitter, escape, number, zeros
-from dplc.machine.failure.debug import is_unmarked
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
-from dplc.narrow import the
+from dplc.machine.runtime.failure_codes import Failure
+from dplc.narrow import expect_type
 from dplc.passes.recursion.modulo_cons import Hole, hole
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
 
-
-class FunctionEmitter(Emitter):
-    """One function under construction: `w` takes its text, `env` knows its variables."""
+class FunctionEmitter(BodyEmitter):
+    """One function under construction."""
 
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
-        super().__init__(unit)
-        self.fn = fn
-        self.env: dict[str, Values] = {}
+        super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
-        self.scope = (
-            unit.debug.function(fn)
-            if unit.debug
-            else unit.metadata(
-                f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
-                " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
-            )
-        )
-        self.ready: set[str] = set()  # arrays that a loop made ready to be written to
-        self.sound: set[str] = set()  # outcomes of tests for being a number
-        self.span = f.NOWHERE  # of what is being written
-        self.deep = False  # calls its own group, and not only in tail position
+        self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
+        self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
         params = ["ptr %out"] if self.unit.indirect(self.fn.name) else []
@@ -61,19 +43,19 @@ class FunctionEmitter(Emitter):
         head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
         if is_cold(self.fn):
             head += " optnone noinline"
-        if not self.unit.patient:  # who calls himself can be told to stop, though he take no stack
+        if self.unit.interruptible:  # the stack check is also the poll for an interrupt
             self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
-        start = self._placed(self._check_depth()) if self.deep else None
+        start = self._with_locations(self._check_depth()) if self.deep else None
         if self.unit.debug:
-            self.w.lines = self.unit.debug.completed(self.w.lines, self.scope, self.fn.span)
+            self.w.lines = self.unit.debug.with_locations(self.w.lines, self.scope, self.fn.span)
             arguments = self.unit.debug.arguments(self.fn, self.scope)
             start = [*arguments, *(start or ["  br label %start"])]
         else:
-            self.w.lines = self._placed(self.w.lines)
+            self.w.lines = self._with_locations(self.w.lines)
         return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}")
 
-    def _placed(self, lines: list[str]) -> list[str]:
-        """Calls have places, or LLVM would not tell whose they are after inlining."""
+    def _with_locations(self, lines: list[str]) -> list[str]:
+        """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
         debug = self.unit.debug
         somewhere = debug.location(self.scope, self.fn.span) if debug else self.unit.location(self.scope, 0)
 
@@ -83,7 +65,7 @@ class FunctionEmitter(Emitter):
         return [line + somewhere if lost(line) else line for line in lines]
 
     def _check_depth(self) -> list[str]:
-        """At the entry: is there stack left?"""
+        """The lines at the entry that check the stack limit."""
         site = self.unit.sites.number(self.fn.span)
         return [
             "  %here = call ptr @llvm.frameaddress.p0(i32 0)",
@@ -95,76 +77,10 @@ class FunctionEmitter(Emitter):
             "  unreachable",
         ]
 
-    # ---- atoms
-
-    def value(self, atom: f.Atom) -> Values:
-        """The leaves of an atom."""
-        match atom:
-            case f.Var(name):
-                return self.env[name]
-            case f.Const(None, ty):
-                return zeros(ty)
-            case f.Const(str(text), f.Str()):
-                address, length = self.unit.string(text)
-                return ["null", address, str(length)]
-            case f.Const(int() | float() as value, f.Num(name)):
-                return [number(value, name)]
-            case f.Const(tuple(parts), f.Tup(items)):
-                return [leaf for v, ty in zip(parts, items, strict=True) for leaf in self.value(f.Const(v, ty))]
-            case _:
-                raise Bug(f"no constant {atom}")
-
-    def one(self, atom: f.Atom) -> str:
-        (leaf,) = self.value(atom)
-        return leaf
-
-    def values(self, atoms: tuple[f.Atom, ...]) -> Values:
-        return [leaf for atom in atoms for leaf in self.value(atom)]
-
-    def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
-        at = 0
-        for var in variables:
-            n = len(leaves(var.ty))
-            self.env[var.name] = values[at : at + n]
-            at += n
-        if at != len(values):
-            raise Bug(f"{len(values)} leaves for {variables}")
-
-    def is_ready(self, atom: f.Atom) -> bool:
-        """Whether an array is known to be ours alone, and not null."""
-        return isinstance(atom, f.Var) and atom.name in self.ready
-
     # ---- blocks
 
-    def block(self, block: f.Block) -> Values:
-        """For its values."""
-        self.run(block.binds)
-        return self.values(block.results)
-
-    def run(self, binds: Sequence[f.Bind]) -> None:
-        outer = self.span
-        for bind in binds:
-            start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
-            self.define(bind.vars, self.rhs(bind))
-            if self.unit.debug:
-                self._mark(start, bind.rhs)
-        self.span = outer
-
-    def place(self) -> str:
-        span = self.span if self.span != f.NOWHERE else self.fn.span
-        return self._place(span) if span != f.NOWHERE else ""
-
-    def _mark(self, start: int, rhs: f.Rhs) -> None:
-        """Says of the instructions from a line on where they come from, unless that is known."""
-        span = getattr(rhs, "span", f.NOWHERE)
-        if self.unit.debug and span != f.NOWHERE:
-            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
-            for i in range(start, len(lines)):
-                if is_unmarked(lines[i]):
-                    lines[i] += place
-
     def finish(self, block: f.Block) -> None:
-        """To return its values."""
+        """Writes a block, and returns its results."""
         if self.fn.name in self.unit.holed and (end := hole(block, self.fn.name)) is not None:
             self._leave_hole(end)
             return
@@ -227,50 +143,44 @@ class FunctionEmitter(Emitter):
                 raise Bug(f"a derivative that was not taken: {bind.rhs}")
 
     def _project(self, tup: f.Atom, index: int) -> Values:
-        items = the(f.Tup, tup.ty).items
+        items = expect_type(f.Tup, tup.ty).items
         start = len(leaves(f.Tup(items[:index])))
         return self.value(tup)[start : start + len(leaves(items[index]))]
 
     # ---- calls
 
     def _arguments(self, name: str, args: tuple[f.Atom, ...]) -> list[str]:
-        """Typed; the types are the callee's."""
+        """The arguments with their types, which are those of the callee's parameters."""
         return [arg for atom, p in zip(args, self.unit.program.fns[name].params, strict=True)
                 for arg in typed(leaves(p.ty), self.value(atom))]  # fmt: skip
-
-    def _place(self, span: f.Span) -> str:
-        """The mark of a call."""
-        if self.unit.debug:
-            return self.unit.debug.location(self.scope, span)
-        return self.unit.location(self.scope, self.site(span) + 1)
 
     def _call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> Values:
         result = f.Tup(self.unit.program.fns[name].results)
         callee, arguments, how = symbol(name), self._arguments(name, args), f"call {self.unit.convention(name)}"
         if self.unit.group[name] == self.unit.group[self.fn.name]:
             self.deep = True
-            how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which then has no end to run into
+            how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which never exhausts the stack
         if not self.unit.indirect(name):
-            return self.w.call(leaves(result), callee, arguments, how, self._place(span))
+            return self.w.call(leaves(result), callee, arguments, how, self.place_of(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
-        self.w.call((), callee, [f"ptr {out}", *arguments], how, self._place(span))
+        self.w.call((), callee, [f"ptr {out}", *arguments], how, self.place_of(span))
         return self.get(result, out)
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
         result = f.Tup(self.unit.program.fns[name].results)
         if leaves(result) != leaves(self.result):
             raise Bug(f"{self.fn.name} cannot return what {name} does")
-        if self.unit.indirect(name) != self.unit.indirect(self.fn.name):  # one of them leaves holes: not of our group
+        if self.unit.indirect(name) != self.unit.indirect(self.fn.name):  # one leaves holes: not in our group
             self._return(self._call(name, args, span))
             return
         self._jump(name, args, span, "%out")
 
     def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, out: str) -> None:
-        """A call that takes no stack; results that are stored go to `out`."""
+        """A tail call.  Results that are stored go to `out`."""
         result = self.unit.returned(name)
         arguments = [*([f"ptr {out}"] if self.unit.indirect(name) else []), *self._arguments(name, args)]
         text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
-        text += self._place(span)
+        text += self.place_of(span)
         if result == "void":
             self.w.do(text)
             self.w.do("ret void")
@@ -278,7 +188,7 @@ class FunctionEmitter(Emitter):
             self.w.do(f"ret {result} {self.w.let(text)}")
 
     def _leave_hole(self, end: Hole) -> None:
-        """Makes a cell with a hole in it; the call fills that."""
+        """Makes a cell with a hole, which the tail call fills."""
         self.run(end.before)
         payload = f.Tup(tuple(field.ty for field in end.fields))
         first = len(leaves(f.Tup(payload.items[: end.place])))
@@ -316,7 +226,7 @@ class FunctionEmitter(Emitter):
         return self.w.phis(types, edges)
 
     def _arms(self, switch: f.Switch) -> list[tuple[str, f.Case | None, f.Block]]:
-        """Jumps to one of the arms: their labels, cases and blocks (no case: the default)."""
+        """Writes the jump to one of the arms; gives their labels, cases and blocks.  The default has no case."""
         w = self.w
         arms: list[tuple[str, f.Case | None, f.Block]] = []
         arms += [(w.block(f"case{case.tag}."), case, case.body) for case in switch.cases]
@@ -330,7 +240,7 @@ class FunctionEmitter(Emitter):
                 tag, ty = self._tag(self.unit.program.datas[name], self.one(switch.scrutinee)), "i64"
             case ty:
                 tag, ty = self.one(switch.scrutinee), leaves(ty)[0]
-        other = arms[-1][0]  # the default; without one, the last case is what is left
+        other = arms[-1][0]  # the default; without one, the last case
         listed = [(case.tag, label) for label, case, _ in arms[:-1] if case]
         if len(listed) == 1:
             w.branch(w.let(f"icmp eq {ty} {tag}, {listed[0][0]}"), listed[0][1], other)
@@ -340,7 +250,7 @@ class FunctionEmitter(Emitter):
         return arms
 
     def _enter(self, label: str, switch: f.Switch, case: f.Case | None) -> None:
-        """The start of an arm: its payload, a view into the cell."""
+        """The start of an arm; the payload is a view into the cell."""
         self.w.start(label)
         if case is None or case.payload is None:
             return
@@ -361,16 +271,5 @@ class FunctionEmitter(Emitter):
 
 
 def is_cold(fn: f.Fn) -> bool:
-    """What the compiler made to show values of some type; that is not worth LLVM's time."""
+    """A generated function that shows values of some type: not worth optimising."""
     return not fn.label and fn.name.startswith("show")
-
-
-def many(result: f.Type) -> bool:
-    """Whether results are more than come back in registers."""
-    floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
-    return floats > 2 or len(leaves(result)) - floats > 3
-
-
-def symbol(name: str) -> str:
-    """A function's name in LLVM."""
-    return f'@"dpl {escape(name.encode())}"'

@@ -1,10 +1,10 @@
-"""Arrays that a loop changes at every step: made ready once, before the loop.
+"""Arrays that a loop changes at every step: made unique once, before the loop.
 
     a = for i < n state (s = a0) { ...; t = update s v i; yield t }
 
-`update` would ask at each step whether the array is ours alone (and `acc_index`, whether it is null).  But once it is,
-it stays so: as long as the body only reads elements of `s`, changes it and yields it.  So the question is asked before
-the first step, and the steps are plain stores, of which LLVM can make vectors.
+`update` would check at each step whether the array is unique (and `acc_index`, whether it is null).  An array that is
+unique stays so as long as the body only reads elements of it, changes it and yields it.  So the check is done before
+the first step; the steps are plain stores, which LLVM can vectorise.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NULLABLE = ("acc_index", "acc_slice")
 
 @node
 class Chain:
-    """The `state` variable number `index`, and the variables that it becomes in a step, all of them one array.
-    `dims` are its lengths if it may begin as null."""
+    """The `state` variable number `index`, and the variables that hold the same array during a step.  `dims` are its
+    lengths if it may be null before the loop."""
 
     index: int
     variables: tuple[str, ...]
@@ -35,8 +35,8 @@ class Chain:
 
 
 def chains(loop: f.For | f.While) -> list[Chain]:
-    """The arrays that every step changes in place.  Of a While that is worth it only if its condition, which is asked
-    once more for that, does nothing but compute."""
+    """The arrays that every step changes in place.  A While needs its condition once more before the loop; it must only
+    compute."""
     uses = Counter(mentions(loop.body))
     if isinstance(loop, f.While):
         if not all(isinstance(b.rhs, f.Op) and b.rhs.op in (*ELEMENTWISE, "dim", "index") for b in loop.cond.binds):
@@ -67,7 +67,7 @@ def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | Non
 
 
 def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
-    """The array that an operation changes, and the operation."""
+    """The array that an operation changes, with the operation."""
     match rhs:
         case f.Op(op, (f.Var(name), *_)) if op in CHANGES:
             return [(name, rhs)]
@@ -76,7 +76,7 @@ def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
 
 
 def _read(rhs: f.Rhs) -> list[str]:
-    """Arrays of which a right-hand side only reads one element, or a length."""
+    """Arrays of which a right-hand side reads only an element or a length."""
     match rhs:
         case f.Op("index", (f.Var(name, f.Arr(f.Num(), rank)), *indices)) if len(indices) == rank:
             return [name]
@@ -87,7 +87,7 @@ def _read(rhs: f.Rhs) -> list[str]:
 
 
 def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:
-    """The array, not null and ours alone."""
+    """The array, made unique and not null."""
     a = arrays.array_of(ty, values)
     if dims:
         a = arrays.present(e, a, dims)

@@ -1,39 +1,37 @@
-"""When loops poll for an interrupt: where a caller may cancel the call (`Unit.patient`).
+"""Polling for an interrupt, in programs whose caller may cancel them (`Unit.interruptible`).
 
-What stops them is a limit of the stack that leaves no room at all; functions that call themselves ask for room anyway.
+The host requests an interrupt by setting the stack limit to -1.  Recursive functions check the stack limit anyway;
+loops poll it.
 
-    for i < n { long step }     ==>     for i < n { ask; long step }
-    for i < n { short step }    ==>     for strips of STRIP steps { ask; for i in strip { short step } }
+    for i < n { long step }     ==>     for i < n { poll; long step }
+    for i < n { short step }    ==>     for strips of STRIP steps { poll; for i in strip { short step } }
 
-A loop within a strip is as it would be without: LLVM makes vectors of it.
+LLVM vectorises the loop of a strip as it would without polling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import ELEMENTWISE
-from dplc.machine.failure.failures import Failure
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.writer import Values
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
+from dplc.machine.runtime.failure_codes import Failure
 
 STRIP = 4096
-CHEAP = ("index", "update", "dim", "dup", "drop")  # of an array, for numbers
+CHEAP = ("index", "update", "dim", "dup", "drop")  # operations on elements of an array of numbers
 
 
-def ask(e: FunctionEmitter) -> None:
-    """The program ends here if there is no stack left at all: somebody wants it to."""
-    if not e.unit.patient:
+def poll(e: BodyEmitter) -> None:
+    """Polls for an interrupt: the host sets the stack limit to -1."""
+    if e.unit.interruptible:
         limit = e.w.let("load volatile i64, ptr @rt.stack_limit")
         e.require(e.w.let(f"icmp ne i64 {limit}, -1"), Failure.DEPTH, e.site(e.fn.span))
 
 
-def steps(
-    e: FunctionEmitter,
+def count_to(
+    e: BodyEmitter,
     count: str,
     step: Callable[[str, Values], Values],
     types: Sequence[str] = (),
@@ -41,28 +39,28 @@ def steps(
     mark: str = "",
     short: bool = True,
 ) -> Values:
-    """for i < count, with a state; `mark` is loop metadata."""
+    """for i < count, with a state, and polling; `mark` is loop metadata."""
     w = e.w
 
-    def asking(i: str, state: Values) -> Values:
-        ask(e)
+    def polling(i: str, state: Values) -> Values:
+        poll(e)
         return step(i, state)
 
     def strip(state: Values) -> Values:
-        ask(e)
+        poll(e)
         stop = w.let(f"call i64 @llvm.smin.i64(i64 {count}, i64 {w.let(f'add nuw i64 {state[0]}, {STRIP}')})")
         return [stop, *w.count_to(stop, step, types, state[1:], mark, state[0])]
 
     def unfinished(state: Values) -> str:
         return w.let(f"icmp slt i64 {state[0]}, {count}")
 
-    if e.unit.patient or not short:
-        return w.count_to(count, asking, types, inits, mark)
+    if not e.unit.interruptible or not short:
+        return w.count_to(count, polling, types, inits, mark)
     return w.loop(("i64", *types), ["0", *inits], unfinished, strip)[1:]
 
 
 def is_short(block: f.Block) -> bool:
-    """Whether a block only does a few things with numbers and with elements of arrays."""
+    """Whether a block does only a few operations on numbers and elements of arrays."""
     return all(_is_short(bind.rhs) for bind in block.binds)
 
 

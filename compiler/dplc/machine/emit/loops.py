@@ -1,24 +1,20 @@
-"""For and While -> basic blocks; the arrays they keep are written as they go."""
+"""For and While -> basic blocks.  Arrays that they collect are written element by element."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.machine.emit import arrays, build, inplace, interrupts
 from dplc.machine.emit.arrays import Array
-from dplc.machine.llvm.layout import leaves, struct
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
-
-FIRST_ROOM = 16  # elements that a growing array starts with
+FIRST_ROOM = 16  # elements for which a growing array has room at first
 
 
-def loop(e: FunctionEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
+def loop(e: BodyEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
     match rhs:
         case f.For():
             return _for(e, rhs, variables)
@@ -32,7 +28,7 @@ def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
     return leaves(f.Tup(tuple(var.ty for var in loop.state)))
 
 
-def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
+def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
     types, count = _state_types(loop), e.one(loop.count)
     kept: Array | None = None
     if loop.collect:
@@ -52,24 +48,24 @@ def _for(e: FunctionEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Value
         some = e.w.let(f"icmp sgt i64 {count}, 0")
         given = inits
         inits = e.w.choose(some, types, lambda: _ready(e, loop, found, given), lambda: given)
-    last = interrupts.steps(e, count, step, types, inits, short=interrupts.is_short(loop.body))
+    last = interrupts.count_to(e, count, step, types, inits, short=interrupts.is_short(loop.body))
     return [*last, *(kept.values if kept else ())]
 
 
-def _ready(e: FunctionEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
-    """The initial state, with arrays that all steps change made ready for it."""
+def _ready(e: BodyEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
+    """The initial state, with the arrays that every step changes made unique."""
     state = list(inits)
     for chain in found:
         e.ready.update(chain.variables)
-        ty = the(f.Arr, loop.state[chain.index].ty)
+        ty = expect_type(f.Arr, loop.state[chain.index].ty)
         start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
         part = slice(start, start + len(leaves(ty)))
         state[part] = inplace.ready(e, ty, state[part], [e.one(n) for n in chain.dims])
     return state
 
 
-def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
-    """Kept elements go into a block that doubles when it is full."""
+def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Values:
+    """Collected elements go into a block that doubles when it is full."""
     types, w = _state_types(loop), e.w
     inits = e.values(loop.inits)
     if not loop.collect:
@@ -85,7 +81,7 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
     elem = elem_of(variables[-1].ty)
     size = struct(elem).size
     first = arrays.new_array(e, elem, [str(FIRST_ROOM)])
-    growing = (first.owner, first.data, "0", str(FIRST_ROOM))  # and elements in it, and room for
+    growing = (first.owner, first.data, "0", str(FIRST_ROOM))  # the number of elements, and how many there is room for
 
     def step(state: Values) -> Values:
         own, (owner, data, count, room) = state[:-4], state[-4:]
@@ -107,7 +103,7 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
     last = w.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
     owner, data, count, _ = last[-4:]
     used = w.scale(count, size)
-    w.store("i64", used, w.at(owner, 8))  # so much of the block is elements
+    w.store("i64", used, w.at(owner, 8))  # the part of the block that holds elements
 
     def move() -> Values:
         smaller = arrays.new_array(e, elem, [count])
@@ -115,17 +111,17 @@ def _while(e: FunctionEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> V
         w.do(f"call void @rt.free(ptr {owner})")
         return [smaller.owner, smaller.data]
 
-    begin = w.let(f"call ptr @rt.data(ptr {owner})")  # in a block of that size: small ones are not aligned
+    begin = w.let(f"call ptr @rt.data(ptr {owner})")  # small blocks have another alignment: then the elements must move
     aside = w.let(f"icmp ne ptr {begin}, {data}")
     owner, data = w.choose(aside, ("ptr", "ptr"), move, lambda: [owner, data])
     return [*last[:-4], owner, data, count]
 
 
-def _condition(e: FunctionEmitter, loop: f.While, state: Values) -> str:
+def _condition(e: BodyEmitter, loop: f.While, state: Values) -> str:
     e.define(loop.state, state)
     return e.block(loop.cond)[0]
 
 
-def _step(e: FunctionEmitter, loop: f.While, state: Values) -> Values:
-    interrupts.ask(e)
+def _step(e: BodyEmitter, loop: f.While, state: Values) -> Values:
+    interrupts.poll(e)
     return e.block(loop.body)

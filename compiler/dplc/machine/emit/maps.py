@@ -1,18 +1,17 @@
-"""Elementwise operations on arrays -> loops over flat data.
+"""Elementwise operations on arrays -> loops over contiguous data.
 
     z = map (x, w) { t = mul x w; u = exp t; yield u }      x : f64[n, m], w : f64[m]
 
     for i < n { for j < m { z[i*m + j] = exp (x[i*m + j] * w[j]) } }
 
-Operands of lower rank are lifted: the loops are split where one of them begins, so that every operand either runs with
-the innermost loop or stands still in it.  A result is written into an operand that is ours alone, if their elements
-have one size.  Within the innermost loop no step meets another, which is told to LLVM, so that it makes vectors of it.
+Operands of lower rank are lifted.  The loops are split where such an operand begins, so that in the innermost loop
+every operand either advances or stands still.  A result overwrites an operand that is unique, if their elements have
+one size.  Steps of the innermost loop are independent, and LLVM is told so, to vectorise it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.node import node
 
@@ -20,21 +19,20 @@ from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import ACCESS
+from dplc.machine.emit.layout import struct
 from dplc.machine.emit.scalars import scalar, scalar_type
-from dplc.machine.llvm.layout import SCALARS, memory_type, struct
+from dplc.machine.llvm.types import SCALARS, memory_type
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
-
-STRICT = 32  # sums of fewer elements are taken in order
-LANES = 8  # others in this many partial sums
+STRICT = 32  # fewer elements are added in sequence
+LANES = 8  # more elements are added in so many partial sums
 
 
-def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """One operation, as a Map of its own."""
+def single(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A single operation, as a Map of its own."""
     params = tuple(f.Var(f"{variables[0].name}.{i}", f.Num(scalar_type(x.ty))) for i, x in enumerate(op.args))
     result = f.Var(f"{variables[0].name}.x", f.Num(scalar_type(variables[0].ty)))
     body = f.Block((f.Bind((result,), f.Op(op.op, params, op.attrs, op.span)),), (result,))
@@ -43,19 +41,19 @@ def single(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values
 
 @node
 class Plan:
-    """The loops: `ranks` are those of the operands, highest first, without 0; loop number k runs over the dimensions
-    from `ranks[k]` to `ranks[k + 1]`."""
+    """The loops.  `ranks` are those of the operands, highest first, without 0; loop k runs over the dimensions from
+    `ranks[k]` to `ranks[k + 1]`."""
 
     ranks: tuple[int, ...]
     dims: tuple[str, ...]  # of the operands of highest rank
 
-    def lengths(self, e: FunctionEmitter) -> list[str]:
-        """How many steps each loop takes."""
+    def lengths(self, e: BodyEmitter) -> list[str]:
+        """The number of steps of each loop."""
         top, ends = self.ranks[0], (*self.ranks[1:], 0)
         return [e.w.product(self.dims[top - a : top - b]) for a, b in zip(self.ranks, ends, strict=True)]
 
 
-def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Values:
+def fused(e: BodyEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Values:
     inputs = {
         param.name: arrays.array_of(atom.ty, e.value(atom))
         for param, atom in zip(fused.params, fused.inputs, strict=True)
@@ -85,8 +83,9 @@ def fused(e: FunctionEmitter, fused: f.Map, variables: tuple[f.Var, ...]) -> Val
 # ---- where results go
 
 
-def _outputs(e: FunctionEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Array]) -> list[Array | None]:
-    """The arrays to write: results in place if they can be, zeros to add to for sums; None for a scalar sum."""
+def _outputs(e: BodyEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Array]) -> list[Array | None]:
+    """The arrays to write: for full results, an operand to overwrite or a new array; for sums, zeros to add to; None
+    for a sum that is a scalar."""
     whole = [i for i, rank in enumerate(fused.ranks) if rank == plan.ranks[0]]
     free = [a for a in inputs.values() if len(a.dims) == plan.ranks[0]]
     outputs: list[Array | None] = []
@@ -102,8 +101,8 @@ def _outputs(e: FunctionEmitter, fused: f.Map, plan: Plan, inputs: dict[str, Arr
     return outputs
 
 
-def _reused(e: FunctionEmitter, elem: f.Type, candidates: list[Array], dims: tuple[str, ...]) -> Array:
-    """The first of the candidates that is ours alone, or a new array."""
+def _reused(e: BodyEmitter, elem: f.Type, candidates: list[Array], dims: tuple[str, ...]) -> Array:
+    """The first of the candidates that is unique, or a new array."""
     if not candidates:
         return arrays.new_array(e, elem, dims)
     first, *others = candidates
@@ -115,8 +114,8 @@ def _reused(e: FunctionEmitter, elem: f.Type, candidates: list[Array], dims: tup
     return Array(elem, owner, data, dims)
 
 
-def _release(e: FunctionEmitter, a: Array, kept: set[str]) -> None:
-    """Drops an input, unless a result took its place."""
+def _release(e: BodyEmitter, a: Array, kept: set[str]) -> None:
+    """Drops an input, unless a result overwrites it."""
     owner = a.owner
     for out in sorted(kept):
         owner = e.w.let(f"select i1 {e.w.let(f'icmp eq ptr {a.owner}, {out}')}, ptr null, ptr {owner}")
@@ -127,7 +126,7 @@ def _release(e: FunctionEmitter, a: Array, kept: set[str]) -> None:
 
 
 def _run(
-    e: FunctionEmitter,
+    e: BodyEmitter,
     fused: f.Map,
     plan: Plan,
     inputs: dict[str, Array],
@@ -144,7 +143,7 @@ def _run(
             return _element(e, fused, inputs, outputs, places, totals)
 
         totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros)
-        while len(totals) > len(types):  # the upper half of the lanes on the lower one
+        while len(totals) > len(types):  # adds the upper half of the lanes to the lower half
             half = len(totals) // 2
             pairs = zip(types * (half // len(types)), totals[:half], totals[half:], strict=True)
             totals = [e.w.let(f"{_plus(ty)} {ty} {low}, {high}") for ty, low, high in pairs]
@@ -161,16 +160,16 @@ def _plus(leaf: str) -> str:
 
 
 def _nest(
-    e: FunctionEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
+    e: BodyEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
 ) -> Values:
-    """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as
-    many totals, and element i adds to that of lane i modulo their number: an order that allows for vectors, and is the
-    same on every machine; the elements left over at the end of a row add to the first lane."""
+    """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as many
+    totals, and element i is added to that of lane i modulo their number.  This order can be vectorised, and is the same
+    on every machine.  The elements left over at the end of a row are added to the first lane."""
     w, lengths, sums = e.w, plan.lengths(e), len(types)
     innermost = len(lengths) - 1
 
     def run(depth: int, numbers: dict[int, str], totals: Values) -> Values:
-        """`numbers`: for each rank, how many rows of the loops from `depth` on have gone by in its arrays."""
+        """`numbers`: for each rank, the number of rows that the loops outside of `depth` have passed in its arrays."""
         length = lengths[depth]
         starts = {rank: w.mul(number, length) if number != "0" else "0" for rank, number in numbers.items()}
         starts[plan.ranks[depth]] = "0"
@@ -191,7 +190,7 @@ def _nest(
             return element(place, totals)
 
         if lanes == 1:
-            return interrupts.steps(e, length, step, types, totals, e.unit.parallel())
+            return interrupts.count_to(e, length, step, types, totals, e.unit.parallel())
 
         def chunk(number: str, totals: Values) -> Values:
             start, after = w.mul(number, str(lanes)), []
@@ -200,7 +199,7 @@ def _nest(
             return after
 
         chunks = w.let(f"udiv i64 {length}, {lanes}")
-        totals = interrupts.steps(e, chunks, chunk, types * lanes, totals, e.unit.parallel())
+        totals = interrupts.count_to(e, chunks, chunk, types * lanes, totals, e.unit.parallel())
         done = w.mul(chunks, str(lanes))
         left = w.let(f"sub i64 {length}, {done}")
         first = w.count_to(left, lambda i, t: step(w.add(done, i), t), types, totals[:sums])
@@ -210,7 +209,7 @@ def _nest(
 
 
 def _element(
-    e: FunctionEmitter,
+    e: BodyEmitter,
     fused: f.Map,
     inputs: dict[str, Array],
     outputs: list[Array | None],
@@ -223,7 +222,7 @@ def _element(
         if a := inputs.get(param.name):
             e.define((param,), [w.load(SCALARS[a.number.name], place(a), ACCESS)])
     for bind in fused.body.binds:
-        op = the(f.Op, bind.rhs)
+        op = expect_type(f.Op, bind.rhs)
         e.define(bind.vars, [scalar(e, op, [e.one(atom) for atom in op.args])])
     after, sums = [], iter(totals)
     top = max(len(a.dims) for a in inputs.values())

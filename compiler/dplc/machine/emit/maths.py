@@ -1,13 +1,15 @@
-"""scalar row of the primitive table, operands -> LLVM text.
+"""A row of the scalar table and its operands -> LLVM text.
 
     scalar("mul", "f32", ["%x", "%y"], fresh)     %1 = fmul float %x, %y
     scalar("exp", "f32", ["%x"], fresh)           %1 = fpext float %x to double
                                                   %2 = call double @exp(double %1)
                                                   %3 = fptrunc double %2 to float
 
-The results are those of the rows' `eval`, bit for bit: elementary functions are libm's, as Python's are; `f16` and
-`f32` go through double precision and are rounded once (for + - * / sqrt the narrow instruction gives the same).
-What the text calls is found in the runtime library under the same name.
+The column `llvm` of a row names the function that computes it: of libm (`sin`), of the runtime library (`rt.sigmoid`),
+or an intrinsic (`llvm.floor`).  Rows without such a function are written as instructions here.
+
+The results are those of the rows' `eval`, bit for bit: Python takes elementary functions from libm, too.  At `f16` and
+`f32` they are computed in double precision and rounded once (for + - * / sqrt the narrow instruction gives the same).
 """
 
 from __future__ import annotations
@@ -15,19 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
+from dpl.prims import TABLE
 
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS
+from dplc.machine.llvm.types import SCALARS
 
-LIBM = frozenset((
-    "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "cbrt", "erf", "cos", "sin", "tan", "acos", "asin", "atan",
-    "atan2", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh",
-))  # fmt: skip
-COMPOSED = frozenset((  # `rt/maths.rt`
-    "lgamma", "sigmoid", "softplus", "hypot", "xlogy", "logaddexp", "mod", "squares", "cosine", "turn", "bell",
-    "sech2", "share", "overlap",
-))  # fmt: skip
-ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
 INTEGER = {
     "add": "add", "sub": "sub", "mul": "mul", "bit_and": "and", "bit_or": "or", "bit_xor": "xor",
     "and": "and", "or": "or",
@@ -38,7 +31,7 @@ DIVISIONS = ("div", "mod", "quot", "rem")
 
 
 class Lines:
-    """LLVM instructions being written."""
+    """LLVM instructions under construction."""
 
     def __init__(self, fresh: Callable[[], str]) -> None:
         self.fresh = fresh
@@ -51,8 +44,9 @@ class Lines:
 
 
 def scalar(row: str, ty: str, args: list[str], fresh: Callable[[], str], site: int = 0) -> tuple[list[str], str]:
-    """The instructions for one row at scalar type `ty` (that of the operands; of the last ones for `select` and
-    `polygamma`, of the first for `powi`), and the name of the result.  `site` is where to report a division by zero."""
+    """The instructions for a row at scalar type `ty`, and the name of the result.  `ty` is the type of the operands: of
+    the last ones for `select` and `polygamma`, of the first for `powi`.  `site` is where a division by zero is
+    reported."""
     out = Lines(fresh)
     if row == "select":
         result = out.op(f"select i1 {args[0]}, {SCALARS[ty]} {args[1]}, {SCALARS[ty]} {args[2]}")
@@ -72,7 +66,7 @@ def cast(source: str, target: str, operand: str, fresh: Callable[[], str]) -> tu
 
 
 def narrow(value: str, ty: str, out: Lines) -> str:
-    """A double rounded to `ty`, once: on the way to f16 the float keeps a sticky last bit."""
+    """Rounds a double to `ty`, once: on the way to f16, the float keeps a sticky last bit."""
     if ty == "f64":
         return value
     if ty == "f32":
@@ -100,12 +94,10 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     if row in COMPARISONS:
         ordered = "u" if row == "ne" else "o"
         return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
-    if row in ROUNDING:
-        return out.op(f"call {t} @llvm.{ROUNDING[row]}.{ty}({t} {args[0]})")
+    if (intrinsic := TABLE[row].llvm).startswith("llvm."):
+        return out.op(f"call {t} @{intrinsic}.{ty}({t} {args[0]})")
     if row == "neg":
         return out.op(f"fneg {t} {args[0]}")
-    if row == "abs":
-        return out.op(f"call {t} @llvm.fabs.{ty}({t} {args[0]})")
     if row in ("max", "min"):
         first = out.op(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
         nan = out.op(f"fcmp uno {t} {args[0]}, {args[0]}")
@@ -125,7 +117,7 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
 
 
 def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
-    """Rows computed at double precision whatever the type."""
+    """Rows that are computed in double precision at every type."""
     if row == "powi":
         if ty == "f32" and args[1] == "2":
             return out.op(f"fmul float {args[0]}, {args[0]}")
@@ -135,18 +127,15 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
         return narrow(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out)
     wide = [widen(arg, ty, out) for arg in args]
     if row == "exp2":
-        name, wide = "pow", ["2.0", *wide]
-    elif row in LIBM:
-        name = row
-    elif row in COMPOSED:
-        name = f"rt.{row}"
-    else:
+        row, wide = "pow", ["2.0", *wide]
+    name = TABLE[row].llvm
+    if not name:
         raise Bug(f"no lowering of `{row}` at {ty}")
     return narrow(out.op(f"call double @{name}({', '.join(f'double {x}' for x in wide)})"), ty, out)
 
 
 def _powi(x: str, n: str, out: Lines) -> str:
-    """The small powers that `dpl.prims.meaning` multiplies out, when the exponent is known here; else at run time."""
+    """The small powers that `dpl.prims.meaning` multiplies out, if the exponent is constant; else a call."""
     match n:
         case "-1":
             return out.op(f"fdiv double 1.0, {x}")
@@ -198,7 +187,7 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
 
 
 def _shift(row: str, ty: str, bits: int, args: list[str], out: Lines) -> str:
-    """Shifts by the width or more give what infinitely many bits would."""
+    """Shifts by the width or more, as if there were infinitely many bits."""
     t = SCALARS[ty]
     fits = out.op(f"icmp ult {t} {args[1]}, {bits}")
     if row == "shift_right" and ty[0] == "i":
@@ -215,48 +204,6 @@ def _clip(less: str, greater: str, t: str, args: list[str], out: Lines) -> str:
     upper = out.op(f"select i1 {above}, {t} {hi}, {t} {x}")
     below = out.op(f"{less} {t} {x}, {lo}")
     return out.op(f"select i1 {below}, {t} {lo}, {t} {upper}")
-
-
-def division(name: str, ty: str) -> str:
-    """The function `@rt.<name>.<ty>(a, b, site)`: floored or truncated, checked, without a trap at min_int / -1."""
-    t, signed = SCALARS[ty], ty[0] == "i"
-    lines = [
-        f"define internal {t} @rt.{name}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{",
-        f"  %zero = icmp eq {t} %b, 0",
-        "  br i1 %zero, label %bad, label %good",
-        "bad:",
-        f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
-        "  unreachable",
-        "good:",
-    ]
-    if not signed:
-        lines += [f"  %q = {'udiv' if name in ('div', 'quot') else 'urem'} {t} %a, %b", f"  ret {t} %q", "}"]
-        return "\n".join(lines)
-    lines += [
-        f"  %minus = icmp eq {t} %b, -1",
-        f"  %d = select i1 %minus, {t} 1, {t} %b",
-        f"  %q = sdiv {t} %a, %d",
-        f"  %r = srem {t} %a, %d",
-        f"  %n = sub {t} 0, %a",
-        f"  %mixed = xor {t} %r, %d",
-        f"  %opposite = icmp slt {t} %mixed, 0",
-        f"  %some = icmp ne {t} %r, 0",
-        "  %adjust = and i1 %opposite, %some",
-    ]
-    match name:
-        case "quot":
-            lines += [f"  %x = select i1 %minus, {t} %n, {t} %q"]
-        case "rem":
-            lines += [f"  %x = add {t} %r, 0"]
-        case "div":
-            lines += [
-                f"  %down = sext i1 %adjust to {t}",
-                f"  %f = add {t} %q, %down",
-                f"  %x = select i1 %minus, {t} %n, {t} %f",
-            ]
-        case _:
-            lines += [f"  %up = select i1 %adjust, {t} %d, {t} 0", f"  %x = add {t} %r, %up"]
-    return "\n".join([*lines, f"  ret {t} %x", "}"])
 
 
 # ---- conversions ------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""Owners: counting them, and giving memory back when the last one goes.
+"""Reference counts: counting owners, and freeing memory when the last one goes.
 
-    drop x : tree      call fastcc void @"drop tree"(ptr %x)      one owner less, or @"free tree" if it was the last
-    dup x : float[n]   an increment of the header's count; constants (owner null) are counted nowhere
+    drop x : tree      call fastcc void @"drop tree"(ptr %x)      decrements the count, or calls @"free tree"
+    dup x : float[n]   increments the count in the header; constants (null owners) are not counted
 
-The functions `drop T` and `free T` are made for each type that is dropped.  A cell frees its last field by a tail call,
-so that a list of any length needs no stack.
+The functions `drop T` and `free T` are generated for each type that is dropped.  A cell frees its last field by a tail
+call, so that freeing a list of any length needs no stack.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.llvm.layout import HEADER, counted, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, counted, has_nullary, leaves, struct
 from dplc.machine.llvm.writer import Values, Writer, function
 
-SINK = '@"no owner"'  # counts of what is not counted go here
+SINK = '@"no owner"'  # counts of uncounted values are written here
 
 
 def parts(ty: f.Type, at: int = 0) -> Iterator[tuple[int, f.Type]]:
-    """The counted parts of a value: the number of the leaf that owns, and the part's type."""
+    """The counted parts of a value: the number of the leaf that is the owner, and the type of the part."""
     match ty:
         case f.Tup(items):
             for item in items:
@@ -34,7 +34,7 @@ def parts(ty: f.Type, at: int = 0) -> Iterator[tuple[int, f.Type]]:
 
 
 def type_name(ty: f.Type) -> str:
-    """Types that are dropped alike have one name."""
+    """A name that is the same for types that are dropped alike."""
     match ty:
         case f.Arr(elem, _):
             return f"{part_name(elem)}[]" if counted(elem) else "block"
@@ -53,7 +53,7 @@ def type_name(ty: f.Type) -> str:
 
 
 def part_name(ty: f.Type) -> str:
-    """As a part of something larger, what is dropped alike must also be laid out alike: arrays of one rank."""
+    """The same for a part of a larger value: it must also be laid out alike, so arrays have their rank."""
     match ty:
         case f.Arr(_, rank):
             return f"{type_name(ty)}{rank}"
@@ -64,14 +64,14 @@ def part_name(ty: f.Type) -> str:
 
 
 class Droppers:
-    """The functions that drop, by type, made when first wanted."""
+    """The functions that drop, by type, generated on demand."""
 
     def __init__(self, program: f.Program) -> None:
         self.datas = program.datas
         self.wanted: dict[str, f.Type] = {}
 
     def bound(self, ty: f.Type) -> int:
-        """Pointers below this are null or constructors without payload."""
+        """Pointers below this are null, or constructors without payload."""
         if isinstance(ty, f.Data) and has_nullary(self.datas[ty.name]):
             return 2 * len(self.datas[ty.name].payloads)
         return 1
@@ -117,11 +117,11 @@ class Droppers:
     def _drop(self, ty: f.Type) -> str:
         w = Writer()
         w.choose(self.uncounted(w, ty, "%p"), (), list, lambda: self._less(w, ty))
-        inline = "" if isinstance(ty, f.Data) else " noinline"  # cells go in the hottest loops; the rest costs more
+        inline = "" if isinstance(ty, f.Data) else " noinline"  # cells are dropped in the hottest loops
         return function(f"fastcc void {self.name('drop', ty)}(ptr %p){inline}", w)
 
     def _less(self, w: Writer, ty: f.Type, owner: str = "%p") -> Values:
-        """One owner less of a counted value."""
+        """Decrements a count."""
         count = w.let(f"load i64, ptr {owner}")
 
         def free() -> Values:
@@ -181,7 +181,7 @@ class Droppers:
         w.do("unreachable")
 
     def _free_fields(self, w: Writer, content: f.Type) -> None:
-        """Drops what a cell holds and the cell; the last field goes by a tail call."""
+        """Drops the fields of a cell and frees it; the last field is dropped by a tail call."""
         shape = struct(content)
         fields = [(w.load("ptr", w.at("%p", HEADER + shape.offsets[k])), part) for k, part in parts(content)]
         w.do(f"call void @rt.cell.free(ptr %p, i64 {shape.size})")

@@ -1,34 +1,32 @@
-"""Operations on scalars, strings, references and the world -> LLVM text; arrays go to `emit_arrays` and `emit_map`."""
+"""Operations of flat -> LLVM text: those on strings, references, files and the output here; others by their own
+files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import ELEMENTWISE
 from dplc.machine.emit import accumulators, array_ops, maps
+from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, zeros
+from dplc.machine.emit.layout import HEADER, leaves, struct
 from dplc.machine.emit.scalars import scalar, scalar_type
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import HEADER, leaves, struct
 from dplc.machine.llvm.writer import Values
-from dplc.narrow import the
+from dplc.machine.runtime.failure_codes import Failure
+from dplc.narrow import expect_type
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.function import FunctionEmitter
-
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # told where
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # get their site
 LIBRARY = SITED | {
     "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
     "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
 }  # fmt: skip
 
 
-def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """The leaves of the variables that an operation binds."""
+def op(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """Writes an operation; the leaves of the variables that it binds."""
     name = op.op
     if name in ELEMENTWISE:
         if any(isinstance(atom.ty, f.Arr) for atom in op.args):
@@ -52,15 +50,15 @@ def op(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     raise Bug(f"no operation {name}")
 
 
-def _library(e: FunctionEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
+def _library(e: BodyEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
     args = [f"{t} {v}" for atom in op.args for t, v in zip(leaves(atom.ty), e.value(atom), strict=True)]
     if sited:
         args.insert(0, f"i64 {e.site(op.span)}")
     return e.w.call([leaf for var in variables for leaf in leaves(var.ty)], callee, args)
 
 
-def _stop(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """Nothing after it is reached; what follows is written all the same."""
+def _stop(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """Ends the program.  Code that follows is unreachable, but is written all the same."""
     if op.op == "exit":
         e.fail(Failure.EXIT, 0, e.one(op.args[0]))
     else:
@@ -71,13 +69,13 @@ def _stop(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     return [leaf for var in variables for leaf in zeros(var.ty)]
 
 
-def _extern(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """A C function; LLVM's name for it begins with \\01, to be another than the runtime's for the same."""
+def _extern(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A call of a C function.  Its name in LLVM begins with \\01, so that the runtime may declare the same function."""
     symbol = f'@"\\01{op.attr("symbol")}"'
     e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
     results = [leaf for var in variables for leaf in leaves(var.ty)]
     is_bool = results == ["i1"]
-    if is_bool:  # a byte, of which C's own are 0 and 1
+    if is_bool:  # C returns a byte, 0 or 1
         results = ["i8"]
     types = [f"{leaf}{_extension(atom.ty)}" for atom in op.args for leaf in leaves(atom.ty)]
     result = f"{_extension(variables[0].ty).strip()} {results[0]}" if results else "void"
@@ -101,7 +99,7 @@ def _extension(ty: f.Type) -> str:
 # ---- references, checks, owners
 
 
-def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
+def ref_new(e: BodyEmitter, op: f.Op) -> Values:
     content = op.args[0]
     e.allocated(str(HEADER + struct(content.ty).size))
     cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
@@ -109,13 +107,13 @@ def ref_new(e: FunctionEmitter, op: f.Op) -> Values:
     return [cell]
 
 
-def state(e: FunctionEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """A cell that is there from the beginning, all of it zero, and is never freed."""
-    size = struct(the(f.Ref, variables[0].ty).elem).size
+def state(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A cell that exists from the start, filled with zeros, and is never freed."""
+    size = struct(expect_type(f.Ref, variables[0].ty).elem).size
     return [e.unit.state(op.attr("name"), size)]
 
 
-def copied(e: FunctionEmitter, op: f.Op) -> Values:
+def copied(e: BodyEmitter, op: f.Op) -> Values:
     (atom,) = op.args
     _, data, *lengths = e.value(atom)
     unit = struct(atom.ty.elem).size if isinstance(atom.ty, f.Arr) else 1
@@ -123,44 +121,44 @@ def copied(e: FunctionEmitter, op: f.Op) -> Values:
     return [*e.w.call(("ptr", "ptr"), "@rt.settled", ["ptr null", f"ptr {data}", f"i64 {size}"]), *lengths]
 
 
-def ref_get(e: FunctionEmitter, op: f.Op) -> Values:
-    content = the(f.Ref, op.args[0].ty).elem
+def ref_get(e: BodyEmitter, op: f.Op) -> Values:
+    content = expect_type(f.Ref, op.args[0].ty).elem
     values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
     e.dup(content, values)
     return values
 
 
-def ref_set(e: FunctionEmitter, op: f.Op) -> Values:
-    content, place = the(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
+def ref_set(e: BodyEmitter, op: f.Op) -> Values:
+    content, place = expect_type(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
     old = e.get(content, place)
     e.put(content, e.value(op.args[1]), place)
     e.drop(content, old)
     return []
 
 
-def check_equal(e: FunctionEmitter, op: f.Op) -> Values:
+def check_equal(e: BodyEmitter, op: f.Op) -> Values:
     actual, expected = (e.one(atom) for atom in op.args)
     site = e.site(op.span, op.attr("what", ""))
     e.require(e.w.let(f"icmp eq i64 {actual}, {expected}"), Failure.CHECK, site, actual, expected)
     return []
 
 
-def same(e: FunctionEmitter, op: f.Op) -> Values:
+def same(e: BodyEmitter, op: f.Op) -> Values:
     return e.value(op.args[0])
 
 
-def dup(e: FunctionEmitter, op: f.Op) -> Values:
+def dup(e: BodyEmitter, op: f.Op) -> Values:
     e.dup(op.args[0].ty, e.value(op.args[0]))
     return []
 
 
-def drop(e: FunctionEmitter, op: f.Op) -> Values:
+def drop(e: BodyEmitter, op: f.Op) -> Values:
     e.drop(op.args[0].ty, e.value(op.args[0]))
     return []
 
 
-def take(e: FunctionEmitter, op: f.Op) -> Values:
-    """The payload becomes ours: the cell goes if it was ours alone, else the payload has one owner more."""
+def take(e: BodyEmitter, op: f.Op) -> Values:
+    """Moves the payload out of a cell: a unique cell is freed, else the payload gets one more owner."""
     cell, payload = e.one(op.args[0]), e.unit.program.datas[op.attr("data")].payloads[op.attr("tag")]
     if payload is None:
         return []
@@ -182,12 +180,12 @@ def take(e: FunctionEmitter, op: f.Op) -> Values:
 # ---- counting
 
 
-def tick(e: FunctionEmitter, op: f.Op) -> Values:
+def tick(e: BodyEmitter, op: f.Op) -> Values:
     e.count(OPERATIONS, e.one(op.args[0]))
     return []
 
 
-def tally(e: FunctionEmitter, op: f.Op) -> Values:
+def tally(e: BodyEmitter, op: f.Op) -> Values:
     which = e.w.let(f"icmp eq i64 {e.one(op.args[0])}, 0")
     return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
 

@@ -1,4 +1,4 @@
-"""One scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
+"""A scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.machine.emit import maths
 from dplc.machine.emit.emitter import Emitter
-from dplc.machine.llvm.layout import SCALARS
-from dplc.narrow import the
+from dplc.machine.llvm.types import SCALARS
+from dplc.narrow import expect_type
 
 
 def scalar_type(ty: f.Type) -> str:
-    return the(f.Num, elem_of(ty)).name
+    return expect_type(f.Num, elem_of(ty)).name
 
 
 def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:
-    """The result of an operation whose operands (elements of them, if they are arrays) are these."""
+    """The result of an operation on these operands (for arrays, on elements of them)."""
     types = [scalar_type(atom.ty) for atom in op.args]
     match op.op:
         case "cast":

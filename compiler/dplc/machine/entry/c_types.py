@@ -1,4 +1,4 @@
-"""shapes -> C: what values look like to those who call a library.
+"""C types of exported functions: how the shape of a value looks to a C caller.
 
     float                      double x
     float[n, 3]                double *x, int64_t x_n
@@ -6,7 +6,7 @@
     { w : float[n]; b : int }  struct { double *w; int64_t w_n; int64_t b; }, by a pointer
     float * int                one after the other, x_0 and x_1
 
-Each of these is a *member*: of a parameter list, or of a struct.  What comes out goes to where pointers to members say.
+Each of these is a *member* of a parameter list or of a struct.  A result is written through pointers to its members.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dpl.node import node
 
 from dplc.interface import Array, Number, Record, Shape, Text, Tuple
-from dplc.machine.llvm.layout import SCALARS, SIZES, memory_type
+from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 C_NAMES = {
     "bool": "bool", "f16": "uint16_t", "f32": "float", "f64": "double",
@@ -26,7 +26,8 @@ C_NAMES = {
 
 @node
 class Member:
-    """One thing in C: a `pointer` to something, or the thing itself; a struct's type is that of the library."""
+    """A declaration in C.  With `pointer` it is a pointer to `type`; a `struct` is one that the library's header
+    declares."""
 
     name: str
     type: str
@@ -56,7 +57,7 @@ def number_size(number: Number) -> int:
 
 
 def sizes(shape: Shape) -> Iterator[int]:
-    """The bytes of each of its members, which are also their alignments; of a record's, those of its fields."""
+    """The size in bytes of each member, which is also its alignment; for a record, of the members of its fields."""
     match shape:
         case Number():
             yield number_size(shape)
@@ -78,7 +79,7 @@ def alignment(shape: Shape) -> int:
 
 
 def end(shape: Shape, start: int) -> int:
-    """Where a shape ends that begins at an offset, in a struct."""
+    """The offset at which a shape ends in a struct, if it begins at `start`."""
     match shape:
         case Record(_, fields):
             align = alignment(shape)

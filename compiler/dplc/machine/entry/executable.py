@@ -1,32 +1,30 @@
-"""flat -> LLVM text of an executable: the program, `main`, and what its failures say.
+"""flat -> LLVM text of an executable: the program, `main`, and the failure tables.
 
-int main(int argc, char **argv)     runs the program by `rt/executable.rt` and returns the status to leave with
+int main(int argc, char **argv)     runs the program by `rt/executable.rt` and returns its exit status
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dplc.flat import term as f
-from dplc.machine.emit.function import symbol
 from dplc.machine.emit.program import emit_program
+from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.entry import lapack_link
 from dplc.machine.failure.failures import Sites
-from dplc.machine.failure.tables import tables
+from dplc.machine.failure.tables import POINTERS, tables
 from dplc.machine.llvm.target import Target
-from dplc.machine.object import object
-from dplc.machine.runtime import lapack_link, library
-
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
-
-TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import library
 
 
 def executable_text(program: f.Program, target: Target, debug: bool = False) -> tuple[str, Sites]:
-    """The module's text, and its sites."""
-    text, sites = emit_program(program, library.library_for(target), door=lambda unit: main(unit, target), debug=debug)
+    """The text of the module, and the sites where it may fail."""
+
+    def entry(unit: Unit) -> str:
+        return main(unit, target)
+
+    text, sites = emit_program(program, library.library_for(target), entry_points=entry, debug=debug)
     text += tables(sites)
-    return object.module(narrow(text) if target.arch == "wasm32" else text, target), sites
+    return module(narrow(text) if target.arch == "wasm32" else text, target), sites
 
 
 NARROW = """
@@ -52,8 +50,8 @@ define internal void @fill64(ptr %to, i8 %byte, i64 %size, i1 %volatile) alwaysi
 
 
 def narrow(text: str) -> str:
-    """For WebAssembly, where sizes of memory are of 32 bits, where C calls `main` something else, and where calls that
-    take no stack are not to be had."""
+    """Adapts the text to WebAssembly: sizes of memory have 32 bits, `main` has another name, and there are no
+    guaranteed tail calls."""
     for wide, ours in (("memcpy.p0.p0", "copy"), ("memmove.p0.p0", "move"), ("memset.p0", "fill")):
         text = text.replace(f"@llvm.{wide}.i64(", f"@{ours}64(")
     return text.replace("define i32 @main(", "define i32 @__main_argc_argv(").replace("tailcc", "fastcc") + NARROW
@@ -64,7 +62,7 @@ def main(unit: Unit, target: Target) -> str:
     return f"""
 define i32 @main(i32 %argc, ptr %argv) {{
   %count = sext i32 %argc to i64
-  %status = call i32 @rt.executable(i64 %count, ptr %argv, ptr @"dpl program", {TELLING})
+  %status = call i32 @rt.executable(i64 %count, ptr %argv, ptr @"dpl program", {POINTERS})
   ret i32 %status
 }}
 define internal void @"dpl program"(ptr %nothing) {{

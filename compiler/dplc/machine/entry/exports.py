@@ -1,39 +1,36 @@
-"""exports -> LLVM text of the functions that others call.
+"""Export wrappers: the functions that C calls -> LLVM text.
 
 int32_t model_loss(double *x, int64_t x_n, double *result)
     ==>
-puts its arguments into a frame, and has `rt.called` run the body on the program's own stack
+stores its arguments in a frame, and lets `rt.called` run the body on the program's own stack
 
-body(frame)     makes values of DPL of them, which own nothing; calls; gives away the results
+body(frame)     turns the arguments into borrowed values, calls the function, and hands over the results
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.interface import Array, Export, Number, Record, Shape, Text, Tuple
 from dplc.machine.emit.emitter import Emitter
-from dplc.machine.emit.function import symbol
+from dplc.machine.emit.layout import leaves, struct
+from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.entry import c_types
-from dplc.machine.failure.failures import Failure
-from dplc.machine.llvm.layout import SCALARS, leaves, struct
+from dplc.machine.failure.tables import POINTERS
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values, Writer, function, typed
+from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.specialise.mono import exported
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
-
 SLOT = 8  # bytes of an argument in a frame
-MEMORY = 1 << 48  # bytes that no machine has
-TELLING = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
+MEMORY = 1 << 48  # bytes, more than any machine has
 
 
 @dataclass(slots=True)
 class Fields:
-    """The members of a struct at `base`, from an offset on."""
+    """Reads the members of a struct at `base`, one after the other from an offset on."""
 
     w: Writer
     base: str
@@ -52,7 +49,7 @@ class Fields:
 
 @dataclass(slots=True)
 class Arguments:
-    """Those in a frame; `results` are pointers to where they go."""
+    """Reads the arguments in a frame, one after the other.  With `results` they are pointers to where results go."""
 
     w: Writer
     frame: str
@@ -74,8 +71,8 @@ class Arguments:
 Members = Fields | Arguments
 
 
-class Exported(Emitter):
-    """One exported function."""
+class ExportWrapper(Emitter):
+    """The wrapper of one exported function."""
 
     def __init__(self, unit: Unit, export: Export, prefix: str) -> None:
         super().__init__(unit)
@@ -89,7 +86,7 @@ class Exported(Emitter):
         return self.outer() + self.inner()
 
     def outer(self) -> str:
-        """The function in C's terms."""
+        """The function that C calls."""
         types = [llvm_type(m) for name, shape in self.given for m in c_types.members(shape, name)]
         types += ["ptr" for _ in c_types.members(self.result, "result")]
         params = [f"{ty}{extension(ty)} %a{i}" for i, ty in enumerate(types)]
@@ -97,13 +94,13 @@ class Exported(Emitter):
         frame = w.slot(f"[{SLOT * max(1, len(types))} x i8]")
         for i, ty in enumerate(types):
             w.store(ty, f"%a{i}", w.at(frame, SLOT * i))
-        code = w.let(f'call i32 @rt.called(ptr {self.body}, ptr {frame}, ptr @"dpl program", {TELLING})')
+        code = w.let(f'call i32 @rt.called(ptr {self.body}, ptr {frame}, ptr @"dpl program", {POINTERS})')
         w.do(f"ret i32 {code}")
         text = function(f"i32 @{self.name}({', '.join(params)})", w, end="")
         return text.replace("define internal", "define", 1)
 
     def inner(self) -> str:
-        """What it does, on the program's own stack."""
+        """The body, which runs on the program's own stack."""
         w, fn = self.w, self.unit.program.fns[self.unit.program.exports[exported(self.export.entry.name)]]
         self.require_places()
         arguments = Arguments(w, "%frame")
@@ -111,9 +108,8 @@ class Exported(Emitter):
         types = [leaf for p in fn.params for leaf in leaves(p.ty)]
         result, given = f.Tup(fn.results), typed(types, values)
         how = f"call {self.unit.convention(fn.name)}"
-        apart = (
-            " noinline" if self.unit.debug else ""
-        )  # this function stands nowhere, and what is inlined in it neither
+        # this function has no debug location, so code inlined into it would have none either
+        apart = " noinline" if self.unit.debug else ""
         if self.unit.indirect(fn.name):
             out = w.slot(f"[{struct(result).size} x i8]")
             w.call((), symbol(fn.name), [f"ptr {out}", *given], how, apart)
@@ -127,13 +123,13 @@ class Exported(Emitter):
     # ---- in
 
     def require_places(self) -> None:
-        """Results have to go somewhere: known before anything is done."""
+        """Results need a place to go; a null pointer is refused before the program runs."""
         first = sum(1 for name, shape in self.given for _ in c_types.members(shape, name))
         for i, member in enumerate(c_types.members(self.result, "result")):
             self.require_place(self.w.load("ptr", self.w.at("%frame", SLOT * (first + i))), member.name)
 
     def read(self, shape: Shape, members: Members, name: str) -> Values:
-        """The leaves of a value, which own nothing."""
+        """The leaves of an argument, a borrowed value."""
         w = self.w
         match shape:
             case Number("bool"):
@@ -164,7 +160,8 @@ class Exported(Emitter):
                 return [leaf for field, part in fields for leaf in self.read(part, inside, f"{name}.{field}")]
 
     def view(self, name: str, data: str, lengths: list[str], size: int) -> Values:
-        """Elements of so many bytes, which belong to the caller.  What is empty may be nowhere, the rest may not."""
+        """An array or string in the caller's memory, with elements of `size` bytes.  Its data may be null only if it is
+        empty."""
         w = self.w
         total = str(size)
         for length in lengths:
@@ -205,7 +202,7 @@ class Exported(Emitter):
         self.require_given(self.w.let(f"icmp ne ptr {pointer}, null"), f"`{name}` is a null pointer")
 
     def require_given(self, cond: str, otherwise: str, number: str = "0") -> None:
-        """`otherwise` says what the caller did wrong, of a number `{a}`."""
+        """Fails unless `cond` holds.  `otherwise` says what the caller did wrong, with a hole `{a}` for a number."""
         self.require(cond, Failure.ARGUMENT, self.site(self.export.span, otherwise), number)
 
     def widened(self, byte: str) -> str:
@@ -214,7 +211,7 @@ class Exported(Emitter):
     # ---- out
 
     def settled(self, shape: Shape, values: Iterator[str]) -> Iterator[str]:
-        """The leaves of a result, none of which are in the caller's memory: that is where others of them go."""
+        """The leaves of a result, copied where they lie in the caller's memory: other results may be written there."""
         w = self.w
         match shape:
             case Number():
@@ -262,7 +259,8 @@ class Exported(Emitter):
                     self.write(part, inside, values, f"`{field}` of {name}")
 
     def fit(self, place: str, room: str, length: str, what: str) -> None:
-        """The caller's memory has to be as large as what goes there; where there is none, it is told how large."""
+        """Checks that the caller's buffer is as long as the result, and writes back the length.  A null buffer only
+        asks for the length."""
         w = self.w
         given = w.let(f"icmp ne ptr {w.load('ptr', place)}, null")
         expected = w.let(f"select i1 {given}, i64 {w.load('i64', room)}, i64 {length}")
@@ -284,5 +282,5 @@ def llvm_type(member: c_types.Member) -> str:
 
 
 def extension(ty: str) -> str:
-    """How C passes what is smaller than a register."""
+    """How C passes integers that are smaller than a register."""
     return " zeroext" if ty in ("i8", "i16") else ""

@@ -1,49 +1,46 @@
-"""flat -> LLVM text of a library: the program, its exported functions, and what its failures say.
+"""flat -> LLVM text of a library: the program, its export wrappers, and the failure tables.
 
-    int32_t model_f(...)           an exported function: 0, or the kind of failure
-    const char *model_message()    what the last failure of this thread was
-    void model_free(void *)        frees what a function has given
+    int32_t model_f(...)           an exported function: 0, or the code of the failure
+    const char *model_message()    the message of this thread's last failure
+    void model_free(void *)        frees memory that a function has returned
 
-For Python, `OWN` stands before these names, so that a program may export them; and there is
+For Python, `OWN` precedes these names, so that a program may export functions called `message` and `free`; and there is
 
-    void model_0watch(int32_t)     whether Ctrl-C is to stop the calls to come, of this thread
+    void model_0watch(int32_t)     whether Ctrl-C stops this thread's next calls
 
-Each thread is a world of its own: whatever the program keeps is kept for each of them, so that several may call at
-once.  The first call of a thread evaluates the program's definitions.
+Each thread has its own runtime state and its own copy of the program's definitions, so that threads may call at the
+same time.  The first call of a thread evaluates the definitions.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.interface import Export
-from dplc.machine.emit.function import symbol
 from dplc.machine.emit.program import emit_program
-from dplc.machine.entry.exports import Exported
+from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.entry import lapack_link
+from dplc.machine.entry.exports import ExportWrapper
 from dplc.machine.failure.failures import Sites
 from dplc.machine.failure.tables import tables
 from dplc.machine.llvm.target import Target
-from dplc.machine.object import object
-from dplc.machine.runtime import lapack_link, library
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import library
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
-
-# but for what is the process's, as signals are
+# every variable belongs to a thread, except those of the process, such as signal handlers
 WRITABLE = re.compile(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
 
-OWN = "0"  # no exported name begins with it
+OWN = "0"  # no exported name begins with a digit
 POSIX = ("linux", "musl", "macos")
 NO_ENDING = """
-define internal void @"dpl begin world"(ptr %stack) {
+define internal void @"dpl begin thread"(ptr %stack) {
   ret void
 }
 """
-# what a thread has for itself goes when it ends
+# a thread's runtime state is freed when the thread ends
 ENDING = """
 @"dpl key" = private global i64 0
 %call = type { i32, ptr, ptr }
@@ -53,7 +50,7 @@ declare i32 @pthread_key_create(ptr, ptr)
 declare i32 @pthread_key_delete(i64)
 declare i32 @pthread_setspecific(i64, ptr)
 define internal void @"dpl load"() {
-  call i32 @pthread_key_create(ptr @"dpl key", ptr @rt.end_world)
+  call i32 @pthread_key_create(ptr @"dpl key", ptr @rt.end_thread)
   ret void
 }
 define internal void @"dpl unload"() {
@@ -61,7 +58,7 @@ define internal void @"dpl unload"() {
   call i32 @pthread_key_delete(i64 %key)
   ret void
 }
-define internal void @"dpl begin world"(ptr %stack) {
+define internal void @"dpl begin thread"(ptr %stack) {
   %key = load i64, ptr @"dpl key"
   call i32 @pthread_setspecific(i64 %key, ptr %stack)
   ret void
@@ -77,7 +74,7 @@ define void @PREFIXwatch(i32 %on) {
 """
 FOR_JIT = """
 define void @PREFIXend() {
-  call void @rt.end_world(ptr null)
+  call void @rt.end_thread(ptr null)
   ret void
 }
 define void @PREFIXlapack(ptr %find) {
@@ -92,12 +89,13 @@ def library_text(
     exports: Sequence[Export],
     prefix: str,
     target: Target,
-    worlds: bool = True,
+    per_thread: bool = True,
     debug: bool = False,
     python: bool = False,
 ) -> tuple[str, Sites]:
-    """The module's text, and its sites.  Without `worlds`, callers take turns.  For `python`, calls can be stopped."""
-    more = ENDING if worlds and target.system in POSIX else NO_ENDING
+    """The text of the module, and the sites where it may fail.  Unless `per_thread`, all threads share one runtime
+    state and must take turns.  For `python`, calls can be interrupted."""
+    more = ENDING if per_thread and target.system in POSIX else NO_ENDING
     own = f"{prefix}_{OWN}" if python else f"{prefix}_"
     if target.jit:
         more += FOR_JIT.replace("PREFIX", own)
@@ -105,29 +103,31 @@ def library_text(
         more += WATCH.replace("PREFIX", own)
     more += lapack_link.definitions(program, target)
 
-    def door(unit: Unit) -> str:
-        return doors(unit, exports, prefix, own, lapack_link.start(program, target)) + more
+    def entry(unit: Unit) -> str:
+        return entry_points(unit, exports, prefix, own, lapack_link.start(program, target)) + more
 
-    text, sites = emit_program(program, library.library_for(target), patient=not python, door=door, debug=debug)
-    if worlds:
+    text, sites = emit_program(
+        program, library.library_for(target), interruptible=python, entry_points=entry, debug=debug
+    )
+    if per_thread:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
-    return object.module(text + tables(sites), target), sites
+    return module(text + tables(sites), target), sites
 
 
 def keeps_state(program: f.Program) -> bool:
-    """Whether it makes a difference who calls, and how often a program's definitions are evaluated."""
+    """Whether it matters which thread calls, or how often the definitions are evaluated."""
     makers = (bind.rhs for bind in every(program.fns[program.main].body) if isinstance(bind.rhs, f.Op))
     return any(op.op in ("ref_new", "write", "write_text", "write_bytes", "progress", "extern") for op in makers)
 
 
-def doors(unit: Unit, exports: Sequence[Export], prefix: str, own: str, start: str) -> str:
-    """All that others can call, our `own` functions too; `start` is done first.  It mentions `dpl begin world`, which
-    is still to be written."""
-    functions = "".join(Exported(unit, export, prefix).text() for export in exports)
+def entry_points(unit: Unit, exports: Sequence[Export], prefix: str, own: str, start: str) -> str:
+    """Everything that a caller can see: export wrappers and our `own` functions.  `start` runs before the definitions.
+    The text calls `dpl begin thread`, which the caller defines."""
+    functions = "".join(ExportWrapper(unit, export, prefix).text() for export in exports)
     return f"""
 define internal void @"dpl program"(ptr %nothing) {{
   %stack = load ptr, ptr @rt.own_stack
-  call void @"dpl begin world"(ptr %stack)
+  call void @"dpl begin thread"(ptr %stack)
 {start}  call fastcc void {symbol(unit.program.main)}() noinline
   ret void
 }}

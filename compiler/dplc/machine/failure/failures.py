@@ -1,14 +1,13 @@
-"""Failures of running programs: the places that may fail, numbered, and what to tell the user when one has.
+"""Failures of running programs: the sites that may fail, numbered, and the message for each kind of failure.
 
-Native code knows a place by its number only.  The table that gives the numbers their meaning travels with the object
-code as JSON, so that a program from the cache can still point into its source.
+Native code knows a site by its number only.  The table of sites travels with the object code as JSON, so that a program
+from the cache can still point into its source.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,46 +17,24 @@ from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
 
 from dplc.flat import places
+from dplc.machine.runtime.failure_codes import Failure
 
 if TYPE_CHECKING:
     from dpl.eval.indexing import OutOfBounds
 
     from dplc.machine.failure.trace import Frame
 
-LIBRARY = "stdlib/"  # how the names of its sources begin
+LIBRARY = "stdlib/"  # the names of its sources begin so
 SIZES = "sizes [{a}] and [{b}] do not fit together"
 
 
-class Failure(IntEnum):
-    """Why a program stopped: the first field of the record `@rt.failure`, {i64 code, i64 site, i64 a, i64 b, ptr text,
-    i64 bytes}, that `@rt.fail` fills in before it jumps back to the entry.  `site` numbers a span of the program.  A
-    third number, c, is passed as -bytes where there is no text."""
-
-    NONE = 0
-    EXIT = 1  # a: the status
-    MESSAGE = 2  # text: of `error` and the like; its code stands with the site
-    INDEX = 3  # a: index, b: length
-    SLICE = 4  # a: lo, b: hi, c: length
-    NEGATIVE = 5  # a: the size asked for
-    SHAPE = 6  # a, b: two lengths that should agree
-    CHECK = 7  # a: actual, b: expected; what they are of stands with the site
-    DIVIDE = 8  # of integers, by zero
-    DEPTH = 9
-    MEMORY = 10  # a: bytes asked for
-    FILE = 11  # text: path and reason
-    CODE_POINT = 12  # a: what is no code point
-    FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
-    TEXT = 15  # text: what is not UTF-8; a: where, in bytes
-    ARGUMENT = 16  # a, b: numbers; what is wrong with something that C gave stands with the site
-
-
 class Sites:
-    """Spans by number, each with a word more: the code of a message, or what a checked number is."""
+    """Numbered spans, each with a word: the code of its message, or the name of what is checked there."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[Span, str]] = []
-        self.labels: dict[str, str] = {}  # what messages call the functions of flat
-        self.externs: dict[str, int] = {}  # C functions, each with a site that wants it
+        self.labels: dict[str, str] = {}  # names in messages, by function of flat
+        self.externs: dict[str, int] = {}  # C functions, each with a site that calls it
         self._numbers: dict[tuple[Span, str], int] = {}
 
     def number(self, span: Span, extra: str = "") -> int:
@@ -104,7 +81,7 @@ class Sites:
 
 @node
 class Record:
-    """What `@rt.fail` wrote down."""
+    """What `@rt.fail` recorded."""
 
     code: Failure
     site: int
@@ -115,16 +92,16 @@ class Record:
 
     @property
     def holes(self) -> dict[str, object]:
-        """What titles have holes for."""
+        """The values for the holes of a title."""
         return {"a": self.a, "b": self.b, "c": self.c, "t": self.text}
 
 
 def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
-    """The message for a failure (not for EXIT, which is none), with the calls that led there."""
+    """The message for a failure (not for EXIT, which is none), with the path of calls."""
     from dpl.eval.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
-    if span == NOWHERE and frames:  # where memory is asked for, the call says for what
+    if span == NOWHERE and frames:  # out of memory: the innermost call says where
         span, _ = sites.place(frames[-1].site)
     code, title, helps = describe(record, word)
     calls: list[Site] = []
@@ -134,7 +111,7 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
         if label := sites.labels.get(inner.function):
             calls.append(Site(label, at))
     calls += [Site(label, place) for label, place in places.path(span)]
-    if span == NOWHERE:  # in what the compiler wrote for a type: at its call
+    if span == NOWHERE:  # in a function that the compiler generated: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, helps=helps)
     if span != NOWHERE:
@@ -145,7 +122,7 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
 
 
 def missing(symbol: str, sites: Sites) -> DplError:
-    """The message for a C function that is nowhere."""
+    """The message for a C function that no library defines."""
     span, _ = sites.place(sites.externs[symbol])
     return DplError.at("R0507", f"no C library in use has a function `{symbol}`", None if span == NOWHERE else span)
 
@@ -158,9 +135,9 @@ def shown(label: str) -> str:
 
 @node
 class Kind:
-    """What a failure says: its code, its title with holes for the numbers a, b and c, the text t and the word w of the
-    place, the word where the place has none, and a way out.  Without a code of its own, the word is the code.  Of what
-    is out of bounds, also its value, and the length of the array."""
+    """The message of a kind of failure: its code (empty: the word is the code), its title with holes, the word used if
+    the site has none, and a help line.  Holes are the numbers a, b and c, the text t and the site's word w.  For an
+    index or slice, also how to write it and the length of the array."""
 
     code: str
     title: str
@@ -188,11 +165,11 @@ KINDS = {
 }
 
 
-HOLED = (Failure.SHAPE, Failure.ARGUMENT)  # their words have holes, too
+HOLED = (Failure.SHAPE, Failure.ARGUMENT)  # the words of their sites have holes, too
 
 
 def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
-    """Code, title and ways out, as the interpreter puts them; `word` is the site's."""
+    """Code, title and help lines, worded as in the interpreter; `word` is the site's."""
     if record.code not in KINDS:
         raise Bug(f"no failure: {record.code}")
     kind = KINDS[record.code]
@@ -203,12 +180,12 @@ def describe(record: Record, word: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def bounds_word(failure: Failure, back: int = 0) -> str:
-    """The word of a place that may be out of bounds; `back` more indices are written behind it."""
+    """The word of a site that may be out of bounds; `back` counts the indices written after the one that is checked."""
     return f"{failure.name} {back}"
 
 
 def out_of_bounds(word: str, title: str, holes: Mapping[str, object]) -> OutOfBounds | None:
-    """What failed at a place with this word, if that was an index or a slice."""
+    """The failure of an index or a slice at a site with this word; None for other sites."""
     from dpl.eval.indexing import OutOfBounds
 
     name, _, back = word.partition(" ")

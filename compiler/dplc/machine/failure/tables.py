@@ -1,8 +1,8 @@
-"""sites -> tables from which a program without the driver tells its failures (`rt/report.rt`).
+"""Failure tables: from them an executable or library reports its failures by itself (`rt/report.rt`).
 
 @"dpl kinds"     for each kind of failure {code, title, word, help}
-@"dpl places"    for each site, and before them for none, {word, picture of the place}
-@"dpl texts"     what these are offsets into, each text with a NUL at its end
+@"dpl places"    {word, picture of the place}, first for an unknown place, then for each site
+@"dpl texts"     the texts, each ended by a NUL; the other tables hold offsets into them
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from dpl.render import render
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
-from dplc.machine.emit.emitter import escape
-from dplc.machine.failure.failures import KINDS, LIBRARY, Failure, Kind, Sites, out_of_bounds
+from dplc.machine.failure.failures import KINDS, LIBRARY, Kind, Sites, out_of_bounds
+from dplc.machine.llvm.literals import escape
+from dplc.machine.runtime.failure_codes import Failure
+
+# the tables as arguments of the runtime's functions
+POINTERS = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
 
 class Texts:
-    """Texts behind each other, each once."""
+    """Texts one after the other, without duplicates."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -35,9 +39,9 @@ class Texts:
 
 
 def tables(sites: Sites) -> str:
-    """The tables of a program, as LLVM's text."""
+    """The tables of a program, as LLVM text."""
     texts = Texts()
-    known = {int(failure): kind for failure, kind in KINDS.items()}  # programs look them up by code
+    known = {int(failure): kind for failure, kind in KINDS.items()}  # the index into the table is the code
     kinds = [known.get(code, Kind("", "")) for code in range(max(Failure) + 1)]
     told = [texts.offset(text) for kind in kinds for text in (kind.code, kind.title, kind.word, helped(kind))]
     entries = [(NOWHERE, ""), *sites.entries]
@@ -56,12 +60,13 @@ def helped(kind: Kind) -> str:
     return f"  = help: {kind.help}\n" if kind.help else ""
 
 
-HOLES = {"a": "\ue00a", "b": "\ue00b", "c": "\ue00c"}  # characters of private use stand for them while this is drawn
+# private-use characters stand for the holes while the picture is drawn
+HOLES = {"a": "\ue00a", "b": "\ue00b", "c": "\ue00c"}
 
 
 def picture(span: Span, word: str) -> str:
-    """Where it was, without the line that says what it was; in the user's own text where the call is known.
-    It has holes, as titles have, and braces of the text are put as {{}."""
+    """The message below its first line: the place in the source, and the user's own call if the failure is in the
+    library.  It may have holes, as titles have; braces of the text are written as {{}."""
     if span == NOWHERE:
         return ""
     calls = [Site(label, place) for label, place in places.path(span)]

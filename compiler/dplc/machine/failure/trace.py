@@ -1,7 +1,7 @@
-"""object code, addresses of calls -> the functions that were running, those that LLVM inlined too.
+"""Stack traces: object code and return addresses -> the functions that were running, inlined ones included.
 
-The object's debug information says of each instruction which function it came from and where it stood; a "line" there
-is the number of a site, plus one (`emit.location`).  Read only when a program has failed.  DWARF 4, as `emit` asks for.
+The debug information gives each instruction the function it came from and a "line", which is the number of a site plus
+one (`Unit.location`).  It is DWARF 4, and read only when a program has failed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WIDE = (1, 257)  # relocations of 8 bytes, on x86-64 and aarch64; the others are
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A function that was running, and the site it had come to (-1: unknown)."""
+    """A function that was running, and the site it had reached (-1: unknown)."""
 
     function: str
     site: int
 
 
 class Bytes:
-    """A reader."""
+    """Reads numbers and strings, one after the other."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
@@ -98,14 +98,14 @@ class Object:
         return bytes(self.contents[self.index[name]]) if name in self.index else b""
 
     def address(self, name: str) -> int:
-        """Where a symbol is in the code."""
+        """The address of a symbol in the code."""
         for symbol, _, value, _ in self.symbols:
             if symbol == name:
                 return value
         raise Bug(f"no symbol {name}")
 
     def function(self, address: int) -> str:
-        """The function of flat whose code is there, empty if it is another's."""
+        """The function of flat whose code contains the address; empty for the runtime's."""
         text = self.index[".text"]
         for name, section, value, size in self.symbols:
             if section == text and value <= address < value + size and name.startswith("dpl "):
@@ -115,7 +115,7 @@ class Object:
 
 @dataclass(slots=True)
 class Entry:
-    """A function's instructions inside another's: where, whose, and the line of the call."""
+    """A function inlined into another: its code ranges, its entry in .debug_info, and the line of the call."""
 
     ranges: list[tuple[int, int]]
     origin: int
@@ -125,21 +125,21 @@ class Entry:
 
 @dataclass(slots=True)
 class Debug:
-    """What the debug information says."""
+    """The debug information of an object."""
 
     names: dict[int, str] = field(default_factory=dict)  # of functions, by place in .debug_info
     entries: list[Entry] = field(default_factory=list)
-    rows: list[tuple[int, int]] = field(default_factory=list)  # addresses and lines
+    rows: list[tuple[int, int]] = field(default_factory=list)  # the line table: addresses and lines
 
 
 def frames(code: bytes, entry: str, at: int, addresses: list[int]) -> Iterator[Frame]:
-    """The functions that were running, outermost first.  `addresses` are those that calls would have returned to,
-    innermost first, in code whose symbol `entry` is loaded at `at`."""
+    """The functions that were running, outermost first.  `addresses` are return addresses, innermost first; the symbol
+    `entry` of the code is loaded at `at`."""
     program = Object(code)
     base = at - program.address(entry)
     debug = read(program)
     for address in reversed(addresses):
-        place = address - base - 1  # within the call
+        place = address - base - 1  # inside the call instruction
         function = program.function(place)
         if not function:
             continue
@@ -193,7 +193,7 @@ def _read_unit(program: Object, info: Bytes, debug: Debug) -> None:
 
 
 def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]]]:
-    """Of the entries: by code, the tag, whether others are inside, and the attributes with their forms."""
+    """The abbreviations: for each code the tag, whether the entry has children, and its attributes with their forms."""
     shapes = {}
     while code := data.leb():
         tag, children, attributes = data.leb(), data.int(1), []
@@ -207,7 +207,7 @@ def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]
 
 
 def _read_value(info: Bytes, form: int, unit: int, strings: bytes) -> Any:
-    """A number or a text, by its form."""
+    """The value of an attribute: a number or a text, depending on its form."""
     if form == STRING_AT:
         return Bytes(strings, info.int(4)).string()
     if form in (0x11, 0x12, 0x13, 0x14):  # references, from the start of the unit
@@ -242,12 +242,12 @@ def _ranges(values: dict, ranges: bytes, base: int) -> list[tuple[int, int]]:
 
 
 def _read_lines(data: Bytes) -> Iterator[tuple[int, int]]:
-    """Runs one line program; the rows of its table."""
+    """Runs one line-number program; yields the rows of its table."""
     end = data.int(4) + data.at
     data.at += 2  # version
     program = data.int(4) + data.at
     step = data.int(1)
-    data.at += 2  # operations in an instruction; whether lines are statements
+    data.at += 2  # maximum operations per instruction, default_is_stmt
     line_base, line_range, first_special = data.int(1, signed=True), data.int(1), data.int(1)
     arguments = [0, *(data.int(1) for _ in range(first_special - 1))]
     data.at = program
@@ -258,7 +258,7 @@ def _read_lines(data: Bytes) -> Iterator[tuple[int, int]]:
             address += (code - first_special) // line_range * step
             line += line_base + (code - first_special) % line_range
             yield address, line
-        elif code == 0:  # an extended one
+        elif code == 0:  # an extended opcode
             size = data.leb()
             kind = data.int(1)
             if kind == 2:

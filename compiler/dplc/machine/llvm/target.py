@@ -1,4 +1,4 @@
-"""The machines that code is made for: this one, and those that `dpl build --target` knows."""
+"""Target machines: this one, and those that `dpl build --target` knows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import cache
 import llvmlite.binding as llvm
 from dpl.node import node
 
-HOST_SYSTEM = "linux"  # the only one on which programs are run at once
-PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as all machines of the last years are
+HOST_SYSTEM = "linux"  # the only system with a JIT
+PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as in the last ten years
 NATIVE = "native"
 
 
 @node
 class Target:
-    """`name` as on the command line: architecture, system and, for Linux, `musl` where that is the C library."""
+    """`name` is that of the command line: architecture, system and, for Linux with musl, `musl`."""
 
     name: str
     triple: str
@@ -29,7 +29,7 @@ class Target:
 
     @property
     def system(self) -> str:
-        """What `runtime.SYSTEMS` knows."""
+        """The name in `runtime.library.SYSTEMS`."""
         return "wasi" if self.arch == "wasm32" else "musl" if self.musl else self.name.split("-")[1]
 
     @property
@@ -38,7 +38,7 @@ class Target:
 
     @property
     def flags(self) -> dict[str, bool]:
-        """LLVM's names of features, those that decide how wide vectors are."""
+        """The CPU features that decide how wide vectors are, by LLVM's names."""
         if self.cpu in (PORTABLE["x86_64"],):
             return {"avx": True, "fma": True}
         if self.features:
@@ -46,7 +46,8 @@ class Target:
         return {"neon": self.arch == "aarch64"}
 
     def machine(self, effort: int = 2) -> llvm.TargetMachine:
-        """`effort` 0 chooses instructions fast, 2 well.  Position independent, as code in the JIT must be."""
+        """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs
+        it."""
         start_all() if not self.jit else start()
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=effort, reloc="pic", codemodel="default", jit=self.jit
@@ -67,14 +68,14 @@ TRIPLES = {
 
 @cache
 def start() -> None:
-    """LLVM's native back end, once."""
+    """Initialises LLVM's native back end, once."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
 
 @cache
 def start_all() -> None:
-    """The back ends for other machines, too."""
+    """Initialises the back ends for other machines, too."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
@@ -85,7 +86,7 @@ def features() -> llvm.FeatureMap:
 
 
 def here() -> Target:
-    """This machine as it is, for code that is run at once."""
+    """This machine, for code that is run at once."""
     start()
     name = f"{arch()}-{HOST_SYSTEM}"
     return Target(name, llvm.get_default_triple(), llvm.get_host_cpu_name(), features().flatten(), jit=True)
@@ -96,7 +97,8 @@ def arch() -> str:
 
 
 def to_build(name: str | None, cpu: str | None) -> Target:
-    """A target by its name (None: a machine like this one); `cpu` native: this very one, nothing: any of its kind."""
+    """The target of that name (None: like this machine), for a CPU: `native` is this one, None any of its
+    architecture."""
     name = name or f"{arch()}-{HOST_SYSTEM}"
     triple = TRIPLES[name]
     if cpu == NATIVE:
@@ -110,6 +112,6 @@ def host(effort: int = 2) -> llvm.TargetMachine:
 
 
 def describe() -> str:
-    """What object code depends on, besides the program."""
+    """Everything that object code depends on besides the program."""
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     return f"{platform.machine()} {llvm.get_host_cpu_name()} {features().flatten()} llvm {version}"

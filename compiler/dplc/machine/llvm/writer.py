@@ -1,7 +1,7 @@
-"""Writing LLVM text: one function's lines, its basic blocks, and the shapes of control that emission needs.
+"""Writing LLVM text: the lines of one function, its basic blocks, and structured control.
 
-Values are operand texts (`%12`, `7`, `null`); a list of them with their types makes a flat value.  Control is written
-in SSA at once: a join makes phis for its values, a loop for its state.
+Values are operand texts (`%12`, `7`, `null`).  Control is written in SSA form at once: a join makes phis for its
+values, a loop for its state.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 Values = list[str]
-LIKELY = ", !prof !0"  # marks a branch whose first target is nearly always taken (`emit.PRELUDE`)
+LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
 
 
 class Writer:
@@ -39,7 +39,7 @@ class Writer:
         self.lines.extend("  " + line.strip() for line in lines)
 
     def slot(self, llvm_type: str) -> str:
-        """Memory in the frame."""
+        """The address of memory in the stack frame."""
         name = self.fresh()
         self.slots.append(f"  {name} = alloca {llvm_type}, align 16")
         return name
@@ -47,7 +47,7 @@ class Writer:
     # ---- blocks
 
     def block(self, hint: str) -> str:
-        """A new label; `start` opens it."""
+        """A new label; `start` begins its block."""
         self.count += 1
         return f"{hint}{self.count}"
 
@@ -62,11 +62,11 @@ class Writer:
         self.do(f"br i1 {cond}, label %{yes}, label %{no}{hint}")
 
     def phi(self, llvm_type: str, edges: Sequence[tuple[str, str]]) -> str:
-        """`edges` are (value, label it comes from)."""
+        """`edges` are pairs of a value and the label that it comes from."""
         return self.let(f"phi {llvm_type} " + ", ".join(f"[ {v}, %{label} ]" for v, label in edges))
 
     def phis(self, types: Sequence[str], edges: Sequence[tuple[Values, str]]) -> Values:
-        """One phi for each leaf, at the start of a join; a join of one edge needs none."""
+        """One phi for each value, at the start of a join; a join of one edge needs none."""
         if len(edges) == 1:
             return list(edges[0][0])
         return [self.phi(t, [(values[i], label) for values, label in edges]) for i, t in enumerate(types)]
@@ -88,7 +88,7 @@ class Writer:
         return self.phis(types, edges)
 
     def unless_cold(self, cond: str, otherwise: Callable[[], None]) -> None:
-        """Goes on where `cond` holds; `otherwise` never returns."""
+        """Continues if `cond` holds; `otherwise` must not return."""
         good, bad = self.block("ok"), self.block("bad")
         self.branch(cond, good, bad, LIKELY)
         self.start(bad)
@@ -104,7 +104,7 @@ class Writer:
         body: Callable[[Values], Values],
         mark: str = "",
     ) -> Values:
-        """state = inits; while cond state { state = body state }; the last state.  `mark` is loop metadata."""
+        """state = inits; while cond state { state = body state }; gives the last state.  `mark` is loop metadata."""
         head, inside, done = self.block("head"), self.block("body"), self.block("done")
         before = self.label
         self.jump(head)
@@ -130,7 +130,7 @@ class Writer:
         mark: str = "",
         first: str = "0",
     ) -> Values:
-        """for i < n, from `first` on, with a state; no steps if n is not above it."""
+        """for i from `first` to n - 1, with a state."""
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -161,7 +161,7 @@ class Writer:
         return self.let(f"mul i64 {a}, {b}")
 
     def scale(self, number: str, size: int) -> str:
-        """The offset of an element: within memory, so it does not wrap."""
+        """The byte offset of an element.  It lies within an object in memory, so the product cannot overflow."""
         if size == 1 or number == "0":
             return number
         return self.let(f"mul nuw nsw i64 {number}, {size}")
@@ -175,11 +175,11 @@ class Writer:
     # ---- memory
 
     def at(self, base: str, offset: str | int) -> str:
-        """The address so many bytes after another."""
+        """The address `offset` bytes after `base`."""
         return base if str(offset) == "0" else self.let(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
     def load(self, leaf: str, address: str, mark: str = "") -> str:
-        """A leaf from memory, where a boolean is a byte."""
+        """Loads a leaf; in memory a boolean is a byte."""
         if leaf == "i1":
             return self.let(f"trunc i8 {self.let(f'load i8, ptr {address}{mark}')} to i1")
         return self.let(f"load {leaf}, ptr {address}{mark}")
@@ -195,7 +195,7 @@ class Writer:
     # ---- calls
 
     def give(self, types: Sequence[str], values: Values) -> None:
-        """Returns; several values as a struct."""
+        """Returns values; several as a struct."""
         if len(types) < 2:
             self.do(f"ret {types[0]} {values[0]}" if types else "ret void")
             return
@@ -207,8 +207,8 @@ class Writer:
     def call(
         self, results: Sequence[str], callee: str, args: Sequence[str], how: str = "call", place: str = ""
     ) -> Values:
-        """A call; `args` with their types.  Several results come as a struct.  `how` is the instruction and the calling
-        convention, `place` marks where it stands."""
+        """A call; `args` include their types, several results come as a struct.  `how` is the instruction with the
+        calling convention, `place` the debug location."""
         text = f"{how} {result_type(results)} {callee}({', '.join(args)}){place}"
         if not results:
             self.do(text)
@@ -230,7 +230,8 @@ def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
 def function(
     head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None, place: str = ""
 ) -> str:
-    """The text of a function whose body was written; `start` are lines before it, which go on at the label `start`."""
+    """The text of a function.  `start` are lines before the body, which must branch to the label `start`; `place` is
+    its debug scope."""
     before = "\n".join((*w.slots, *(start or ("  br label %start",))))
     body = "\n".join(line for line in w.lines if line)
     return f"define internal {head} nounwind{place} {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"

@@ -1,4 +1,4 @@
-"""expressions of the low-level language -> LLVM instructions.
+"""Expressions of the runtime's language -> LLVM instructions.
 
 data.u8[at] + 1         %1 = getelementptr i8, ptr %data, i64 %at
                         %2 = load i8, ptr %1
@@ -59,7 +59,7 @@ class Value:
 
 
 class Expressions:
-    """The text of a function as it grows.  Variables live in stack slots, which the optimiser turns into registers."""
+    """A function under construction.  Variables live in stack slots, which the optimiser turns into registers."""
 
     def __init__(self, source: Source, fn: ast.FunctionDef) -> None:
         self.source = source
@@ -71,8 +71,8 @@ class Expressions:
         self.lines: list[str] = []
         self.strings: list[str] = []
         self.block = "entry"
-        self.open = True  # whether the current block still lacks its last instruction
-        self.loops: list[tuple[str, str]] = []  # where `continue` and `break` go
+        self.open = True  # whether the current block has no terminator yet
+        self.loops: list[tuple[str, str]] = []  # the targets of `continue` and `break`
 
     # ---- instructions and blocks
 

@@ -1,4 +1,4 @@
-"""functions of the low-level language -> LLVM text: statements become basic blocks."""
+"""Functions of the runtime's language -> LLVM text: statements become basic blocks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""files of a small language -> what they define.
+"""The language of the runtime library: `rt/*.rt` -> what these files define.
 
-The runtime library (`rt/*.rt`) is written in a language of the machine's level with Python's syntax, so that its text
-can be read, and Python's own parser read it.  There are four kinds of values, int (64 bits), float (double), ptr and
-bool; narrower types occur in signatures and in memory, and are widened when read.
+It is a low-level language with Python's syntax, read by Python's own parser.  There are four kinds of values: int (64
+bits), float (double), ptr and bool.  Narrower types occur in signatures and in memory, and are widened when read.
 
     def skip(data: ptr, at: i64) -> i64:         define internal i64 @rt.skip(ptr %a.data, i64 %a.at) nounwind {
         while data.u8[at] == 32:             =>    ...
@@ -10,13 +9,13 @@ bool; narrower types occur in signatures and in memory, and are widened when rea
         return at                                  ...
 
 `p.i32[k]` is element k of an array of i32 at p, to read or to assign.  Operators on int are those of signed machine
-integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators are attributes; `@extern` declares what
-the C library defines, `@made` what `kernels.py` does.  `name: i64 = 0` at the top is a global, `name: space[100]` one
-of 100 bytes, known by its address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
+integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators are attributes; `@extern` declares a
+function of the C library, `@made` one of `kernels.py`.  At the top level, `name: i64 = 0` is a global,
+`name: space[100]` one of 100 bytes, known by its address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
 
-`through(address, ...)` calls a function that is known only when the program runs; a function's name is its address.
+`through(address, ...)` calls a function by its address; a function's name is its address.
 
-Functions are inlined where they say `@inline`, and nowhere else: programs should not grow by what they print with.
+Functions are inlined only where they say `@inline`: code that prints should not make programs larger.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ ATTRIBUTES = {
 
 @dataclass(slots=True)
 class Source:
-    """What the files define, by symbol; functions are translated when asked for."""
+    """The definitions of some files, by symbol; functions are translated when asked for."""
 
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     globals: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: (type or "", definition)
     constants: dict[str, int | float] = field(default_factory=dict)
     symbols: dict[str, str] = field(default_factory=dict)  # LLVM's name: name here
-    small: set[str] = field(default_factory=set)  # functions whose size matters more than their speed
+    small: set[str] = field(default_factory=set)  # functions that are optimised for size
 
     def read(self, text: str, small: bool) -> None:
         for node in ast.parse(text).body:
@@ -80,7 +79,7 @@ class Source:
                     raise Bug(f"runtime library: line {node.lineno} is no definition")
 
     def change(self, other: Source) -> None:
-        """What the other files say of a function replaces what these say."""
+        """Replaces definitions by those of other files."""
         for name in other.functions.keys() & self.functions.keys():
             self.symbols.pop(called(self.functions[name]), None)
         self.functions |= other.functions
@@ -90,14 +89,14 @@ class Source:
         self.small |= other.small
 
     def attributes(self, fn: ast.FunctionDef) -> str:
-        """Of a definition."""
+        """The attributes of a definition."""
         if is_decorated(fn, "inline"):
             return attributes(fn)
         return attributes(fn) + (" noinline minsize optsize" if fn.name in self.small else " noinline")
 
 
 def declare(source: Source, name: str) -> str | None:
-    """What a module says of a function or global that another one defines; None of a function that is inlined."""
+    """The declaration of a function or global for another module; None for functions that are inlined."""
     if name in source.globals:
         kind, ty = GLOBAL.findall(source.globals[name][1])[0]
         return f"@{symbol(name)} = external {kind} {ty}"
@@ -110,7 +109,7 @@ def symbol(name: str) -> str:
 
 
 def called(fn: ast.FunctionDef) -> str:
-    """A function's symbol.  Where the C library's name is taken here, ours has `c_` in front."""
+    """The symbol of a function.  Where its name is a C library function, it begins with `c_`."""
     return fn.name.removeprefix("c_") if is_decorated(fn, "extern") else symbol(fn.name)
 
 

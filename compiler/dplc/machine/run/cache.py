@@ -1,8 +1,9 @@
-"""compiled programs on disk, so that a program that ran before starts at once.
+"""Compiled programs on disk, so that a program that ran before starts at once.
 
-An entry (`entries.py`) is named by a hash of the program's path and text, of DPL itself and of this machine.  Its
-header lists the files that the program was made of, each with the hash of its text, and the places where the program
-may fail.  An entry whose files have changed is as good as none.  The least recently used go when there are too many.
+A cache file (`cache_file.py`) is named by a hash of the program's path and text, of DPL itself and of this machine.
+Its header lists the files that the program was made of, each with the hash of its text, and the sites where the program
+may fail.  If one of these files has changed, it is ignored.  The least recently used are deleted when there are too
+many.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from pathlib import Path
 from dpl import kept
 from dpl.source import Source
 
-from dplc.machine.run import cache_file
-from dplc.machine.run.jit import Compiled
+from dplc.machine.object import cache_file
+from dplc.machine.object.compiled import Compiled
 
-MOST = 512 << 20  # bytes of all entries
+MOST = 512 << 20  # bytes of all files
 
 
 def find(path: Path) -> Compiled | None:
-    """The object code of a program, if its files are still what they were."""
+    """The object code of a program, if none of its files has changed."""
     try:
-        if not path.is_file():  # a pipe can be read once
+        if not path.is_file():  # a pipe can be read only once
             return None
         place = _place(path, path.read_bytes())
     except OSError:
@@ -37,23 +38,23 @@ def find(path: Path) -> Compiled | None:
     header = json.loads(entry[0])
     if not unchanged(header["files"]):
         return None
-    with suppress(OSError):  # not ours to touch: it is found all the same
+    with suppress(OSError):  # a read-only cache is used all the same
         os.utime(place)
     return Compiled(entry[1], header["sites"], b64decode(header["warnings"]))
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:
-    """Whether files still have the texts that `digests` was made of."""
+    """Whether files still have the texts from which `digests` were computed."""
     return all(digest(Path(file)) == known for file, known in files)
 
 
 def digests(sources: Sequence[Source]) -> list[list[str]]:
-    """The files that something was made of, each with what stands for its text."""
+    """The path of each source with the hash of its text."""
     return [[str(s.path.resolve()), sha256(s.text.encode()).hexdigest()] for s in sources if s.path]
 
 
 def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
-    """Keeps the object code of the program at `path`, which was made of these texts."""
+    """Keeps the object code of the program at `path`, which was made of these sources."""
     try:
         place = _place(path, path.read_bytes())
     except OSError:
@@ -64,7 +65,7 @@ def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
 
 
 def _place(path: Path, text: bytes) -> Path:
-    """Where a program's object code is kept; the path is part of its messages."""
+    """The cache file of a program; the path counts, as it is part of the program's messages."""
     return kept.place("objects", cache_file.name(os.fsencode(path), os.fsencode(path.resolve()), text))
 
 

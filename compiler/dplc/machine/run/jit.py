@@ -1,9 +1,9 @@
-"""object code -> a running program.
+"""Object code -> a running program.
 
-The program has a thread of its own, with a stack so large that recursion is limited by memory; it is reserved, and
-costs only what is touched.  When native code fails it writes a record and comes back, and the record becomes a message.
+The program runs on a thread of its own with a very large stack, so that only memory limits recursion; pages that are
+never touched cost nothing.  A failure fills in a record and jumps back to the entry; the record becomes a message.
 
-Imports little, as the way from the cache must be short.
+This module imports little: a program from the cache should start quickly.
 """
 
 from __future__ import annotations
@@ -16,26 +16,17 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 from dpl.diagnostics import DplError
-from dpl.node import node
 
-from dplc.machine.failure.failures import Failure, Record, Sites, error, missing
+from dplc.machine.failure.failures import Record, Sites, error, missing
 from dplc.machine.llvm import target
+from dplc.machine.object.compiled import Compiled
 from dplc.machine.runtime import shared
+from dplc.machine.runtime.failure_codes import Failure
 
 ENTRY, FLUSH, LAPACK = "dpl_entry", "dpl_flush", "rt.lapack"
-STACK_MIB = 2048  # enough for more than ten million calls; a quarter of the machine's memory where that is less
-CALLS = 64  # of the innermost calls that a failure notes, and as many of the outermost
-NEED = 64 << 10  # bytes of the stack that Python has used before native code begins, generously
-
-
-@node
-class Compiled:
-    """Object code, the places in the program where it may fail (`failures.Sites`, as JSON), and what to warn of
-    (pickled; empty if nothing)."""
-
-    code: bytes
-    sites: str
-    warnings: bytes = b""
+STACK_MIB = 2048  # enough for ten million calls; at most a quarter of the machine's memory
+CALLS = 64  # a failure records so many of the innermost calls, and as many of the outermost
+NEED = 64 << 10  # bytes of stack that Python has used before native code begins, rounded up
 
 
 class FailureRecord(ctypes.Structure):
@@ -46,7 +37,7 @@ class FailureRecord(ctypes.Structure):
     ]  # fmt: skip
 
     def addresses(self) -> list[int]:
-        """What calls would have returned to, innermost first; of many, the first and the last ones."""
+        """Return addresses, innermost first; of a long trace, both ends."""
         last = range(max(CALLS, self.count - CALLS), self.count)
         return [*self.calls[: min(CALLS, self.count)], *(self.calls[CALLS + i % CALLS] for i in last)]
 
@@ -56,7 +47,7 @@ class Argument(ctypes.Structure):
 
 
 class Loaded:
-    """Object code in memory, its entry points resolved."""
+    """Object code in memory, with its entry points resolved."""
 
     def __init__(self, jit: llvm.LLJIT, library: llvm.JITLibraryBuilder, name: str) -> None:
         self.jit = jit
@@ -67,15 +58,15 @@ class Loaded:
         self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
 
     def flush_soon(self) -> None:
-        """Writes what the program has printed so far, for whoever must end the process; in a second at most, as whoever
-        reads may have stopped reading."""
+        """Writes buffered output before the process ends.  It takes a second at most, as the reader may have stopped
+        reading."""
         flushing = threading.Thread(target=self.flush, daemon=True)
         flushing.start()
         flushing.join(1)
 
 
 def load(code: bytes, sites: Sites) -> Loaded:
-    """A whole program, with a runtime library of its own."""
+    """Loads a whole program, with a runtime library of its own."""
     jit = new_jit()
     require_externs(sites)
     library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
@@ -87,12 +78,12 @@ def load(code: bytes, sites: Sites) -> Loaded:
 def new_jit() -> llvm.LLJIT:
     target.start()
     llvm.load_library_permanently("libm.so.6")
-    # JITLink keeps an object in one piece; RuntimeDyld ends the process where a stack of gigabytes lies in between
+    # JITLink keeps an object in one piece; RuntimeDyld aborts if a stack of gigabytes lies between its sections
     return llvm.create_lljit_compiler(target.host(), use_jit_link=True)
 
 
 def require_externs(sites: Sites) -> None:
-    """Complains of C functions that are nowhere."""
+    """Fails if a C function is missing."""
     for symbol in sites.externs:
         if not llvm.address_of_symbol(symbol):
             raise missing(symbol, sites)
@@ -103,7 +94,7 @@ def offer_lapack(tracker: llvm.ResourceTracker) -> None:
 
 
 def find_lapack(table: int) -> None:
-    """Fills in the table of `rt/lapack.rt`, whose first entry is this function, when a program asks for it."""
+    """Fills in the table of `rt/lapack.rt` on demand; this function is its first entry."""
     from dpl.lapack import find
 
     if found := find():
@@ -114,17 +105,17 @@ def find_lapack(table: int) -> None:
 FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
-AGAIN = 0.1  # seconds
+AGAIN = 0.1  # seconds between two looks for signals
 
 
 class Running(threading.Thread):
-    """A program on its way.  `done` is for those who are interrupted while they wait (a thread whose `join` is
-    interrupted seems to have ended)."""
+    """A program that is running.  `done` says when it has ended (a `join` that is interrupted makes a thread look
+    ended)."""
 
     def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
         super().__init__(daemon=True, name="program")
         self.loaded = loaded
-        self.args = [os.fsencode(arg) for arg in args]  # what the command was given
+        self.args = [os.fsencode(arg) for arg in args]  # as bytes, which need not be UTF-8
         self.stack = stack
         self.record = FailureRecord()
         self.done = threading.Event()
@@ -136,8 +127,8 @@ class Running(threading.Thread):
         self.done.set()
 
     def wait(self) -> None:
-        """Until the program has ended.  A signal that comes just before Python begins to wait is seen only when it
-        stops waiting: so it does, now and then."""
+        """Waits for the end.  Python sees a signal that came just before the wait only when the wait is over, so it
+        wakes up now and then."""
         while self.is_alive() and not self.done.wait(AGAIN):
             pass
 
@@ -162,7 +153,7 @@ def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
 
 
 def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Sites) -> DplError:
-    """The message for what native code wrote down."""
+    """The message for a failure record."""
     from dplc.machine.failure.trace import frames
 
     text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
@@ -172,8 +163,8 @@ def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Si
 
 
 def start(loaded: Loaded, args: Sequence[str]) -> Running:
-    """On a thread with the largest stack that can be had."""
-    sys.stdout.flush()  # what we printed comes before what the program prints
+    """Starts a program on a thread with the largest stack that the system gives."""
+    sys.stdout.flush()  # our output comes before that of the program
     mib = stack_mib()
     before = threading.stack_size()
     while True:
@@ -182,7 +173,7 @@ def start(loaded: Loaded, args: Sequence[str]) -> Running:
             threading.stack_size(mib << 20)
             running.start()
             return running
-        except (RuntimeError, ValueError, MemoryError):  # more than the system gives
+        except (RuntimeError, ValueError, MemoryError):  # the system refuses a stack of this size
             if mib <= 8:
                 raise MemoryError from None
             mib //= 2

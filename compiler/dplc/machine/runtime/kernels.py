@@ -1,13 +1,12 @@
-"""array kernels, made to order for an element type and a machine's vectors.
+"""Array kernels, generated for an element type and a vector width.
 
     @rt.sum.f64(a, n)   @rt.dot.f64(a, b, n)     in a fixed order: element i is added to lane i mod 32
     @rt.dots.f64        the inner products of four rows of a matrix with a vector
     @rt.outer.f64       the product of a column and a row
     @rt.tile8.f64       eight rows of a matrix product, three vectors wide, kept in registers
-    @rt.transpose.8     elements of 8 bytes
 
-`rt/matmul.each.rt` calls the last ones.  Sums and products come out the same whatever the width of the vectors; only
-on machines without fused multiply-add do products round once more.
+`rt/matmul.each.rt` calls the last three.  Sums and products do not depend on the width of the vectors; only on machines
+without fused multiply-add do products round once more.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable
 
 from dpl.node import node
 
-from dplc.machine.llvm.layout import SCALARS, SIZES
+from dplc.machine.llvm.types import SCALARS, SIZES
 
 LANES = 32  # of a reduction
 ROWS = 4  # of a matrix that `dots` takes at a time
@@ -27,20 +26,20 @@ FEW = 16  # elements that are added one by one
 
 @node
 class Vectors:
-    """What the machine has: bytes in a vector, and whether multiplication and addition come as one instruction."""
+    """The vector unit: bytes in a vector, and whether it has fused multiply-add."""
 
     bytes: int = 64
     fused: bool = True
 
     @staticmethod
     def of(features: dict[str, bool]) -> Vectors:
-        """From LLVM's names of a host's features."""
+        """From a host's features, by LLVM's names."""
         width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
         return Vectors(width, features.get("fma", False) or features.get("neon", False))
 
 
 def definition(symbol: str, machine: Vectors) -> str | None:
-    """The text of a kernel, None if there is none of this name."""
+    """The text of a kernel; None if there is no kernel of this name."""
     for pattern, make in KERNELS:
         if match := re.fullmatch(pattern, symbol):
             return make(machine, *match.groups())
@@ -48,7 +47,7 @@ def definition(symbol: str, machine: Vectors) -> str | None:
 
 
 class Shape:
-    """Vectors of one element type, in LLVM's words."""
+    """Vectors of one element type, in LLVM text."""
 
     def __init__(self, ty: str, lanes: int, machine: Vectors) -> None:
         self.ty = ty
@@ -91,7 +90,7 @@ class Shape:
         out.append(f"{name} = shufflevector {self.type} {name}.e, {self.type} poison, {zeros}")
 
     def tail_mask(self, out: list[str], name: str, count: str) -> None:
-        """Lanes below `count`."""
+        """A mask of the lanes below `count`."""
         vector = f"<{self.lanes} x i64>"
         lanes = "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
         out.append(f"{name}.e = insertelement {vector} poison, i64 {count}, i32 0")
@@ -100,7 +99,7 @@ class Shape:
         out.append(f"{name} = icmp sgt {vector} {name}.s, {lanes}")
 
     def fold(self, out: list[str], name: str, vector: str) -> None:
-        """The sum of the lanes, halves added to halves: a fixed order."""
+        """The sum of the lanes in a fixed order: the upper half is added to the lower half, again and again."""
         value, lanes = vector, self.lanes
         while lanes > 1:
             half = lanes // 2
@@ -123,7 +122,7 @@ def function(head: str, lines: list[str]) -> str:
 
 
 def reduction(machine: Vectors, name: str, ty: str) -> str:
-    """`sum` or `dot`: a few elements in order, more in 32 lanes."""
+    """`sum` or `dot`: few elements in sequence, more in 32 lanes."""
     dot = name == "dot"
     head = f"{SCALARS[ty]} @rt.{name}.{ty}(ptr %a, {'ptr %b, ' if dot else ''}i64 %n)"
     if ty not in ("f32", "f64"):
@@ -157,7 +156,7 @@ def reduction(machine: Vectors, name: str, ty: str) -> str:
 
 
 def _one_by_one(ty: str, dot: bool, entry: str) -> list[str]:
-    """A loop in order; of integers, LLVM makes vectors."""
+    """A sequential loop; LLVM vectorises it for integers."""
     t = SCALARS[ty]
     add, mul, zero = ("fadd", "fmul", "0.0") if ty[0] == "f" else ("add", "mul", "0")
     loads = [f"%o.pa = getelementptr {t}, ptr %a, i64 %o.i", f"%o.a = load {t}, ptr %o.pa"]
@@ -187,7 +186,7 @@ def dots(machine: Vectors, ty: str) -> str:
     shape = Shape(ty, 64 // SIZES[SCALARS[ty]], machine)
     v, t = shape.type, shape.elem
     out = ["entry:", f"%whole = and i64 %k, {-shape.lanes}"]
-    for r in range(ROWS):  # rows that are not there are the first one again
+    for r in range(ROWS):  # missing rows read the first row again
         out += [f"%has{r} = icmp slt i64 {r}, %rows", f"%skip{r} = mul i64 %k, {r}"]
         out += [f"%off{r} = select i1 %has{r}, i64 %skip{r}, i64 0", f"%row{r} = {shape.at('%a', f'%off{r}')}"]
     out += ["br label %head", "head:", "%i = phi i64 [ 0, %entry ], [ %i.next, %body ]"]
@@ -224,9 +223,9 @@ def dots(machine: Vectors, ty: str) -> str:
 
 
 def tile(machine: Vectors, rows: str, ty: str) -> str:
-    """`rows` rows of a product: c = a b, or c + a b, of at most three vectors of columns.
+    """`rows` rows of a product, c = a b or c + a b, of at most three vectors of columns.
 
-    `a` has strides `ar`, `ac`, b and c have rows of stride `br`, `cr`; all of b's columns may be read, `n` of c's are.
+    `a` has strides `ar` and `ac`; rows of b and c have strides `br` and `cr`.  All columns of b may be read; c has `n`.
     """
     shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
     v, t, count, vectors = shape.type, shape.elem, int(rows), range(TILE_VECTORS)
@@ -242,7 +241,7 @@ def tile(machine: Vectors, rows: str, ty: str) -> str:
     out += ["%rb = mul i64 %k, %br", f"%pb = {shape.at('%b', '%rb')}", "%ka = mul i64 %k, %ac"]
     for q in vectors:
         out.append(f"%pb{q} = {shape.at('%pb', str(q * shape.lanes))}")
-        # a single row is multiplied with b where it lies, edges and all
+        # a single row reads b in place, so its last columns are masked
         out.append(f"%b{q} = {shape.masked_load(f'%pb{q}', f'%mask{q}') if count == 1 else shape.load(f'%pb{q}')}")
     for r in range(count):
         out += [f"%pa{r} = {shape.at(f'%a{r}', '%ka')}", f"%x{r} = load {t}, ptr %pa{r}"]
@@ -269,8 +268,8 @@ def tile(machine: Vectors, rows: str, ty: str) -> str:
 
 
 def outer(machine: Vectors, ty: str) -> str:
-    """c = a b, or c + a b, of a column `a` of `m` and a row `b` of `n` elements, row by row.  The last few of a row are
-    taken one by one: a masked store would hold up the load of the next row, which begins in the same vector."""
+    """c = a b or c + a b, of a column `a` of `m` and a row `b` of `n` elements, row by row.  The last few of a row are
+    written one by one: a masked store would delay the load of the next row, which begins in the same vector."""
     shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
     one = Shape(ty, 1, machine)
     out = ["entry:", f"%whole = and i64 %n, {-shape.lanes}", "br label %rows", "rows:"]
@@ -287,7 +286,7 @@ def outer(machine: Vectors, ty: str) -> str:
 
 
 def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, after: str) -> None:
-    """Part of a row, up to `end`, from 0 or, on coming from another part, from where that stopped."""
+    """A part of a row, up to `end`: from 0, or from where the part before stopped."""
     first = "0" if entry == "row" else f"%{entry.split('.')[0]}.j"
     out += [f"{p}.head:", f"%{p}.j = phi i64 [ {first}, %{entry} ], [ %{p}.next, %{p}.set ], [ %{p}.next, %{p}.add ]"]
     out += [
@@ -309,7 +308,7 @@ def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, a
 
 
 def plain_matmul(machine: Vectors, ty: str) -> str:
-    """For element types without tiles: rows of b, times a number, are added to a row of c."""
+    """For element types without tiles: multiples of rows of b are added to a row of c."""
     t = SCALARS[ty]
     add, mul, zero = ("fadd", "fmul", "0.0") if ty[0] == "f" else ("add", "mul", "0")
     lines = f"""entry:
@@ -372,13 +371,13 @@ ret void"""
 
 
 def panel(machine: Vectors, ty: str) -> str:
-    """How many columns a tile has."""
+    """The number of columns of a tile."""
     columns = TILE_VECTORS * machine.bytes // SIZES[SCALARS[ty]]
     return function(f"i64 @rt.panel.{ty}()", ["entry:", f"ret i64 {columns}"]).replace("nounwind", "alwaysinline", 1)
 
 
 def tallest(machine: Vectors) -> str:
-    """How many rows of a tile fit the registers."""
+    """The number of rows of a tile that fit the registers."""
     rows = 8 if machine.bytes == 64 else 4
     return function("i64 @rt.tallest()", ["entry:", f"ret i64 {rows}"]).replace("nounwind", "alwaysinline", 1)
 

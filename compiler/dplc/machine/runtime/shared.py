@@ -1,9 +1,9 @@
-"""the runtime library -> one object that all programs share, compiled once and kept in the cache.
+"""The compiled runtime library: one object that all programs share, kept in the cache.
 
     shared().code           the object: every function that is not inlined, and the library's state
-    shared().texts          what a program's module says of a symbol: a declaration, or all of it if it is inlined
+    shared().texts          the text of a symbol in a program's module: a declaration, or an inlined function
 
-Kernels and divisions, which are made to order for a type, stay with the program that asks for them.
+Functions that are generated for a type, such as kernels, are part of the program that uses them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from dpl import kept
 from dpl.node import node
 
-from dplc.machine.run import cache_file
+from dplc.machine.object import cache_file
 
-# functions that are inlined need not be in the object; what is left can be called, and seen, from a program
+# of functions that are not inlined, and of variables: programs must see them
 OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal (?!.*alwaysinline)")
 
 
@@ -31,11 +31,11 @@ class Shared:
 
 
 def mentioned(text: str) -> str:
-    """What a program's module has to say of all that `text` mentions, transitively."""
-    from dplc.machine.runtime.library import closure, made_to_order
+    """The library's part of a program's module: the texts of all symbols in `text`, transitively."""
+    from dplc.machine.runtime.library import closure, generated
 
     texts = shared().texts
-    return closure(text, lambda symbol: texts.get(symbol) or made_to_order(symbol))
+    return closure(text, lambda symbol: texts.get(symbol) or generated(symbol))
 
 
 @cache
@@ -45,7 +45,7 @@ def shared() -> Shared:
 
 
 def code() -> bytes:
-    """The object alone, at once if it is in the cache."""
+    """The object alone; reads only the cache if it is there."""
     return _kept()[1]
 
 
@@ -62,9 +62,9 @@ def _kept() -> tuple[bytes, bytes]:
 
 
 def build() -> Shared:
-    from dplc.machine.object import object
+    from dplc.machine.object.assemble import assemble, module
     from dplc.machine.runtime import library
 
     texts = library.interface()
     whole = library.library(" ".join(f"@{symbol}" for symbol in texts))
-    return Shared(texts, object.assemble(object.module(OWN.sub(r"\1dso_local ", whole))))
+    return Shared(texts, assemble(module(OWN.sub(r"\1dso_local ", whole))))

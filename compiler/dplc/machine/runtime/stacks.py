@@ -1,10 +1,10 @@
-"""How a function is called on another stack: the only thing that must be said in the machine's own words.
+"""Calling a function on another stack: the only machine code that is written by hand.
 
     rt.on_stack(top, function, argument)      function(argument), with `top` as the upper end of its stack
 
-The frame pointer leads back to the caller's stack, so that debuggers and `rt.note_calls` find their way.  The words
-come as bytes in front of an empty body (LLVM has assemblers for this machine only); `weak`, so that LLVM believes
-nothing of that body.
+The frame pointer leads back to the caller's stack, so that debuggers and `rt.note_calls` can walk it.  The code is
+given as bytes in front of an empty body, as LLVM has an assembler for this machine only.  It is `weak`, so that LLVM
+does not look into that body.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = {
 
 
 def definition(arch: str) -> str:
-    """The text of the function; where the machine's words are unknown, it is called on the stack that is there."""
+    """The text of the function; on architectures without one of ours, it calls on the current stack."""
     parameters = "ptr %top, ptr %function, ptr %what"
     if arch not in WORDS:
         return f"define internal void @{SYMBOL}({parameters}) {{\n  call void %function(ptr %what)\n  ret void\n}}"

@@ -20,7 +20,7 @@ from dplc.flat import term as f
 from dplc.flat.ops.table import ELEMENTWISE
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 OUTSIDE = ("time", "extern")  # who looks at the clock, or asks C, finds that done which comes before
 LARGEST = 48  # operations in a group: more would only run out of registers
@@ -50,7 +50,7 @@ class _Fuser:
 
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
         self.count += 1
-        return f.Var(f"{hint}.elem{self.count}", the(f.Num, elem_of(ty)))
+        return f.Var(f"{hint}.elem{self.count}", expect_type(f.Num, elem_of(ty)))
 
     def block(self, block: f.Block) -> f.Block:
         scope = _Scope(self)
@@ -112,7 +112,7 @@ class _Scope:
             self.fuser.uses[summand.name] = 1
             self.open[summand.name] = group
         else:
-            summand = the(f.Var, op.args[0])
+            summand = expect_type(f.Var, op.args[0])
         left = op.attr("rank") if op.op == "sum_to" else rank - 1
         group.sums.append((bind.vars[0], summand, left))
         self.open[bind.vars[0].name] = group

@@ -19,9 +19,9 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.graph import components
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.set_types import Datas, Lambda, Pullback, Set, Unifier, arrow, rebuild, root, sets_in
-from dplc.passes.specialise.mono import ANY, Mono
+from dplc.passes.specialise.program import ANY, Mono
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class Solver:
         """Local functions that may mention each other: inside, each is remade from the captures, which they share; also
         inside of the functions that they give when they get the first of several arguments."""
         captures: dict[str, t.Ty] = {}
-        functions = {name: the(c.Lam, rhs) for name, rhs in e.bindings}
+        functions = {name: expect_type(c.Lam, rhs) for name, rhs in e.bindings}
         peers = {name: (self.new_lambda(rhs, captures), self.datas.fresh(rhs.ty)) for name, rhs in functions.items()}
         for name, (_, ty) in peers.items():
             self.env[name] = (ty, len(self.frames) + 1)
@@ -274,15 +274,15 @@ class Solver:
             case c.PVar(_, name):
                 self.bind(name, ty)
             case c.PTuple(_, items):
-                for part, item in zip(the(t.Tup, ty).items, items, strict=True):
+                for part, item in zip(expect_type(t.Tup, ty).items, items, strict=True):
                     self.pattern(part, item)
             case c.PCon(_, _, tag, arg) if arg is not None:
-                if isinstance(arg, c.PTuple) and len(arg.items) == 1 and self.datas.lone_field(the(t.Con, ty).name):
-                    arg = arg.items[0]
+                if isinstance(arg, c.PTuple) and len(arg.items) == 1:
+                    arg = arg.items[0] if self.datas.lone_field(expect_type(t.Con, ty).name) else arg
                 self.pattern(self.datas.argument(ty, tag), arg)
             case c.PArray(_, items):
                 for item in items:
-                    self.pattern(the(t.Arr, ty).elem, item)
+                    self.pattern(expect_type(t.Arr, ty).elem, item)
             case c.PAs(_, inner, name):
                 self.bind(name, ty)
                 self.pattern(ty, inner)
@@ -312,12 +312,12 @@ class Solver:
                 return e.ty
             case "index", [array, *indices]:
                 for _ in indices:
-                    array = the(t.Arr, array).elem
+                    array = expect_type(t.Arr, array).elem
                 return array
             case "update", [array, value, *indices]:
                 inner = array
                 for _ in indices:
-                    inner = the(t.Arr, inner).elem
+                    inner = expect_type(t.Arr, inner).elem
                 self.unify.types(inner, value)
                 return array
             case (("slice" | "transpose" | "stop_grad" | "sized"), [first, *_]):
@@ -345,7 +345,7 @@ def innermost(ty: t.Ty) -> t.Ty:
 
 def field_type(datas: Datas, record: t.Ty, index: int) -> t.Ty:
     payload = datas.argument(record, 0)
-    return payload if datas.lone_field(the(t.Con, record).name) else the(t.Tup, payload).items[index]
+    return payload if datas.lone_field(expect_type(t.Con, record).name) else expect_type(t.Tup, payload).items[index]
 
 
 def names_of(p: c.Pattern) -> list[str]:

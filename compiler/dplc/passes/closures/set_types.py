@@ -26,7 +26,7 @@ from dpl.source import Span
 
 from dplc.graph import components
 from dplc.narrow import a_type
-from dplc.passes.specialise.mono import ANY, type_arguments_of
+from dplc.passes.specialise.program import ANY, type_arguments_of
 
 
 @dataclass(slots=True, eq=False)
@@ -263,19 +263,10 @@ class Datas:
         total = 0
         todo: list[Any] = [ty for name in group for _, ty in self.datas[name].cases if ty is not None]
         while todo:
-            match todo.pop():
-                case t.Fn(arg, _, result):
-                    total += 1
-                    todo += (arg, result)
-                case t.Con(name, args):
-                    total += 0 if name in group else self.arity(name)
-                    todo += args
-                case t.Tup(items):
-                    todo += items
-                case t.Arr(elem):
-                    todo.append(elem)
-                case _:
-                    pass
+            part = todo.pop()
+            total += isinstance(part, t.Fn)
+            total += self.arity(part.name) if isinstance(part, t.Con) and part.name not in group else 0
+            todo += t.children(part)
         return total
 
     def has_sets(self, ty: t.Ty | t.Size) -> bool:

@@ -13,7 +13,7 @@ from dpl.diagnostics import Bug
 
 from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.closures.set_types import Lambda, Member, Set, arrow, is_set, root
-from dplc.passes.specialise.mono import Mono
+from dplc.passes.specialise.program import Mono
 
 
 def show_mono(mono: Mono) -> str:

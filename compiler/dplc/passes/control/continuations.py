@@ -15,7 +15,7 @@ from dpl.core.walk import subterms
 from dpl.node import replace
 from dpl.source import Span
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def nothing(answer: t.Ty) -> Cont:
 
 def known(k: c.Var) -> Cont:
     """A continuation that is a value."""
-    answer = the(t.Fn, k.ty).result
+    answer = expect_type(t.Fn, k.ty).result
     return Cont(answer, lambda value: c.App(value.span, answer, k, value), k, several=True)
 
 
@@ -82,7 +82,7 @@ class Continuing:
 
     def worker(self, ty: t.Ty, count: int) -> t.Ty:
         """The type of a function of `count` parameters that takes its continuation with the last."""
-        fn = the(t.Fn, ty)
+        fn = expect_type(t.Fn, ty)
         return self.type(ty) if count == 1 else t.Fn(self.type(fn.arg), t.PURE, self.worker(fn.result, count - 1))
 
     def data(self, data: c.Data) -> c.Data:
@@ -99,7 +99,7 @@ def arity(e: c.Term) -> int:
 
 
 def captures_on_call(fn: c.Term) -> bool:
-    return isinstance(the(t.Fn, fn.ty).eff, t.Ctl)
+    return isinstance(expect_type(t.Fn, fn.ty).eff, t.Ctl)
 
 
 def spine(e: c.App) -> tuple[c.Term, list[c.App]]:

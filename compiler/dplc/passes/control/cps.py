@@ -26,7 +26,7 @@ from dpl.core.walk import changed, changed_pattern, subterms
 from dpl.diagnostics import Bug
 from dpl.source import Span
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.control.continuations import (
     Cont,
     Continuing,
@@ -37,7 +37,8 @@ from dplc.passes.control.continuations import (
     nothing,
     spine,
 )
-from dplc.passes.specialise.mono import Mono, bound, definitions, rebuilt
+from dplc.passes.specialise.mono import bound, definitions, rebuilt
+from dplc.passes.specialise.program import Mono
 
 Terms = Sequence[c.Term]
 
@@ -60,7 +61,8 @@ class Program(Continuing):
 
     def run(self) -> Mono:
         mono = self.mono
-        functions = {name: the(c.Lam, Converter(self).definition(name, e)) for name, e in mono.functions.items()}
+        definitions = {name: Converter(self).definition(name, e) for name, e in mono.functions.items()}
+        functions = {name: expect_type(c.Lam, e) for name, e in definitions.items()}
         items = [(name, Converter(self).term(e)) for name, e in mono.items]
         datas = {name: self.data(data) for name, data in mono.datas.items()}
         return Mono(functions, mono.calls, items, datas, exports=mono.exports)
@@ -114,19 +116,19 @@ class Converter:
 
     def definition(self, name: str, e: c.Term) -> c.Term:
         """What a name is bound to."""
-        return self.worker(the(c.Lam, e), count) if (count := self.arity[name]) > 1 else self.term(e)
+        return self.worker(expect_type(c.Lam, e), count) if (count := self.arity[name]) > 1 else self.term(e)
 
     def worker(self, e: c.Lam, count: int) -> c.Lam:
         if count == 1:
             return self.function(e)
-        body = self.worker(the(c.Lam, e.body), count - 1)
-        return c.Lam(e.span, t.Fn(self.type(the(t.Fn, e.ty).arg), t.PURE, body.ty), e.param, body, e.name)
+        body = self.worker(expect_type(c.Lam, e.body), count - 1)
+        return c.Lam(e.span, t.Fn(self.type(expect_type(t.Fn, e.ty).arg), t.PURE, body.ty), e.param, body, e.name)
 
     def function(self, e: c.Lam) -> c.Lam:
-        ty = the(t.Fn, self.type(e.ty))
+        ty = expect_type(t.Fn, self.type(e.ty))
         if not captures_on_call(e):
             return c.Lam(e.span, ty, e.param, self.term(e.body), e.name)
-        taking = the(t.Fn, ty.result)
+        taking = expect_type(t.Fn, ty.result)
         k = self.up.fresh("k", taking.arg, e.span)
         body = c.Lam(e.span, taking, k.name, self.captured(e.body, known(k)), e.name)
         return c.Lam(e.span, ty, e.param, body, e.name)
@@ -142,11 +144,11 @@ class Converter:
         """A worker as a function of the type that it was declared with."""
         if count == 1:
             return worker
-        span, fn, whole = worker.span, the(t.Fn, ty), the(t.Fn, self.type(ty))
+        span, fn, whole = worker.span, expect_type(t.Fn, ty), expect_type(t.Fn, self.type(ty))
         x = self.up.fresh("x", whole.arg, span)
-        given = self.wrapped(c.App(span, the(t.Fn, worker.ty).result, worker, x), fn.result, count - 1)
+        given = self.wrapped(c.App(span, expect_type(t.Fn, worker.ty).result, worker, x), fn.result, count - 1)
         if isinstance(fn.eff, t.Ctl):
-            taking = the(t.Fn, whole.result)
+            taking = expect_type(t.Fn, whole.result)
             k = self.up.fresh("k", taking.arg, span)
             given = c.Lam(span, taking, k.name, known(k).then(given))
         return c.Lam(span, whole, x.name, given)
@@ -185,10 +187,10 @@ class Converter:
 
     def applied(self, calls: list[c.App], args: Terms) -> c.Term:
         """A worker applied to all its arguments."""
-        head = the(c.Var, calls[0].fn)
+        head = expect_type(c.Var, calls[0].fn)
         fn: c.Term = c.Var(head.span, self.up.worker(head.ty, len(calls)), head.name)
         for call, arg in zip(calls, args, strict=True):
-            fn = c.App(call.span, the(t.Fn, fn.ty).result, fn, arg)
+            fn = c.App(call.span, expect_type(t.Fn, fn.ty).result, fn, arg)
         return fn
 
     # ---- what may capture -------------------------------------------------------------------------------------------
@@ -365,4 +367,4 @@ def let(name: str, rhs: c.Term, body: c.Term) -> c.Term:
 
 
 def result_of(fn: c.Term) -> t.Ty:
-    return the(t.Fn, fn.ty).result
+    return expect_type(t.Fn, fn.ty).result

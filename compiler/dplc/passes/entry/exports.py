@@ -21,7 +21,6 @@ from dpl.types.env import Entry, Value
 from dpl.types.pretty import Printer
 
 from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
-from dplc.passes.specialise.mono import ANY
 
 HOME = "main"
 SCALARS = frozenset(("bool", *t.INTS, *t.FLOATS))
@@ -156,7 +155,7 @@ class Exporter:
 
     def entry(self, names: list[str], types: list[t.Ty], result: t.Ty, is_value: bool) -> c.Def:
         span, d = self.span, self.definition
-        inst = tuple(ANY if p.sort == "size" else t.PURE for p in d.params)
+        inst = tuple(t.Size() if p.sort == "size" else t.PURE for p in d.params)
         body: c.Term = c.Var(span, d.ty, d.name, inst)
         variables = [c.Var(span, ty, f"x.{i}") for i, ty in enumerate(types)] or [c.Var(span, t.UNIT, "x.0")]
         if not is_value:

@@ -9,7 +9,6 @@ equals every float; that of two numbers by themselves is the machine's.  The int
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -17,6 +16,7 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat.build import Value, integer, pieces, product
 from dplc.flat.types import rank_of
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import (
     Argument,
     by_constructor,
@@ -28,9 +28,6 @@ from dplc.passes.lower.dissect import (
     same_constructor,
     tag_of,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
 
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 

@@ -12,7 +12,7 @@ becomes a function unless it is tiny.  No part of the value is tested twice on t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -21,13 +21,11 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.lambda_sets import names_of
+from dplc.passes.closures.set_types import Datas
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import payloads_of
-
-if TYPE_CHECKING:
-    from dplc.passes.closures.set_types import Datas
-    from dplc.passes.lower.lower import Body
 
 ASIDE = ("span", "ty", "inst", "pattern")  # fields without terms
 TINY = 12  # terms; larger arms are not repeated
@@ -121,10 +119,14 @@ class Grower:
                 if key_of(p) not in cases:
                     cases[key_of(p)] = list(others)
                 cases[key_of(p)] += self.spread_all(rest, parts(self.datas, path, p))
-        full = isinstance(pattern, c.PCon) and len(cases) == len(self.datas.datas[the(t.Con, pattern.ty).name].cases)
+        full = isinstance(pattern, c.PCon) and len(cases) == self.count_of(pattern)
         kind = "con" if isinstance(pattern, c.PCon) else "len" if isinstance(pattern, c.PArray) else "lit"
         grown = {key: self.grow(case) for key, case in cases.items()}
         return Test(path, kind, grown, None if full else self.grow(others))
+
+    def count_of(self, pattern: c.PCon) -> int:
+        """How many constructors the pattern's type has."""
+        return len(self.datas.datas[expect_type(t.Con, pattern.ty).name].cases)
 
 
 def key_of(p: c.Pattern) -> int | float | str | bool:
@@ -152,7 +154,7 @@ def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]
 
 def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
     """The pattern of a constructor's argument; of the only field itself for a record of one."""
-    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(the(t.Con, ty).name):
+    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(expect_type(t.Con, ty).name):
         return arg.items[0]
     return arg
 
@@ -298,7 +300,7 @@ class Emitter:
         fn = up.name("arm")
 
         def lower() -> None:
-            inner = type(self.body)(up, self.body.scope)
+            inner = Body(up, self.body.scope)
             vars_ = tuple([inner.b.var(p, ty) for p, ty in zip(params, types, strict=True)])
             inner.env = {p: inner.b.explode(v) for p, v in zip(params, vars_, strict=True)}
             up.finish(fn, vars_, inner, inner.whole(e))

@@ -7,8 +7,6 @@ A pullback is a function value that captures the residual; applying it is the `p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.source import NOWHERE
@@ -16,17 +14,15 @@ from dpl.source import NOWHERE
 from dplc.flat import term as f
 from dplc.flat.build import Bundle, Value, pieces
 from dplc.flat.types import of_rank
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.closures.ground import ground_set
 from dplc.passes.closures.set_types import Pullback
 from dplc.passes.lower import trees
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.passes.lower.body import Body
 
 
 def jvp(body: Body, e: c.Prim) -> Value:
-    fn, ty = body.term(e.args[0]), the(t.Fn, body.type_of(e.args[0]))
+    fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     x, dx = [body.atom(a) for a in e.args[1:]]
     result = body.up.layout.flat(ty.result)
     args = (*body.captured(fn, ty), x, dx)
@@ -36,7 +32,7 @@ def jvp(body: Body, e: c.Prim) -> Value:
 
 def taylor(body: Body, e: c.Prim) -> Value:
     order = body.atom(e.args[0])
-    fn, ty = body.term(e.args[1]), the(t.Fn, body.type_of(e.args[1]))
+    fn, ty = body.term(e.args[1]), expect_type(t.Fn, body.type_of(e.args[1]))
     x = body.atom(e.args[2])
     result, args = body.up.layout.flat(ty.result), (*body.captured(fn, ty), order, x)
     rhs = f.Ad("jet", body.differentiated(ty), args, body.up.layout.site(ty), e.span)
@@ -45,12 +41,12 @@ def taylor(body: Body, e: c.Prim) -> Value:
 
 
 def vjp(body: Body, e: c.Prim) -> Value:
-    fn, ty = body.term(e.args[0]), the(t.Fn, body.type_of(e.args[0]))
+    fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     x = body.atom(e.args[1])
     site = body.up.layout.site(ty)
     rhs = f.Ad("vjp", body.differentiated(ty), (*body.captured(fn, ty), x), site, e.span)
     y, residual = body.b.bind(rhs, (body.up.layout.flat(ty.result), f.Res(site)), "y")
-    pullback = the(t.Tup, body.type_of(e)).items[1]
+    pullback = expect_type(t.Tup, body.type_of(e)).items[1]
     member = next(
         m for m, captures in ground_set(pullback).members.items() if isinstance(m, Pullback) and captures == (ty,)
     )
@@ -58,7 +54,7 @@ def vjp(body: Body, e: c.Prim) -> Value:
 
 
 def checkpoint(body: Body, e: c.Prim) -> Value:
-    fn, ty = body.term(e.args[0]), the(t.Fn, body.type_of(e.args[0]))
+    fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     arg = body.term(e.args[1])
     flat = body.up.layout.flat
     name = body.up.function(
@@ -72,7 +68,7 @@ def with_rule(body: Body, e: c.Prim) -> Value:
     """with_vjp and with_jvp, applied: a call of a function that has a rule.  Its captures are the two closures."""
     up, flat = body.up, body.up.layout.flat
     fn, rule, x = [body.term(a) for a in e.args]
-    ty, rule_ty = [the(t.Fn, body.type_of(a)) for a in e.args[:2]]
+    ty, rule_ty = [expect_type(t.Fn, body.type_of(a)) for a in e.args[:2]]
     kind = "vjp" if e.op == "with_vjp" else "jvp"
     params = (flat(ty), flat(rule_ty), flat(ty.arg))
     name = up.function(
@@ -80,7 +76,7 @@ def with_rule(body: Body, e: c.Prim) -> Value:
     )
     if name not in up.program.rules:
         if kind == "vjp":
-            pullback = the(t.Fn, the(t.Tup, rule_ty.result).items[1])
+            pullback = expect_type(t.Fn, expect_type(t.Tup, rule_ty.result).items[1])
             rule_fn = up.function(("rule_vjp", ty, rule_ty), params, reverse_rule(rule_ty))
             up.program.rules[name] = f.Rule("vjp", rule_fn, up.applying(pullback))
         else:
@@ -100,7 +96,7 @@ def reverse_rule(rule_ty: t.Fn):
 def forward_rule(rule_ty: t.Fn):
     def make(body: Body, _fn: Value, rule: Value, x: Value, dx: Value) -> list[f.Atom]:
         linear = body.apply(rule, rule_ty, x, NOWHERE)
-        pair = body.apply(linear, the(t.Fn, rule_ty.result), dx, NOWHERE)
+        pair = body.apply(linear, expect_type(t.Fn, rule_ty.result), dx, NOWHERE)
         return list(body.b.atoms(pieces(pair)))
 
     return make
@@ -109,7 +105,7 @@ def forward_rule(rule_ty: t.Fn):
 def tree_map(body: Body, e: c.Prim) -> Value:
     """tree_map and tree_map2."""
     fn, *operands = [body.term(a) for a in e.args]
-    ty = the(t.Fn, body.type_of(e.args[0]))
+    ty = expect_type(t.Fn, body.type_of(e.args[0]))
     return trees.Mapping(body, fn, ty, e.span).over(body.type_of(e.args[1]), operands)
 
 

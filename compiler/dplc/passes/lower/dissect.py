@@ -6,7 +6,6 @@ by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.source import NOWHERE, Span
@@ -14,16 +13,14 @@ from dpl.source import NOWHERE, Span
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Value, integer
 from dplc.flat.types import rank_of
-from dplc.narrow import the
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.narrow import expect_type
+from dplc.passes.lower.body import Body
 
 Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
 
 
 def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
-    return body.up.layout.declared[the(f.Data, data.ty).name].payloads
+    return body.up.layout.declared[expect_type(f.Data, data.ty).name].payloads
 
 
 def by_constructor(

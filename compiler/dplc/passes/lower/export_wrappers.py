@@ -11,17 +11,14 @@ What a function captured is kept in a place that the program has for it, so that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Bundle, Value
-from dplc.narrow import the
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
+from dplc.narrow import expect_type
+from dplc.passes.lower.body import Body
 
 
 def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:
@@ -40,7 +37,7 @@ def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:
         arrow = ty
         given = [copied(body.b, arg) if keeps else arg for arg in args]
         for arg in given[:-1]:
-            value, arrow = body.apply(value, arrow, arg, NOWHERE), the(t.Fn, arrow.result)
+            value, arrow = body.apply(value, arrow, arg, NOWHERE), expect_type(t.Fn, arrow.result)
         return body.b.atom(body.apply(value, arrow, given[-1], NOWHERE, whole=True))
 
     main.b.keep(name, closure)

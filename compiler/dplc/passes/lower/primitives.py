@@ -9,7 +9,6 @@ to `compare`, `showing` and `trees`, what takes derivatives to `derivatives`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import formats
 from dpl.core import term as c
@@ -20,14 +19,13 @@ from dpl.prims import TABLE
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, product, type_of
 from dplc.flat.types import FIXED, elem_of, rank_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.lower import derivatives
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.compare import compare
 from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.loops import build
 from dplc.passes.lower.showing import Style, show
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
 
 CONVERSIONS = frozenset((*t.INTS, *t.FLOATS))
 RENAMED = {
@@ -83,7 +81,7 @@ def power(body: Body, e: c.Prim) -> Value:
 
 def to_like(body: Body, e: c.Prim) -> Value:
     x, like = [body.atom(a) for a in e.args]
-    return cast(body.b, x, the(f.Num, elem_of(like.ty)).name, e)
+    return cast(body.b, x, expect_type(f.Num, elem_of(like.ty)).name, e)
 
 
 def comparison(body: Body, e: c.Prim) -> Value:
@@ -95,7 +93,7 @@ def comparison(body: Body, e: c.Prim) -> Value:
 
 
 def dim(body: Body, e: c.Prim) -> Value:
-    k = the(c.Lit, e.args[1]).value if e.op == "dim" else 0
+    k = expect_type(c.Lit, e.args[1]).value if e.op == "dim" else 0
     return body.b.op("dim", (body.atom(e.args[0]),), k=k)
 
 
@@ -115,7 +113,7 @@ def append(body: Body, e: c.Prim) -> Value:
         case t.Arr():
             return body.b.op("concat", (left, right), e.span)
         case ty:
-            return append_lists(body, the(t.Con, ty), left, right)
+            return append_lists(body, expect_type(t.Con, ty), left, right)
 
 
 def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
@@ -178,7 +176,7 @@ def sized(body: Body, e: c.Prim) -> Value:
     """An array without rows has its inner sizes from those who know them."""
     array, *known = e.args
     if isinstance(array, c.Build):
-        return body.build(array, tuple(known))
+        return build(body, array, tuple(known))
     b = body.b
     x = body.atom(array)
     n, *inner = dims(b, x)
@@ -213,7 +211,7 @@ def print_(body: Body, e: c.Prim) -> Value:
 
 def format_(body: Body, e: c.Prim) -> Value:
     """Numbers by the format; what has none in it is padded as text."""
-    spec, value, ty = the(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
+    spec, value, ty = expect_type(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
     assert isinstance(spec, str)
     form = formats.read(spec)
     kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
@@ -248,7 +246,7 @@ def outside(body: Body, e: c.Prim) -> Value:
 
 def extern(body: Body, e: c.Prim) -> Value:
     args = tuple([body.atom(a) for a in e.args[1:]])
-    rhs = f.Op("extern", args, (("symbol", the(c.Lit, e.args[0]).value),), e.span)
+    rhs = f.Op("extern", args, (("symbol", expect_type(c.Lit, e.args[0]).value),), e.span)
     return body.b.explode(body.b.one(rhs, body.flat(e), "c"))
 
 
@@ -263,7 +261,7 @@ def recall(body: Body, e: c.Prim) -> Value:
 
 def name_of(e: c.Prim) -> str:
     """What its first operand says."""
-    name = the(c.Lit, e.args[0]).value
+    name = expect_type(c.Lit, e.args[0]).value
     assert isinstance(name, str)
     return name
 

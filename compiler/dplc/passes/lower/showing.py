@@ -8,7 +8,6 @@ What text a value has is laid down in `eval/show.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import formats
 from dpl.core import ty as t
@@ -17,11 +16,9 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, UNIT_ATOM, Value, integer, leaves, pieces, type_of
-from dplc.narrow import a_type, the
+from dplc.narrow import a_type, expect_type
+from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body
 
 LIMIT = 1000  # of elements; print abridges more
 KEPT = 500
@@ -48,10 +45,10 @@ def show(body: Body, ty: t.Ty, value: Value, style: Style) -> Value:
     inside = replace(style, argument=False)
     if ty == t.BOOL:
         body.b.effect("buf_num", (value,))
-    elif is_scalar(body, ty) and formats.kind_of(the(t.Con, ty).name) in style.kinds:
+    elif is_scalar(body, ty) and formats.kind_of(expect_type(t.Con, ty).name) in style.kinds:
         body.b.effect("buf_format", (f.Const(style.form, f.STR), body.b.atom(value), f.Const(style.argument, f.BOOL)))
     elif is_scalar(body, ty):
-        show_number(body, value, style.argument and the(t.Con, ty).name[0] != "u")
+        show_number(body, value, style.argument and expect_type(t.Con, ty).name[0] != "u")
     else:
         match ty:
             case t.Fn():
@@ -141,7 +138,7 @@ def show_record(body: Body, ty: t.Con, argument: tuple[t.Ty, Value], inside: Sty
     names = body.up.datas.datas[ty.name].fields
     payload, value = argument
     lone = body.up.datas.lone_field(ty.name)
-    parts = [argument] if lone else list(zip(the(t.Tup, payload).items, pieces(value)))
+    parts = [argument] if lone else list(zip(expect_type(t.Tup, payload).items, pieces(value)))
     for i, (name, part) in enumerate(zip(names, parts)):
         text(body, f"; {name} = " if i else f"{{ {name} = ")
         show(body, *part, inside)
@@ -192,7 +189,7 @@ def show_list(body: Body, ty: t.Con, x: f.Atom, style: Style) -> None:
         if argument is None:
             return rest
         head, tail = pieces(argument[1])
-        elem = the(t.Tup, argument[0]).items[0]
+        elem = expect_type(t.Tup, argument[0]).items[0]
         show_item(body, index, count, "; ", style, lambda: show(body, elem, head, style))
         return tail
 

@@ -8,7 +8,6 @@ Numbers narrower than f64 are converted before the function and after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -18,7 +17,8 @@ from dpl.source import Span
 from dplc.flat import term as f
 from dplc.flat.build import Bundle, Value, integer, pieces
 from dplc.flat.types import elem_of, rank_of
-from dplc.narrow import the
+from dplc.narrow import expect_type
+from dplc.passes.lower.body import Body, Lowering
 from dplc.passes.lower.dissect import (
     Argument,
     by_constructor,
@@ -28,9 +28,6 @@ from dplc.passes.lower.dissect import (
     other_constructor,
     same_constructor,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from dplc.passes.lower.lower import Body, Lowering
 
 FLOATS = f.Arr(f.F64, 1)
 
@@ -100,11 +97,11 @@ class Mapping:
 
     def apply(self, numbers: Sequence[f.Atom]) -> Value:
         b = self.body.b
-        own = the(f.Num, numbers[0].ty)
+        own = expect_type(f.Num, numbers[0].ty)
         result, ty = self.fn, self.ty
         for x in numbers:
             wide = x if own == f.F64 else b.op("cast", (x,), to="f64")
-            arrow = the(t.Fn, ty)
+            arrow = expect_type(t.Fn, ty)
             result, ty = self.body.apply(result, arrow, wide, self.span), arrow.result
         return result if own == f.F64 else b.op("cast", (result,), to=own.name)
 

@@ -26,12 +26,12 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.walk import atoms, every, names, supply_for, with_blocks
 from dplc.passes.recursion.by_value import contents_for_cells
-from dplc.passes.recursion.loop_state import Pieces
 from dplc.passes.recursion.merge import one_function
 from dplc.passes.recursion.mutual import Merging
 from dplc.passes.recursion.promote import promote
 from dplc.passes.recursion.two_loops import two_sweeps
 from dplc.passes.simplify.constant_parameters import constant_parameters
+from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
 
 COPIES = 128  # bindings that copies of continuations may add to a circle

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import Counter
 
 from dpl.node import replace
-from dpl.source import Span
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.copy import Copier
-from dplc.flat.places import Inlining
+from dplc.flat.inline import Inliner
 from dplc.flat.walk import every, supply_for, with_blocks
 
 
@@ -65,21 +64,6 @@ def called_once(program: f.Program) -> dict[str, str]:
         if at == name:
             del hosts[name]
     return hosts
-
-
-class Inliner(Copier):
-    """Copies a body to where it is called; its operations remember the call, for messages."""
-
-    def __init__(self, supply: f.Supply, callee: f.Fn, args: tuple[f.Atom, ...], caller: Span) -> None:
-        super().__init__(supply, dict(zip((p.name for p in callee.params), args, strict=True)))
-        self.place = Inlining(callee.label, caller)
-
-    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
-        return tuple([
-            f.Bind(bind.vars, replace(bind.rhs, span=self.place.span(bind.rhs.span)))
-            if isinstance(bind.rhs, f.Op | f.Call | f.Ad | f.Build | f.Map) else bind
-            for bind in super().binds(binds)
-        ])  # fmt: skip
 
 
 class Merging:

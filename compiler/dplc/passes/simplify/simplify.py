@@ -22,13 +22,13 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
+from dplc.flat.inline import Inliner
 from dplc.flat.types import elementwise, rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
-from dplc.passes.arrays.hoist_dims import measure
-from dplc.passes.recursion.loop_state import in_pieces
-from dplc.passes.recursion.mutual import Inliner
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, scalar_row
+from dplc.passes.simplify.hoist_dims import measure
+from dplc.passes.simplify.loop_state import in_pieces
 from dplc.passes.simplify.purity import movable, shareable
 
 SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart

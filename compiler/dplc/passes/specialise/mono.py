@@ -14,113 +14,42 @@ converted to their types, scalar constants are put where they are used, and `Ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.shapes import Needs, needed
+from dpl.core.shapes import needed
 from dpl.core.walk import changed
 from dpl.diagnostics import Bug
 from dpl.node import replace
-from dpl.source import NOWHERE, Span
+from dpl.source import Span
 
-from dplc.narrow import a_type, the
+from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
 from dplc.passes.specialise import operators, sizes
-from dplc.passes.specialise.operators import Known, Operator, parts_of, takes_functions
-from dplc.passes.specialise.regular import Regularity
+from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
+from dplc.passes.specialise.program import Mono, takes_functions
 
-ANY = t.Size()
 MOST_INSTANCES = 20_000
-MOST_PARTS = 5_000  # of one type
-MOST_USES = 8  # of a local function that takes functions, that have a copy each
-
-
-@dataclass(slots=True)
-class Mono:
-    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
-    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
-    `exports` names those values that are functions for others to call."""
-
-    functions: dict[str, c.Lam] = field(default_factory=dict)
-    calls: dict[str, dict[str, None]] = field(default_factory=dict)
-    items: list[tuple[str, c.Term]] = field(default_factory=list)
-    datas: dict[str, c.Data] = field(default_factory=dict)
-    control: bool = False
-    exports: tuple[str, ...] = ()
 
 
 def monomorphise(program: c.Program, exports: Sequence[c.Def] = ()) -> Mono:
     """Of all items but expectations, which are for `dpl test` (`passes/entry/expectations.py`); and of `exports`,
     functions that others than the program call."""
     try:
-        return Copier(program).run(exports)
+        return Monomorphiser(program).run(exports)
     except Captures:
-        return Copier(program, control=True).run(exports)
+        return Monomorphiser(program, control=True).run(exports)
 
 
-class Captures(Exception):
-    """The program captures contexts, so that copies differ by effects, too."""
-
-
-Types = tuple[t.Ty | t.Effect, ...]  # what the parameters of a definition become
-
-
-@dataclass(slots=True)
-class Local:
-    """A local definition that is copied, and the instances asked for so far: (types, number of the use) -> suffix of
-    their names.  The number is 0, but for functions that take functions: each use of these has a copy of its own, up
-    to a limit, so that what one use passes does not mix with what another passes."""
-
-    params: tuple[t.Var, ...]
-    span: object
-    function: c.Term | None
-    needs: frozenset[str]  # the type variables whose sizes it must be told
-    instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
-
-    def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
-        number = min(len(self.instances), MOST_USES) if self.function is not None and takes_functions(ty) else 0
-        return self.instances.setdefault((types, number, known), f"@{len(self.instances)}")
-
-
-@dataclass(slots=True)
-class Scope:
-    """What the variables of types and effects stand for, and the generalised local definitions in sight."""
-
-    types: dict[str, t.Ty | t.Effect]
-    locals: dict[str, Local] = field(default_factory=dict)
-    memo: dict[int, t.Ty] = field(default_factory=dict)
-    known: dict[str, Operator] = field(default_factory=dict)
-    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # that are told, by type variables
-
-
-def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
-    return [i for p, i in zip(params, inst, strict=True) if p.sort == "type"]
-
-
-class Copier:
+class Monomorphiser(Copier):
     def __init__(self, program: c.Program, control: bool = False) -> None:
-        self.program = program
-        self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
-        self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
-        self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
+        super().__init__(program, control)
         self.instances: dict[tuple[str, Types, Known], str] = {}
         self.lifts: dict[Hashable, str] = {}  # of operators, by their keys
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
-        self.interned: dict[t.Ty, t.Ty] = {}
-        self.parts: dict[int, int] = {}  # of interned types, by identity: how many
-        self.needs: dict[str, Needs] = {}  # of generalised definitions
-        self.numbers = 0
-        self.regularity = Regularity(self.out.datas)
-        self.place = NOWHERE  # of the term that was met last
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
-
-    def fresh(self) -> int:
-        """A number that no other name has."""
-        self.numbers += 1
-        return self.numbers
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
         copied: list[c.Def | tuple[str, c.Term]] = []
@@ -165,7 +94,7 @@ class Copier:
         told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
         if isinstance(definition.body, c.Lam) or told:
             self.current.append(self.out.calls.setdefault(name, {}))
-            self.out.functions[name] = the(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
+            self.out.functions[name] = expect_type(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
             self.current.pop()
         else:
             self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
@@ -178,12 +107,6 @@ class Copier:
             else:
                 self.out.items.append((name, body))
         return name
-
-    def definition(self, name: str) -> c.Def | None:
-        found = self.defs.get(name)
-        if found is None and name in self.program.library:
-            found = self.program.library[name]
-        return found
 
     def variable(self, e: c.Var, scope: Scope, known: Known = ()) -> c.Term:
         if (given := scope.known.get(e.name)) is not None:
@@ -216,69 +139,6 @@ class Copier:
             self.current.pop()
         return name
 
-    # ---- types ------------------------------------------------------------------------------------------------------
-
-    def names(self, params: Iterable[t.Var]) -> list[str]:
-        return [p.name for p in params if p.sort in self.sorts]
-
-    def arguments(self, params: Iterable[t.Var], inst: tuple, scope: Scope) -> Types:
-        found = [(p.sort, i) for p, i in zip(params, inst, strict=True) if p.sort in self.sorts]
-        return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
-
-    def undetermined(self, params: Iterable[t.Var]) -> Types:
-        """What the parameters become of what nobody uses."""
-        return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
-
-    def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:
-        match effect:
-            case t.Var(name):
-                known = scope.types.get(name, t.PURE)
-                return known if isinstance(known, t.Ctl) else t.PURE
-            case t.Ctl(answer):
-                self.capturing()
-                return t.Ctl(self.ty(answer, scope))
-            case _:
-                return t.PURE
-
-    def capturing(self) -> None:
-        if not self.out.control:
-            raise Captures
-
-    def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
-        found = scope.memo.get(id(ty))
-        if found is None:
-            found = scope.memo[id(ty)] = self.erase(ty, scope)
-        return found
-
-    def erase(self, ty: t.Ty, scope: Scope) -> t.Ty:
-        match ty:
-            case t.Var(name):
-                return a_type(scope.types.get(name, t.UNIT))
-            case t.Con(name, args):
-                if name in self.out.datas and (fault := self.regularity.fault(name)):
-                    raise NeedsInterpreter(f"a value of the type `{plain(name)}` {fault}", self.place)
-                new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
-            case t.Tup(items):
-                new = t.Tup(tuple(self.ty(i, scope) for i in items))
-            case t.Lift(name, items):
-                return t.lifted(name, [self.ty(i, scope) for i in items])
-            case t.Arr(elem, _):
-                new = t.Arr(self.ty(elem, scope), ANY)
-            case t.Fn(arg, effect, result):
-                new = t.Fn(self.ty(arg, scope), self.effect(effect, scope), self.ty(result, scope))
-            case _:
-                raise Bug(f"not a type: {ty}")
-        return self.intern(new)
-
-    def intern(self, new: t.Ty) -> t.Ty:
-        """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
-        size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
-        if size > MOST_PARTS:
-            raise NeedsInterpreter("a type of very many parts", self.place)
-        one = self.interned.setdefault(new, new)
-        self.parts[id(one)] = size
-        return one
-
     # ---- terms ------------------------------------------------------------------------------------------------------
 
     def term(self, e: c.Term, scope: Scope) -> c.Term:
@@ -297,7 +157,7 @@ class Copier:
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
             case c.Prim(span, ty, "sized", (array, *known)):
-                inner = sizes.of_type(self, the(t.Arr, ty).elem, tuple(known), scope)
+                inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
                 made = self.term(array, scope)
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
             case c.Reset():
@@ -327,7 +187,7 @@ class Copier:
         follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
-            function = e.rhs if isinstance(e, c.Let) and self.is_function(e.rhs) else None
+            function = e.rhs if isinstance(e, c.Let) and operators.is_function(self, e.rhs) else None
             takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
                 needs = needed(e.params, definitions(e), lambda name: sizes.needs_in(self, name, scope))
@@ -345,18 +205,6 @@ class Copier:
             else:
                 body = rebuilt(let, done, "", body)
         return body
-
-    def is_function(self, e: c.Term) -> bool:
-        """A function's text, or a known function applied to fewer names, literals and texts than it takes: nothing is
-        computed when it is copied."""
-        given = 0
-        while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
-            e, given = e.fn, given + 1
-        if isinstance(e, c.Var) and given and (definition := self.definition(e.name)) is not None:
-            e = definition.body
-            while given and isinstance(e, c.Lam):
-                e, given = e.body, given - 1
-        return isinstance(e, c.Lam) and not given
 
     def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
         made = []
@@ -378,11 +226,6 @@ class Copier:
         return body
 
 
-def plain(name: str) -> str:
-    """A global name as the user's own file says it."""
-    return name.removeprefix("main.")
-
-
 def exported(name: str) -> str:
     """What the value is called that is the exported function."""
     return f"export of {name}"
@@ -401,12 +244,6 @@ def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term)
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]
     return c.LetRec(let.span, body.ty, (), tuple(zip(names, rhs, strict=True)), body)
-
-
-def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
-    """Those arguments of a type constructor that are types."""
-    declared = datas.get(name)
-    return list(args) if declared is None or not args else type_arguments(declared.params, args)
 
 
 def external(span, ty: t.Ty, symbol: str) -> c.Term:

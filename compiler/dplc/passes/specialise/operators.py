@@ -9,34 +9,18 @@ A text becomes a global function, so it must mention no local variables but such
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 
-from dplc.narrow import the
+from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
-
-if TYPE_CHECKING:
-    from dplc.passes.specialise.mono import Copier, Scope
+from dplc.passes.specialise.copier import Copier, Known, Operator, Scope
+from dplc.passes.specialise.program import holds_function
 
 DEEPEST = 6  # operators made of parameters that are operators themselves; a recursion may make ever more of them
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A text, and what its names stand for.  Two of one key are the same."""
-
-    key: Hashable
-    text: c.Term = field(compare=False)
-    scope: Scope = field(compare=False)
-    depth: int = field(compare=False)
-
-
-Known = tuple[tuple[str, Operator], ...]  # what parameters are, by their names
 
 
 def known(copier: Copier, head: c.Var, args: list[c.Term], scope: Scope) -> Known:
@@ -76,11 +60,24 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
         fixed = tuple([n.value for n in told if isinstance(n, c.Lit)])
         key = arg.name, copier.arguments(definition.params, arg.inst, scope), fixed
         return Operator(key, arg, scope, 0) if len(fixed) == len(told) else None
-    if not copier.is_function(arg) or not movable(copier, arg, scope):
+    if not is_function(copier, arg) or not movable(copier, arg, scope):
         return None
     inner = {name: scope.known[name] for name in mentioned(arg) if name in scope.known}
     key = (id(arg), tuple(scope.types.items()), tuple((name, given.key) for name, given in inner.items()))
     return Operator(key, arg, scope, 1 + max((given.depth for given in inner.values()), default=0))
+
+
+def is_function(copier: Copier, e: c.Term) -> bool:
+    """A function's text, or a known function applied to fewer names, literals and texts than it takes: nothing is
+    computed when it is copied."""
+    given = 0
+    while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
+        e, given = e.fn, given + 1
+    if isinstance(e, c.Var) and given and (definition := copier.definition(e.name)) is not None:
+        e = definition.body
+        while given and isinstance(e, c.Lam):
+            e, given = e.body, given - 1
+    return isinstance(e, c.Lam) and not given
 
 
 def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
@@ -97,7 +94,7 @@ def expanded(text: c.Term, param: str) -> c.Lam:
     """A text of a function as a lambda."""
     if isinstance(text, c.Lam):
         return text
-    ty = the(t.Fn, text.ty)
+    ty = expect_type(t.Fn, text.ty)
     return c.Lam(text.span, ty, param, c.App(text.span, ty.result, text, c.Var(text.span, ty.arg, param)), "")
 
 
@@ -120,29 +117,3 @@ def bound(text: c.Term) -> Iterator[str]:
                 yield name
             case _:
                 pass
-
-
-# ---- types ---------------------------------------------------------------------------------------------------------
-
-
-def takes_functions(ty: t.Ty) -> bool:
-    """Is it a function with a function among its arguments?"""
-    return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
-
-
-def holds_function(ty: t.Ty) -> bool:
-    return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
-
-
-def parts_of(ty: t.Ty) -> tuple:
-    match ty:
-        case t.Con(_, args):
-            return args
-        case t.Tup(items):
-            return items
-        case t.Arr(elem):
-            return (elem,)
-        case t.Fn(arg, _, result):
-            return (arg, result)
-        case _:
-            return ()

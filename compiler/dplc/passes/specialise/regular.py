@@ -17,7 +17,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 
 from dplc.graph import components
-from dplc.passes.specialise.operators import parts_of
+from dplc.passes.specialise.program import parts_of
 
 Parameter = tuple[str, str]  # a declaration, and its variable
 

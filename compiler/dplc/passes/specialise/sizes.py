@@ -6,17 +6,14 @@ map@3 f xs        at 'b = float[2]        =>        map@3 2 f xs      where  map
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, innermost, needed, rank
 from dpl.source import NOWHERE
 
-from dplc.narrow import a_type, the
-
-if TYPE_CHECKING:
-    from dplc.passes.specialise.mono import Copier, Scope
+from dplc.narrow import a_type, expect_type
+from dplc.passes.specialise.copier import Copier, Scope
 
 Sizes = tuple[c.Term, ...]
 NOTHING: Needs = (), frozenset()
@@ -67,7 +64,7 @@ def telling(copier: Copier, e: c.Var, scope: Scope, mention: Callable[[t.Ty], c.
         ty = copier.intern(t.Fn(t.I64, t.PURE, ty))
     made = mention(ty)
     for size in given:
-        ty = the(t.Fn, ty).result
+        ty = expect_type(t.Fn, ty).result
         made = c.App(e.span, ty, made, size)
     return made
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dpl.node import node
 from dpl.source import Source
 
-from dplc.machine.run.jit import Compiled
+from dplc.machine.object.compiled import Compiled
 from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import SAMPLES, TIME, subjects
 from dplc.tools.bench.measure import Measured, measure

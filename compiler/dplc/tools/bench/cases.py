@@ -21,7 +21,7 @@ from dpl.types.env import Exports, Value
 from dpl.types.meta import Meta, array, dimensions, prune
 from dpl.types.scheme import Scheme
 from dpl.types.scheme import replace as substituted
-from dpl.types.unify import Clash, Solver, children
+from dpl.types.unify import Clash, Solver
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))
@@ -173,7 +173,7 @@ def reached(t: ty.Ty) -> Iterator[ty.Ty]:
     """The parts of a type, functions apart."""
     yield t
     if not isinstance(t, ty.Fn):
-        for part in children(t):
+        for part in ty.children(t):
             if not isinstance(part, ty.Size):
                 yield from reached(prune(part))
 

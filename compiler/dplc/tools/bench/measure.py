@@ -15,7 +15,7 @@ from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.source import Source
 
-from dplc.machine.run.jit import Compiled
+from dplc.machine.object.compiled import Compiled
 from dplc.passes import NeedsInterpreter
 from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import FIRST, Subject, program

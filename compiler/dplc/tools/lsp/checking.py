@@ -23,7 +23,6 @@ from dpl.types.library import Library
 from dpl.types.meta import Meta, prune
 from dpl.types.notes import Notes
 from dpl.types.scheme import Scheme, free, replace
-from dpl.types.unify import children
 
 from dplc.passes.entry.exports import offered
 from dplc.tools.lsp.pages import Book, Page
@@ -158,7 +157,7 @@ class Checking:
                 if isinstance(t, ty.Con) and t.name in self.datas and t.name not in names:
                     names.add(t.name)
                     stack += [arg for _, arg in self.datas[t.name].cases if arg is not None]
-                stack += children(t)
+                stack += ty.children(t)
             found.mentioned = names
         return found.mentioned
 

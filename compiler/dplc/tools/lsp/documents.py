@@ -249,6 +249,17 @@ class Document:
             others += self.checking.warnings_of_the_whole(self.pages, self.around, self.book)
         return [*syntax, *others]
 
+    def record_at(self, page: Page, end: int) -> tuple[str, str] | None:
+        """The data type of the expression that ends there: its module as this text calls it ("" for its own) and its
+        name, if they are known."""
+        if not self.checked:
+            return None
+        module, _, name = self.data_name(page, end).partition("#")[0].rpartition(".")
+        if not module:
+            return None
+        called = {name: alias for alias, name in self.imports.aliases.items()}
+        return ("" if module == self.around.name else called.get(module, module)), name
+
     def data_name(self, page: Page, end: int) -> str:
         """The data type of the expression that ends at an offset of a page, if that is known."""
         for span, t in reversed(self.found(page).notes.expressions):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dpl.syntax import tree
 from dpl.types.env import TYPES
@@ -10,26 +10,38 @@ from dpl.types.env import TYPES
 from dplc.tools.lsp.names import Foreign, Names, Symbol, Target, Use
 from dplc.tools.lsp.pages import Page
 
-if TYPE_CHECKING:
-    from dplc.tools.lsp.documents import Document
-
 FIRST = "Prelude"
+
+
+class Text(Protocol):
+    """What is asked of a text and of the modules that it imports."""
+
+    @property
+    def pages(self) -> list[Page]: ...
+
+    def names(self, page: Page) -> list[Names]: ...
+
+    def offers(self, module: str, space: str, name: str) -> bool: ...
+
+    def record_at(self, page: Page, end: int) -> tuple[str, str] | None: ...
+
+    def field_of(self, owner: Symbol, name: str) -> Symbol | None: ...
 
 
 class Linker:
     """Goes through a text with what is in scope at each declaration."""
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    def __init__(self, text: Text) -> None:
+        self.text = text
         self.layers: list[dict[tuple[str, str], Symbol] | str] = [FIRST, {}]  # of this text, or a module's name
         self.found: dict[Use, Target | None] = {}
 
     def links(self, before: Page | None = None) -> dict[Use, Target | None]:
         """Of the whole text, or only what comes before a page."""
-        for page in self.document.pages:
+        for page in self.text.pages:
             if page is before:
                 break
-            for names in self.document.names(page):
+            for names in self.text.names(page):
                 if names.early:
                     self.declare(names)
                 for use in names.uses:
@@ -55,7 +67,7 @@ class Linker:
             if isinstance(layer, dict):
                 if found := layer.get((use.space, use.name)):
                     return found
-            elif use.space != "modules" and self.document.offers(layer, use.space, use.name):
+            elif use.space != "modules" and self.text.offers(layer, use.space, use.name):
                 return Foreign(layer, use.space, use.name)
         if use.space == "types" and use.name in TYPES:
             return Foreign(FIRST, "types", use.name)
@@ -63,14 +75,13 @@ class Linker:
 
     def field(self, use: Use, page: Page) -> Target | None:
         """A field of the record in front of it, where several types have one of that name."""
-        if use.span.source.text[use.span.start - 1] != "." or not self.document.checked:
+        if use.span.source.text[use.span.start - 1] != ".":
             return None
-        module, _, owner = self.document.data_name(page, use.span.start - 1).partition("#")[0].rpartition(".")
-        if module != self.document.around.name:
-            called = {name: alias for alias, name in self.document.imports.aliases.items()}
-            return Foreign(called.get(module, module), "fields", use.name) if module else None
+        module, owner = self.text.record_at(page, use.span.start - 1) or ("", "")
+        if module:
+            return Foreign(module, "fields", use.name)
         for layer in self.layers:
             for symbol in layer.values() if isinstance(layer, dict) else ():
                 if symbol.space == "types" and symbol.name == owner:
-                    return self.document.field_of(symbol, use.name)
+                    return self.text.field_of(symbol, use.name)
         return None

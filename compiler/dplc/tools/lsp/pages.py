@@ -17,12 +17,12 @@ from dpl.diagnostics import Diagnostic
 from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import mistakes, tree
+from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
 from dpl.syntax.foreign import OPERATORS, foreign_operators
 from dpl.syntax.lexer import Lexer, Token
-from dpl.syntax.parse import Parser
 from dpl.syntax.tables import tables
 
 from dplc.tools.lsp.names import Names

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from dpl.source import Source
 from dpl.syntax import tree
+from dpl.syntax.automaton import Parser
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
 from dpl.syntax.lexer import Token
-from dpl.syntax.parse import Parser
 from dpl.syntax.tables import tables
 
 ANYTHING = "\x00"  # a name that nobody can write

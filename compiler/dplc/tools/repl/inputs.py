@@ -9,9 +9,10 @@ from __future__ import annotations
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax import tree
+from dpl.syntax.automaton import Parser
 from dpl.syntax.build import Builder
 from dpl.syntax.lexer import Lexer
-from dpl.syntax.parse import Parser, parse, parse_expr
+from dpl.syntax.parse import parse, parse_expr
 from dpl.syntax.tables import tables
 from dpl.types.declarations import bound_names
 
@@ -30,6 +31,11 @@ def complete(text: str) -> bool:
         return False  # says what the declaration that follows is for
     failed = [Parser(tables(), Builder(source), start).feed(tokens, 0) for start in ("file", "expression")]
     return any(at is None for at in failed) or all(tokens[at].kind != "$END" for at in failed if at is not None)
+
+
+def ready(text: str) -> bool:
+    """Whether this is a whole input: a command of the session, or complete."""
+    return text.lstrip().startswith(":") or complete(text)
 
 
 def declarations(source: Source) -> tuple[tree.File, bool]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpl.eval.outside import ProgramExit
 
-from dplc.tools.repl.inputs import complete
+from dplc.tools.repl.inputs import ready
 from dplc.tools.repl.lines import Lines
 from dplc.tools.repl.session import Session
 from dplc.tools.repl.verbs import Leave, obey
@@ -57,7 +57,3 @@ def inputs(lines: Lines) -> Iterator[str]:
         if not line:
             return
         gathered += line
-
-
-def ready(text: str) -> bool:
-    return text.lstrip().startswith(":") or complete(text)

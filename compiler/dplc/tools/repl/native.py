@@ -28,14 +28,14 @@ from dpl.types.declarations import Item
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from dplc.machine.llvm.layout import counted
+from dplc.machine.emit.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.tools.process import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:
     from dplc.machine.run.jit import Loaded
-    from dplc.machine.run.session_units import Increment
+    from dplc.machine.run.session_units import SessionUnit
 
 ANY = "picture"  # the cell of a picture that is to be drawn
 NOTICED = frozenset({
@@ -59,14 +59,14 @@ class Spare:
 
 class Native:
     def __init__(self, program: c.Program) -> None:
-        from dplc.machine.run.session_units import Increments
+        from dplc.machine.run.session_units import SessionUnits
 
         self.program = program
         self.defs: dict[str, c.Def] = {}
         self.kept: dict[str, frozenset[Loaded]] = {}  # values, and the code of which they may hold constants
         self.spare: list[Spare] = []
-        self.increments = Increments()
-        self.drawing: Increment | None = None  # what draws pictures, once there was one
+        self.units = SessionUnits()
+        self.drawing: SessionUnit | None = None  # what draws pictures, once there was one
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
         """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
@@ -86,13 +86,13 @@ class Native:
                 print(text, flush=True)
             return
         program = to_memory(self.part(whole))
-        increment = self.increments.compile(program)
+        unit = self.units.compile(program)
         with self.cells_for(kept):
-            loaded = self.increments.load(increment)
+            loaded = self.units.load(unit)
             reached = known | {loaded}
             if assigns(program):
                 self.kept |= {name: was | reached for name, was in self.kept.items() if self.refers(self.defs[name].ty)}
-            self.perform(increment, loaded)
+            self.perform(unit, loaded)
         self.kept |= {item.name: frozenset() if is_plain(item.ty) else reached for item in kept}
         for text, item in pictures:
             print(text)
@@ -105,7 +105,7 @@ class Native:
     def cells_for(self, items: Sequence[c.Def]) -> Iterator[None]:
         """Values take over the cells of others of their types that are wanted no more, which go then.  Without an end,
         these come back."""
-        cells, taken = self.increments.cells, []
+        cells, taken = self.units.cells, []
         for item in items:
             ty = erase(item.ty)
             found = next((spare for spare in self.spare if spare.ty == ty), None)
@@ -125,16 +125,16 @@ class Native:
         """Definitions that nothing mentions any more."""
         for name in names:
             item = self.defs.pop(name, None)
-            cell = self.increments.cells.pop(cell_of(name), None)
+            cell = self.units.cells.pop(cell_of(name), None)
             loaded = self.kept.pop(name, frozenset())
             if item and cell is not None:
                 self.spare.append(Spare(erase(item.ty), cell, loaded))
 
-    def perform(self, increment: Increment, loaded: Loaded) -> None:
+    def perform(self, unit: SessionUnit, loaded: Loaded) -> None:
         from dplc.machine.run.session_units import Exit
 
         try:
-            self.increments.run(increment, loaded)
+            self.units.run(unit, loaded)
         except Exit as stop:
             raise ProgramExit(stop.code) from None
 
@@ -147,8 +147,8 @@ class Native:
             return to_memory(self.part([c.Do(c.Prim(NOWHERE, t.UNIT, "print_string", (text,)))]))
 
         if self.drawing is None:
-            self.drawing = self.increments.compile_once("drawing", program)
-        self.perform(self.drawing, self.increments.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
+            self.drawing = self.units.compile_once("drawing", program)
+        self.perform(self.drawing, self.units.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
         """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""

@@ -20,7 +20,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import style_from_pygments_dict
 from pygments.token import Comment, Error, Keyword, Name, Number, String
 
-from dplc.tools.repl.loop import ready
+from dplc.tools.repl.inputs import ready
 from dplc.tools.repl.session import Session
 from dplc.tools.repl.verbs import VERBS
 from dplc.tools.report import wishes

@@ -10,7 +10,8 @@ import pickle
 import sys
 from pathlib import Path
 
-from dplc.machine.run.jit import Compiled, execute
+from dplc.machine.object.compiled import Compiled
+from dplc.machine.run.jit import execute
 from dplc.tools.process import guarded, on_large_stack
 
 

@@ -1,9 +1,9 @@
-"""LAPACK in executables and libraries: the routines that they are linked with, if they are (`dpl build -l openblas`).
+"""LAPACK link: the routines that an executable or library is linked with, if any (`dpl build -l openblas`).
 
-    start         what a program does first, so that `rt/lapack.rt` finds them
-    definitions   the function that does: it fills in the table if all of them are there
+    start         the first instruction of a program: tells `rt/lapack.rt` how to find the routines
+    definitions   the function that finds them: fills in the table if all routines are there
 
-A symbol that is weak is null if nobody has it; where systems do not know that, the table stays empty.
+The routines are weak symbols: one that is not linked is null.  On systems without weak symbols the table stays empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dplc.flat.walk import every
 from dplc.machine.llvm.target import Target
 
 START = '  store ptr @"dpl find lapack", ptr @rt.lapack\n'
-BYTES_OF_AN_INTEGER = 4  # in libraries that call the routines `dgetrf_`
+BYTES_OF_AN_INTEGER = 4  # in LAPACK libraries whose symbols look like `dgetrf_`
 SYSTEMS = ("linux", "musl")
 
 

@@ -10,20 +10,17 @@ branch, if it is zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from dpl.source import Span
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
+from dplc.ad.derivatives import Derivatives
 from dplc.ad.rules import bulk
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.flat.walk import rebuild
-
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives
 
 PRODUCTS = {"mul": (0, 1), "dot": (0, 1), "matmul": (0, 1), "matmul_acc": (1, 2)}
 SUMS = {"add": (0, 1), "sub": (0, 1), "acc_add": (0, 1)}

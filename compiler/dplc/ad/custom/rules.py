@@ -15,37 +15,16 @@ added; where the argument is constant the rule is not asked, and the function is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from dpl.node import node
 
 from dplc.ad.builder import Builder
-from dplc.ad.rules import linearity
-from dplc.ad.rules.checkpoint import silent
+from dplc.ad.custom import linearity
+from dplc.ad.derivatives import Derivatives, Forwarded, Reversed
 from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import Part, Presence
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
-
-if TYPE_CHECKING:
-    from dplc.ad.activity import Deps
-    from dplc.ad.differentiate import Derivatives, Forwarded, Reversed
-
-
-def deps(d: Derivatives, name: str, body: Deps) -> Deps:
-    """A rule may give anything of its argument.  On what is captured the value depends as the function's body does, or
-    as the rule's value does; and its series beyond the first coefficient as the tangents that the rule gives do."""
-    fn = d.program.fns[name]
-    by_rule = d.deps_so_far(d.program.rules[name].fn) or [frozenset[int]()] * len(body)
-    slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(d.param_nodes(fn))))
-    always = slopes | frozenset(d.last_leaves(fn))
-    return tuple(on | always | given for on, given in zip(body, by_rule, strict=False))
-
-
-def captures(d: Derivatives, fn: f.Fn) -> bool:
-    """Whether a derivative may flow to what a function with a rule captures."""
-    return len(d.param_nodes(fn)) > len(d.last_leaves(fn))
-
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -101,7 +80,7 @@ def along(
         return () if again else b.call(name, args, fn.results, fn.span), {}
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     given = (*args, *(part.atom for _, part in captured))
-    name = silent(d, made.name) if again else made.name
+    name = d.silent.name(made.name) if again else made.name
     values = b.call(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
     width = len(fn.results)
     return values[:width], dict(zip(made.results, values[width:], strict=True))
@@ -232,7 +211,7 @@ def there_and_kept(
     fn = d.body(name)
     if side is None:
         return () if again else b.call(name, args, fn.results, fn.span), ()
-    there = silent(d, side.made.fwd) if again else side.made.fwd
+    there = d.silent.name(side.made.fwd) if again else side.made.fwd
     *values, kept = b.call(there, args, (*fn.results, side.made.residual), fn.span)
     return values, (kept,)
 
@@ -286,10 +265,10 @@ def transpose(
     active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
     nothing = d.convert.from_tan(b, [None] * len(leaves), like)
     if not active:
-        b.call(silent(d, name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
+        b.call(d.silent.name(name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
         return outs
     made = d.reverse(name, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
-    there = silent(d, made.fwd) if again else made.fwd
+    there = d.silent.name(made.fwd) if again else made.fwd
     *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
     if result_like is not None:
         shape_check.check(d.convert, b, result, result_like, "rule_cotangent", of.span)

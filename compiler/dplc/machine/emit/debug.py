@@ -1,31 +1,28 @@
-"""Where code comes from, for debuggers and profilers: DWARF as LLVM's metadata.
+"""Debug information for debuggers and profilers: DWARF, as LLVM metadata.
 
     loss.3(w: f64, xs: f64[1])       a subprogram `loss` of model.dp, with arguments `w` and `xs`
     mul w x                          its instructions stand in model.dp, line 7
 
-What was inlined in flat is told as what LLVM inlines itself.  An array is shown as {data, n0, n1 ...}, a tuple by the
-names of its places.
+Calls that were inlined in flat look like calls that LLVM inlined.  An array is shown as {data, n0, n1 ...}, a tuple as
+a struct with members _0, _1 ...
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpl.source import NOWHERE, Source, Span
 
 from dplc.flat import places
 from dplc.flat import term as f
-from dplc.machine.emit.emitter import escape
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.failure.failures import shown
-from dplc.machine.llvm.layout import SIZES, leaves, memory_type, struct
+from dplc.machine.llvm.literals import escape
+from dplc.machine.llvm.types import SIZES, memory_type
 
-if TYPE_CHECKING:
-    from dplc.machine.emit.program import Unit
-
-UNIT, TYPE = "!6", "!7"  # the nodes of the module's prelude: the compile unit, and the type of all functions
+UNIT, TYPE = "!6", "!7"  # nodes of the module's prelude: the compile unit, and the type of all functions
 BASIC = {
     "bool": ("bool", 8, "boolean"), "f16": ("f16", 16, "float"), "f32": ("f32", 32, "float"),
     "f64": ("float", 64, "float"), "i64": ("int", 64, "signed"),
@@ -37,21 +34,23 @@ BASIC = {
 MARK = re.compile(r", !dbg ![0-9]+")
 
 
-def is_unmarked(line: str) -> bool:
-    """Is it an instruction that says not where it stands?  (Of phis nobody wants to know.)"""
+def has_no_location(line: str) -> bool:
+    """An instruction without a debug location (phis need none)."""
     return line.startswith("  ") and "!dbg" not in line and " phi " not in line
 
 
 class DebugInfo:
-    """The nodes of one module; equal ones are made once."""
+    """The metadata of one module, without duplicates."""
 
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
+    def __init__(self, metadata: Callable[[str], str], main: str) -> None:
+        """`metadata` adds a node to the module and returns its number; `main` is the name of the main function."""
+        self.metadata = metadata
+        self.main = main
         self.known: dict[tuple[str, str], str] = {}
 
     def node(self, text: str, instance: str = "") -> str:
         if (text, instance) not in self.known:
-            self.known[text, instance] = self.unit.metadata(text)
+            self.known[text, instance] = self.metadata(text)
         return self.known[text, instance]
 
     # ---- places
@@ -62,18 +61,18 @@ class DebugInfo:
         return self.node(f'!DIFile(filename: "{name}", directory: "{folder}")')
 
     def subprogram(self, name: str, span: Span, instance: str = "") -> str:
-        """A function; `instance` tells those of the module apart that were one in its text."""
+        """A function; `instance` tells several copies of one function of the source apart."""
         file, line = self.file(span.source), span.line if span != NOWHERE else 0
         text = f'distinct !DISubprogram(name: "{escape(name.encode())}", scope: {file}, file: {file}, '
         text += f"line: {line}, scopeLine: {line}, type: {TYPE}, unit: {UNIT}, "
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
-        name = "program" if fn.name == self.unit.program.main else shown(fn.label) or fn.name  # `main` is C's
+        name = "program" if fn.name == self.main else shown(fn.label) or fn.name  # `main` is C's
         return self.subprogram(name, fn.span, fn.name)
 
     def location(self, scope: str, span: Span) -> str:
-        """Marks an instruction of the function `scope`."""
+        """The debug location of an instruction in the function `scope`."""
         return f", !dbg {self._location(scope, span)}"
 
     def _location(self, scope: str, span: Span) -> str:
@@ -86,20 +85,19 @@ class DebugInfo:
             scope = self.node(f"!DILexicalBlockFile(scope: {scope}, file: {self.file(span.source)}, discriminator: 0)")
         return self.node(f"!DILocation(line: {line}, column: {column}, scope: {scope}{inlined_at})")
 
-    def completed(self, lines: list[str], scope: str, span: Span) -> list[str]:
-        """The lines of a function in which every instruction stands somewhere: with the one before, if nothing else is
-        known."""
+    def with_locations(self, lines: list[str], scope: str, span: Span) -> list[str]:
+        """Gives every instruction of a function a location: if it has none, that of the instruction before."""
         done, place = [], self.location(scope, span)
         for line in lines:
             if mark := MARK.search(line):
                 place = mark[0]
-            done.append(line + place if is_unmarked(line) else line)
+            done.append(line + place if has_no_location(line) else line)
         return done
 
     # ---- arguments
 
     def arguments(self, fn: f.Fn, scope: str) -> Iterator[str]:
-        """Lines for the beginning of a function, that say where its arguments are."""
+        """Debug records for the start of a function that describe its arguments."""
         file, line = self.file(fn.span.source), fn.span.line if fn.span != NOWHERE else 0
         place = self.node(f"!DILocation(line: {line}, scope: {scope})")
         for i, var in enumerate(fn.params):
@@ -144,7 +142,7 @@ class DebugInfo:
         return self.members(name, shape.size, list(zip(names, types, sizes, shape.offsets, strict=True)))
 
     def tuple(self, ty: f.Tup, items: tuple[f.Type, ...]) -> str:
-        """Its parts lie as its leaves do, one after the other."""
+        """A struct whose members lie as the leaves of the items do."""
         shape, at, parts = struct(ty), 0, []
         for i, item in enumerate(items):
             count = len(leaves(item))

@@ -1,27 +1,26 @@
-"""flat types -> registers and memory: what values look like to the machine.
+"""Layout of values: types of flat -> registers and memory.
 
 A value is a list of LLVM scalars, its *leaves*:
 
     Num            [v]                              bool is i1 in registers, i8 in memory
     Arr of rank k  [owner, data, d0 ... d(k-1)]     row-major elements at `data`
-    Str            [owner, data, bytes]             UTF-8, no NUL at the end
+    Str            [owner, data, bytes]             UTF-8, without a NUL at the end
     Data, Ref      [cell]
     Tup            the leaves of its items          unit has none
 
-LLVM aggregates occur only as the results of functions that give several leaves.
+LLVM aggregates occur only as the results of functions that return several leaves.
 
 A heap block begins with a header of 16 bytes, {i64 owners, i64 spare}:
 
     array, string  spare = bytes of room from `@rt.data(owner)` on (if elements hold owners: exactly their bytes);
                    `owner` points to the header, `data` anywhere inside, so that rows, slices and reshapes are views;
                    elements are structs of their leaves, naturally aligned
-    constructor    spare = tag; then the payload's leaves as a struct
-    reference      then the content's leaves as a struct
+    constructor    spare = tag; then the leaves of the payload as a struct
+    reference      then the leaves of the content as a struct
 
-An owner that is null owns nothing: constants of the program, which are never freed; constant
-constructors have owners for ever (`constants.py`).  A null array has all leaves zero
-(an *empty* one has `data` not null); a null Data is a null pointer.  A constructor without payload is the odd pointer
-2 * tag + 1.
+A null owner owns nothing; constant arrays have one.  Constant constructors have a count that never reaches 0
+(`constants.py`).  All leaves of a null array are zero (an *empty* array has `data` that is not null); a null Data is a
+null pointer.  A constructor without payload is the odd pointer 2 * tag + 1.
 """
 
 from __future__ import annotations
@@ -30,17 +29,13 @@ from dpl.diagnostics import Bug
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 HEADER = 16
 
-SCALARS = {"bool": "i1", "f16": "half", "f32": "float", "f64": "double"} | {
-    f"{sign}{bits}": f"i{bits}" for sign in "iu" for bits in (8, 16, 32, 64)
-}
-SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
-
 
 def leaves(ty: f.Type) -> tuple[str, ...]:
-    """The LLVM types of a value's leaves, in registers."""
+    """The LLVM types of the leaves of a value, in registers."""
     match ty:
         case f.Num(name):
             return (SCALARS[name],)
@@ -56,13 +51,9 @@ def leaves(ty: f.Type) -> tuple[str, ...]:
             raise Bug(f"no layout for {ty}")
 
 
-def memory_type(leaf: str) -> str:
-    return "i8" if leaf == "i1" else leaf
-
-
 @node
 class Struct:
-    """Leaves in memory: byte offsets in their order, and the size of the whole, a multiple of its alignment."""
+    """Leaves in memory: their byte offsets, and the size of the whole, a multiple of its alignment."""
 
     leaves: tuple[str, ...]
     offsets: tuple[int, ...]
@@ -71,7 +62,7 @@ class Struct:
 
 
 def struct(ty: f.Type) -> Struct:
-    """How a value lies in memory, as the element of an array or behind a header."""
+    """The layout of a value in memory, as the element of an array or behind a header."""
     offsets, end, align = [], 0, 1
     for leaf in leaves(ty):
         size = SIZES[memory_type(leaf)]
@@ -83,7 +74,7 @@ def struct(ty: f.Type) -> Struct:
 
 
 def counted(ty: f.Type) -> bool:
-    """Whether a value holds pointers to counted blocks."""
+    """Whether a value holds pointers to reference-counted blocks."""
     match ty:
         case f.Tup(items):
             return any(counted(item) for item in items)

@@ -1,8 +1,6 @@
-"""flat (fused, with dup and drop) -> object code.
+"""LLVM text -> object code: parse, verify, optimise, select instructions.
 
-    compile_program(program)    emit -> parse -> verify -> optimise -> object
-
-How hard LLVM tries depends on how much there is: large programs must not take long to start.
+The optimisation level falls with the size of the text, so that large programs start quickly.
 """
 
 from __future__ import annotations
@@ -13,34 +11,17 @@ import llvmlite.binding as llvm
 from dpl.diagnostics import Bug
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from dplc.flat import term as f
-from dplc.machine.emit.program import emit_program
-from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import target
 from dplc.machine.llvm.target import Target
-from dplc.machine.run.jit import Compiled
-from dplc.machine.runtime import shared
 
-LARGE = 60_000  # lines of LLVM text from which on less is optimised
+LARGE = 60_000  # lines of LLVM text above which less is optimised
 HUGE = 250_000
-INLINING = 100  # below LLVM's usual 225: half the time, and what should be in line is already
-
-
-def compile_program(program: f.Program, counting: bool = False) -> Compiled:
-    """`counting` programs are optimised no further: their counts would be the same."""
-    text, sites = emit_text(program, counting)
-    return Compiled(assemble(text, most=0 if counting else 2), sites.to_json())
-
-
-def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
-    """The module's text, and its sites."""
-    text, sites = emit_program(program, shared.mentioned, counting)
-    return module(text), sites
+INLINING = 100  # LLVM's default is 225; this takes half the time, as flat is inlined already
 
 
 def module(text: str, where: Target | None = None) -> str:
-    """With the machine's name in front.  Every function keeps a frame pointer and all are in one section, so that a
-    failure can tell the calls that led to it."""
+    """Adds the target to the text.  Every function keeps a frame pointer, and all are in one section, so that a failure
+    can walk the stack."""
     where = where or target.here()
     head = f'target datalayout = "{where.machine().target_data}"\ntarget triple = "{where.triple}"\n'
     section = ' section ".text"' if where.jit else ""
@@ -49,13 +30,13 @@ def module(text: str, where: Target | None = None) -> str:
 
 
 def assemble(text: str, where: Target | None = None, most: int = 2) -> bytes:
-    """LLVM text -> object code, with at `most` that effort."""
+    """LLVM text -> object code, at an optimisation level of `most` or less."""
     machine, module = optimise(text, where or target.here(), most)
     return machine.emit_object(module)
 
 
 def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
-    """The module as good as it gets, and the machine for which that is."""
+    """The optimised module, and the code generator for it."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = where.machine(effort)
@@ -68,13 +49,13 @@ def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachin
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     manager.run(module, builder)
-    NewPassManager._dispose(manager)  # llvmlite's own end of it, which another of the same name hides
+    NewPassManager._dispose(manager)  # llvmlite hides its destructor behind another method of that name
     return machine, module
 
 
 def parse(text: str) -> llvm.ModuleRef:
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())  # the global one keeps types and constants for ever
+        module = llvm.parse_assembly(text, llvm.create_context())  # the global context never frees types and constants
         module.verify()
     except RuntimeError as failure:
         raise Bug(f"LLVM does not accept our text: {failure}") from failure

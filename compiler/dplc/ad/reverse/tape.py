@@ -15,33 +15,37 @@ Only then does `Tape.forward` give the forward code, which now knows what to kee
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Protocol
 
-from dplc.ad.activity import Graph, Node, component
+from dplc.ad.activity import Graph, Node
 from dplc.ad.builder import Builder, int_
-from dplc.ad.reverse import residuals, transpose
-from dplc.ad.reverse.cotangents import Scope, if_there
-from dplc.ad.rules import bulk as rules
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, either
+from dplc.ad.derivatives import Derivatives
+from dplc.ad.reverse import residuals
+from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.tangents.symbolic_zeros import MAYBE, Part, Presence, either
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound, every, names, rhs_mentions
 
-if TYPE_CHECKING:
-    from dplc.ad.differentiate import Derivatives
-    from dplc.ad.reverse.branch_records import Paths
-
-
 WIDE = 64  # a residual of more leaves is a block: callers keep those of all their calls, and so they would double
 
 
 class Step(Protocol):
+    """A binding being reversed."""
+
     def backward(self, scope: Scope) -> None: ...
 
     def forward(self) -> list[f.Bind]: ...
+
+
+class Records(Protocol):
+    """What is kept, by the branch that ran (`reverse/branch_records.py`)."""
+
+    def residual(
+        self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
+    ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]: ...
 
 
 class Tape:
@@ -60,7 +64,7 @@ class Tape:
         for bind in block.binds:
             for var in bind.vars:
                 self.own(var)
-            self.steps.append(reverse.step(self, bind))
+            self.steps.append(reverse.step_of(self, bind))
             reverse.see(bind)
         reverse.views = around
 
@@ -86,95 +90,23 @@ class Tape:
         return [f.Bind((d,), f.Op("dim", (var,), (("k", k),))) for k, d in self.dims.get(var.name, {}).items()]
 
 
-@dataclass(slots=True)
-class Plain:
-    """What has no cotangent."""
-
-    bind: f.Bind
-
-    def backward(self, scope: Scope) -> None:
-        pass
-
-    def forward(self) -> list[f.Bind]:
-        return [self.bind]
-
-
-@dataclass(slots=True)
-class Op:
-    reverse: Reverse
-    op: f.Op
-    y: f.Var
-    views: Sequence[f.Op]  # of what its first operand is a part, and so on
-
-    def forward(self) -> list[f.Bind]:
-        return [f.Bind((self.y,), self.op)]
-
-    def backward(self, scope: Scope) -> None:
-        part = self.reverse.packed(scope, self.y)
-        if part is None:
-            return
-        if not rules.known(self.op):
-            raise rules.refuse(self.op)
-        if rules.scalar_row(self.op.op):
-            self.row(scope, part)
-        else:
-            if_there(scope, part, self.bulk)
-
-    def bulk(self, scope: Scope, part: Part) -> None:
-        op = transpose.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
-        transpose.spread(self.reverse, scope, op, self.y, part)
-
-    def row(self, scope: Scope, part: Part) -> None:
-        if part.nullable:
-            if_there(scope, part, self.row)
-            return
-        for i in rules.flows(self.op):
-            (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
-            if node is None or not scope.active(node):
-                continue
-            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.holes)
-            rank = rank_of(self.op.args[i].ty)
-            if rank < rank_of(t.ty):
-                t = scope.b.op("sum_to", t, rank=rank)
-            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
-            scope.add(node, Part(t, masked.part_of_sum(t.ty)))
-
-
-@dataclass(slots=True)
-class Con:
-    reverse: Reverse
-    y: f.Var
-    con: f.ConMake
-
-    def forward(self) -> list[f.Bind]:
-        return [f.Bind((self.y,), self.con)]
-
-    def backward(self, scope: Scope) -> None:
-        part = self.reverse.packed(scope, self.y)
-        if part is not None and self.con.arg is not None:
-            if_there(scope, part, self.open)
-
-    def open(self, scope: Scope, part: Part) -> None:
-        assert self.con.arg is not None
-        d = self.reverse.d
-        leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
-        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE) for leaf in leaves])
-
-
 class Reverse:
-    """The reversal of one function, given which leaves of its parameters are active and of its results wanted."""
+    """The reversal of one function, given which leaves of its parameters are active and of its results wanted.
+    `step_of` makes the step of a binding (`reverse/steps.py`)."""
 
     def __init__(
-        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
-    ) -> None:
+        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]],
+        step_of: Callable[[Tape, f.Bind], Step],
+    ) -> None:  # fmt: skip
         self.d = derivatives
         self.tangents = derivatives.tangents
+        self.step_of = step_of
         self.active_params = active
         self.wanted = wanted
         self.active = graph.varied(active) & graph.useful(i for i, _ in wanted)
         self.home: dict[str, Tape] = {}
         self.leaf: dict[Node, f.Type] = {}
-        self.paths: Paths | None = None
+        self.records: Records | None = None
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
@@ -220,8 +152,8 @@ class Reverse:
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
         """The forward code with what makes the residual, that, the parameter for it, and the backward code with what
         opens it."""
-        if self.paths is not None:
-            return self.paths.residual(kept, forward, body)
+        if self.records is not None:
+            return self.records.residual(kept, forward, body)
         there, back = Builder(self.d.supply), Builder(self.d.supply)
         value = there.make(kept)
         if self.d.boxed(self.box) or width(value.ty) > WIDE:
@@ -260,36 +192,6 @@ class Reverse:
     def unkeep(self, kept: Sequence[f.Var], tup: f.Var) -> list[f.Bind]:
         return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
 
-    def step(self, tape: Tape, bind: f.Bind) -> Step:
-        from dplc.ad.reverse.control import Branch, Build, Call, Loop  # they reverse blocks, in turn
-
-        if not any(node in self.active for var in bind.vars for node in self.nodes(var)):
-            return Plain(bind)
-        match bind.rhs:
-            case f.Op() as op:
-                return Op(self, op, bind.vars[0], tuple(self.seen_through(op.args)))
-            case f.TupMake(items):
-                return self.renamed(bind, [node for item in items for node in self.nodes(item)])
-            case f.TupGet(tup, index):
-                return self.renamed(bind, component(self.tangents, tup, self.nodes(tup), index))
-            case f.ConMake() as con:
-                return Con(self, bind.vars[0], con)
-            case f.Call() as call:
-                return Call(self, tape, call, bind.vars)
-            case f.If() | f.Switch():
-                return Branch(self, tape, bind)
-            case f.For() | f.While():
-                return Loop(self, tape, bind)
-            case f.Build():
-                return Build(self, tape, bind)
-            case _:
-                raise AssertionError(bind)
-
-    def renamed(self, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
-        """A tuple that is made or taken apart: leaves change their names."""
-        self.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
-        return Plain(bind)
-
     def see(self, bind: f.Bind) -> None:
         """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
         its parts wait."""
@@ -327,6 +229,9 @@ class Reverse:
 
     def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
         return [None if node is None else scope.get(node) for node in self.nodes(atom)]
+
+    def result_parts(self, scope: Scope, vars_: Sequence[f.Var]) -> list[Part | None]:
+        return [part for var in vars_ for part in self.parts(scope, var)]
 
     def add(self, scope: Scope, atom: f.Atom, parts: Sequence[Part | None]) -> None:
         for node, part in zip(self.nodes(atom), parts, strict=True):

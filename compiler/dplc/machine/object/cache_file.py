@@ -1,4 +1,4 @@
-"""Entries of the cache that are code, with something said of it.
+"""Files of the cache that hold object code and a header.
 
 length of the header | header (JSON) | code
 """
@@ -18,7 +18,7 @@ from dplc.machine.llvm import target
 
 
 def read(path: Path) -> tuple[bytes, bytes] | None:
-    """The header, still JSON, and the code."""
+    """The header as JSON text, and the code."""
     data = kept.read(path)
     if data is None:
         return None
@@ -32,7 +32,8 @@ def write(path: Path, header: Any, code: bytes) -> None:
 
 
 def name(*parts: bytes, made_by: Sequence[Path] = ()) -> str:
-    """Of the entry for these parts, on this machine; `made_by` these folders of DPL, if not by all."""
+    """The name of the file for these parts, on this machine.  It changes with DPL itself, or, if given, only with the
+    folders `made_by`."""
     compiler = Path(__file__).resolve().parents[2]
     folders = made_by or (compiler, Path(resources.__file__).parent, resources.stdlib(), resources.grammar())
     key = sha256()
@@ -42,7 +43,7 @@ def name(*parts: bytes, made_by: Sequence[Path] = ()) -> str:
 
 
 def version(folders: Sequence[Path]) -> bytes:
-    """What stands for this version of DPL: names, sizes and times of its own files."""
+    """A fingerprint of the source files in these folders: their names, sizes and times."""
     marks = []
     for root in folders:
         for folder, _, names in os.walk(root):

@@ -1,0 +1,36 @@
+"""Checkpoints: f.fwd keeps its arguments alone; f.bwd runs the true f.fwd, without what it prints, and then f.bwd."""
+
+from __future__ import annotations
+
+from dplc.ad.builder import Builder
+from dplc.ad.derivatives import Derivatives, Reversed
+from dplc.ad.tangents.symbolic_zeros import Presence
+from dplc.flat import term as f
+
+
+def checkpoint(
+    d: Derivatives, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
+) -> list[Presence]:
+    """Writes f.fwd and f.bwd of a checkpoint."""
+    there, back = Builder(d.supply), Builder(d.supply)
+    ys = there.call(fn.name, fn.params, fn.results, fn.span)
+    value = there.make(fn.params)
+    made.residual = value.ty
+    inside = f.Fn(d.fresh(fn.name, "inside"), fn.params, fn.results, fn.body, fn.label, fn.span)
+    d.program.fns[inside.name] = inside
+    true = d.reverse(inside.name, active, wanted, fn.span)
+    types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
+    params = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
+    param = back.fresh("res", value.ty)
+    seeds = [back.fresh("c", types[i]) for i, _ in wanted]
+    accs = [back.fresh("c", params[i]) for i in active]
+    args = [back.get(param, i) for i in range(len(fn.params))]
+    *_, residual = back.call(d.silent.name(true.fwd), args, (*fn.results, true.residual), fn.span)
+    totals = back.call(true.bwd, (residual, *seeds, *accs), [a.ty for a in accs], fn.span)
+    d.program.fns[made.fwd] = f.Fn(
+        made.fwd, fn.params, (*fn.results, value.ty), there.block(*ys, value), fn.label, fn.span
+    )
+    d.program.fns[made.bwd] = f.Fn(
+        made.bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
+    )
+    return true.presence

@@ -1,0 +1,303 @@
+"""The book of derivatives: which are made, under which names, and what is known of each.
+
+    book.forward("f", active)     f.jvp, which results have tangents there, and how much of each is there
+    book.reverse("f", ...)        f.fwd and f.bwd, and the type of what is kept between them
+    book.deps("f")                which leaves of f's results depend on which of its parameters'
+
+All is memoised: forward modes on the function and which leaves of its parameters have tangents, reverse mode also on
+which leaves of its results have cotangents.  Who writes a derivative asks the book for those of the functions that are
+called; how they are written is left open here, and filled in by `ad/differentiate.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dpl.source import Span
+
+from dplc.ad.activity import Deps, Graph, Grapher, Node
+from dplc.ad.optimistic import Guess, Guesses
+from dplc.ad.silent import Silent
+from dplc.ad.tangents.coefficients import Coefficients
+from dplc.ad.tangents.convert import Conversions
+from dplc.ad.tangents.shape_check import has_form
+from dplc.ad.tangents.symbolic_zeros import FULL, Presence
+from dplc.ad.tangents.types import Series, Tangents
+from dplc.flat import term as f
+from dplc.flat.retype import Retype
+from dplc.flat.walk import every
+from dplc.passes import NeedsInterpreter
+
+
+@dataclass(slots=True)
+class Mode:
+    """A forward mode: with tangents of the first order (`f.jvp`), or series (`f.jet`)."""
+
+    name: str
+    tangents: Tangents
+    convert: Conversions
+
+
+@dataclass(slots=True)
+class Forwarded:
+    """f.jvp or f.jet: `results` are the leaves of f's results whose tangents it gives too."""
+
+    name: str
+    results: tuple[int, ...]
+    guess: Guess
+
+    @property
+    def presence(self) -> list[Presence]:
+        return self.guess.presence
+
+
+@dataclass(slots=True)
+class Reversed:
+    """f.fwd, f.bwd, the type of what is kept, and what is known of the accumulators that come out."""
+
+    fwd: str
+    bwd: str
+    residual: f.Type
+    guess: Guess
+
+    @property
+    def presence(self) -> list[Presence]:
+        return self.guess.presence
+
+
+class Derivatives(ABC):
+    def __init__(self, program: f.Program, supply: f.Supply) -> None:
+        self.program = program
+        self.supply = supply
+        self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
+        self.retype = Retype(self.residual_of)
+        self.tangents = Tangents(program.datas, self.retype.type)
+        self.convert = Conversions(program, supply, self.tangents)
+        self.first = Mode("jvp", self.tangents, self.convert)
+        series = Series(program.datas, self.retype.type)
+        self.coefficients = Coefficients(program, supply, series)
+        self.series = Mode("jet", series, self.coefficients)
+        self.silent = Silent(program, supply)
+        self._bodies: dict[str, f.Fn | None] = {}  # None: being worked on
+        self._graphs: dict[str, Graph] = {}
+        self._deps: dict[str, Deps] = {}
+        self._forward: dict[tuple, Forwarded] = {}
+        self._reverse: dict[tuple, Reversed] = {}
+        self._open: set[str] = set()  # functions being generated
+        self._guesses = Guesses(self.forget)
+        self._boxes: set[str] = set()
+        self._residuals: dict[str, f.Type] = {}
+        self.linear: dict[tuple, str] = {}  # functions that are checked to be linear (`custom/linearity.py`)
+
+    # ---- what is left open ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def free(self, fn: f.Fn) -> f.Fn:
+        """A function without the derivatives taken in it."""
+
+    @abstractmethod
+    def write_forward(
+        self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Presence], ...], mode: Mode
+    ) -> list[Presence]:
+        """Adds f.jvp or f.jet to the program; what is known of its results."""
+
+    @abstractmethod
+    def write_reverse(
+        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
+    ) -> list[Presence]:
+        """Adds f.fwd and f.bwd to the program; what is known of the accumulators that come out."""
+
+    # ---- functions without Ad ------------------------------------------------------------------------------------
+
+    def body(self, name: str, span: Span | None = None) -> f.Fn:
+        """A function, freed of the derivatives taken in it."""
+        if self.silent.is_missing(name):
+            self.silent.write(name)
+        fn = self.program.fns[name]
+        done = self._bodies.get(name)
+        if done is not None:
+            return done
+        if name in self._bodies or name in self._open:
+            raise endless(fn, span)
+        self._bodies[name] = None
+        self._bodies[name] = self.program.fns[name] = done = self.retype.fn(self.free(fn))
+        return done
+
+    def pulled(self, ad: f.Ad) -> Reversed:
+        fn = self.body(ad.fn, ad.span)
+        return self.reverse(ad.fn, self.pulled_leaves(fn), tuple((i, FULL) for i in self.wanted_leaves(fn)), ad.span)
+
+    def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
+        """The argument, if its shape is needed to give a cotangent of its type."""
+        return () if f.is_float(fn.params[-1].ty) else (x,)
+
+    def formed(self, y: f.Var) -> tuple[f.Atom, ...]:
+        """The result, if cotangents could differ from it in form."""
+        return (y,) if has_form(y.ty) else ()
+
+    def residual_of(self, site: str) -> f.Type:
+        """What the type `Res(site)` stands for; if only types mention the site any more, no value has that type."""
+        if site not in self.sites:
+            return f.UNIT
+        if site not in self._residuals:
+            ad = self.sites[site]
+            made = self.pulled(ad)
+            fn = self.body(ad.fn)
+            x, y = fn.params[-1], f.Var("y", fn.results[0])
+            self._residuals[site] = f.Tup((made.residual, *(a.ty for a in (*self.like(fn, x), *self.formed(y)))))
+        return self._residuals[site]
+
+    # ---- who depends on what -------------------------------------------------------------------------------------
+
+    def param_nodes(self, fn: f.Fn) -> list[Node]:
+        return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
+
+    def last_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """Of all leaves of the parameters, those of the last."""
+        count = len(self.param_nodes(fn))
+        return tuple(range(count - len(self.tangents.leaves(fn.params[-1].ty)), count))
+
+    def wanted_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """The leaves of the first result that depend on the last parameter."""
+        last, count = set(self.last_leaves(fn)), len(self.tangents.leaves(fn.results[0]))
+        return tuple(i for i, deps in enumerate(self.deps(fn.name)[:count]) if deps & last)
+
+    def pulled_leaves(self, fn: f.Fn) -> tuple[int, ...]:
+        """The leaves of the last parameter on which the first result depends."""
+        deps = self.deps(fn.name)
+        on = frozenset[int]().union(*(deps[i] for i in self.wanted_leaves(fn)))
+        return tuple(i for i in self.last_leaves(fn) if i in on)
+
+    def deps(self, name: str) -> Deps:
+        """For each leaf of a function's results, the leaves of its parameters that it depends on."""
+        if name not in self._deps:
+            order = self.unknown(name)
+            for fn in order:
+                self._deps[fn] = ()
+            changed = True
+            while changed:
+                changed = False
+                for fn in order:
+                    graph = Grapher(self.tangents, self._deps).draw(self.body(fn))
+                    deps = graph.deps() if fn not in self.program.rules else self.ruled_deps(fn, graph.deps())
+                    changed |= deps != self._deps[fn]
+                    self._graphs[fn], self._deps[fn] = graph, deps
+        return self._deps[name]
+
+    def ruled_deps(self, name: str, body: Deps) -> Deps:
+        """A rule may give anything of its argument.  On what is captured the value depends as the function's body does,
+        or as the rule's value does; and its series beyond the first coefficient as the tangents that the rule gives
+        do."""
+        fn = self.program.fns[name]
+        by_rule = self._deps.get(self.program.rules[name].fn) or [frozenset[int]()] * len(body)  # so far
+        slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(self.param_nodes(fn))))
+        always = slopes | frozenset(self.last_leaves(fn))
+        return tuple(on | always | given for on, given in zip(body, by_rule, strict=False))
+
+    def captures(self, fn: f.Fn) -> bool:
+        """Whether a derivative may flow to what a function with a rule captures."""
+        return len(self.param_nodes(fn)) > len(self.last_leaves(fn))
+
+    def unknown(self, name: str) -> list[str]:
+        """The functions reachable from one whose dependencies are not known yet, callees first."""
+        order: list[str] = []
+        seen: set[str] = set()
+        todo = [(name, False)]
+        while todo:
+            fn, done = todo.pop()
+            if done:
+                order.append(fn)
+            elif fn not in seen and fn not in self._deps:
+                seen.add(fn)
+                todo.append((fn, True))
+                todo += [(bind.rhs.fn, False) for bind in every(self.body(fn).body) if isinstance(bind.rhs, f.Call)]
+                if fn in self.program.rules and self.captures(self.body(fn)):
+                    todo.append((self.program.rules[fn].fn, False))
+        return order
+
+    def graph(self, name: str) -> Graph:
+        self.deps(name)
+        return self._graphs[name]
+
+    # ---- the two modes -------------------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        name: str,
+        active: tuple[tuple[int, Presence], ...],
+        span: Span | None = None,
+        mode: Mode | None = None,
+    ) -> Forwarded:
+        mode = mode or self.first
+        key = (mode.name, name, active)
+        if key in self._forward:
+            made = self._forward[key]
+            self._guesses.met(made.guess)
+        else:
+            fn = self.body(name, span)
+            indices = {i for i, _ in active}
+            results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
+            made = self._forward[key] = Forwarded(
+                self.fresh(name, mode.name), results, self._guesses.guess(key, len(results))
+            )
+            if results or name in self.program.rules:
+                self.settle(made.guess, {made.name}, lambda: self.write_forward(fn, made, active, mode))
+        return made
+
+    def reverse(
+        self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None
+    ) -> Reversed:
+        key = (name, active, wanted)
+        if key in self._reverse:
+            made = self._reverse[key]
+            ordinary = name not in self.program.checkpoints and name not in self.program.rules
+            if self._guesses.met(made.guess) and ordinary:
+                made.residual = f.Data(f"res.{made.fwd}")  # it calls itself: what it keeps is boxed
+                self._boxes.add(f"res.{made.fwd}")
+            return made
+        fn = self.body(name, span)
+        fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
+        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, self._guesses.guess(key, len(active)))
+        self.deps(name)
+        self.settle(made.guess, {fwd, bwd}, lambda: self.write_reverse(fn, made, active, wanted))
+        return made
+
+    def settle(self, guess: Guess, names: set[str], write: Callable[[], list[Presence]]) -> None:
+        self._open |= names
+        self._guesses.settle(guess, write)
+        self._open -= names
+
+    def forget(self, key: tuple) -> None:
+        """A derivative that rests on a wrong guess."""
+        self._forward.pop(key, None)
+        self._reverse.pop(key, None)
+
+    def boxed(self, box: str) -> bool:
+        return box in self._boxes
+
+    def fresh(self, name: str, kind: str) -> str:
+        new = f"{name}.{kind}"
+        while new in self.program.fns or new in self._open:
+            new = f"{name}.{self.supply.fresh(kind)}"
+        self._open.add(new)
+        self.program.fns[new] = f.Fn(new, (), (), f.Block((), ()))  # reserved
+        self._open.discard(new)
+        return new
+
+    def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
+        return [
+            (a.name, i) if isinstance(a, f.Var) else None for a in atoms for i in range(len(self.tangents.leaves(a.ty)))
+        ]
+
+
+def sites(fn: f.Fn) -> Iterator[f.Ad]:
+    """The derivatives taken in a function."""
+    return (bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
+
+
+def endless(fn: f.Fn | None, span: Span | None) -> NeedsInterpreter:
+    name = f"`{fn.label}`" if fn is not None and fn.label else "a function"
+    reason = f"the derivative of {name} inside its own derivative, to an order known only when it runs"
+    return NeedsInterpreter(reason, span, ("natively, of orders known when the program runs:  Ad.jet n f x",))

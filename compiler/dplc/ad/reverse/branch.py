@@ -1,0 +1,163 @@
+"""Reverse mode through branches.
+
+    y = if c { t = ...; yield t }      forward:   y, k = if c { t = ...; yield t, (t, 0.0) } else { yield x, (0.0, b) }
+        else   { yield x }      =>    backward:  cx = if c { t = k.0; ... } else { b = k.1; ... }
+
+The branches keep a tuple whose slots they share; a slot that a branch does not fill holds zero or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dplc.ad.activity import Node
+from dplc.ad.builder import Builder
+from dplc.ad.reverse.branch_records import BranchRecords, fits
+from dplc.ad.reverse.cotangents import Inner, Scope, branch
+from dplc.ad.reverse.tape import Reverse, Tape
+from dplc.ad.tangents.symbolic_zeros import FULL, MAYBE, Part, atom_of
+from dplc.flat import term as f
+from dplc.flat.walk import blocks as inner_blocks
+from dplc.flat.walk import with_branches
+
+
+@dataclass(slots=True)
+class Branch:
+    """If and Switch."""
+
+    reverse: Reverse
+    tape: Tape
+    bind: f.Bind
+    tapes: list[Tape] = field(default_factory=list)
+    kept: list[list[f.Var]] = field(default_factory=list)  # by each branch
+    slots: list[f.Type] = field(default_factory=list)
+    places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
+    var: f.Var | None = None  # the tuple of the slots
+
+    def __post_init__(self) -> None:
+        rhs = self.bind.rhs
+        payloads = [case.payload for case in rhs.cases] if isinstance(rhs, f.Switch) else []
+        for i, block in enumerate(inner_blocks(rhs)):
+            payload = payloads[i] if i < len(payloads) else None
+            self.tapes.append(Tape(self.reverse, block, () if payload is None else (payload,)))
+
+    def backward(self, scope: Scope) -> None:
+        self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
+        parts = self.reverse.result_parts(scope, self.bind.vars)
+        if any(parts):
+            writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
+            branch(
+                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks)
+            )
+
+    def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:
+        """The backward code of branch `i`."""
+        tape = self.tapes[i]
+        opened = self.open(scope, i)
+        at = 0
+        for result in tape.block.results:
+            count = len(self.reverse.nodes(result))
+            self.reverse.add(scope, result, parts[at : at + count])
+            at += count
+        tape.backward(scope)
+        if opened is not None:
+            self.shut(scope, i, opened)
+
+    def open(self, scope: Inner, i: int) -> Node | None:
+        """Takes the cotangent of the scrutinee apart, so that the payload's is updated."""
+        rhs, params = self.bind.rhs, self.tapes[i].params
+        if not isinstance(rhs, f.Switch) or not params:
+            return None
+        (node,) = self.reverse.nodes(rhs.scrutinee) or (None,)
+        if node is None or not scope.active(node):
+            return None
+        part = scope.get(node)
+        targets = self.reverse.nodes(params[0])
+        if part is None or not targets:
+            return node
+        convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
+        some = scope.b.inner()
+        leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
+        nothing = f.Block((), tuple(atom_of(None, leaf.ty) for leaf in leaves))
+        there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
+        for target, leaf in zip(targets, there, strict=True):
+            assert target is not None
+            scope.parts[target] = Part(leaf, MAYBE)
+        del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
+        return node
+
+    def shut(self, scope: Inner, i: int, node: Node) -> None:
+        """Puts the cotangent of the scrutinee together again, and what the arm added to the scrutinee as a whole."""
+        rhs, (payload,) = self.bind.rhs, self.tapes[i].params
+        assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
+        parts = self.reverse.parts(scope, payload)
+        if not any(parts):
+            return
+        mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
+        leaves = [None if part is None else part.atom for part in parts]
+        made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
+        scope.add(node, Part(made, FULL))
+
+    def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
+        """The backward branches with their prologues, now that it is known what they need."""
+        if fits(self.tape, self.bind, scope):
+            self.reverse.records = made = BranchRecords.of(self.tape, self.bind, self.tapes, blocks)
+            return made.backward
+        chosen = [
+            self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
+            for block, tape in zip(blocks, self.tapes, strict=True)
+        ]
+        self.kept = [kept for kept, _ in chosen]
+        self.places = [self.place(kept) for kept in self.kept]
+        self.var = (
+            self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
+        )
+        done = []
+        for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
+            opened = [
+                f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
+            ]
+            done.append(f.Block((*opened, *again, *block.binds), block.results))
+        return with_branches(self.bind.rhs, done)
+
+    def place(self, kept: Sequence[f.Var]) -> list[int]:
+        """Slots of the right types for what a branch keeps."""
+        places: list[int] = []
+        for var in kept:
+            free = [k for k, ty in enumerate(self.slots) if ty == var.ty and k not in places]
+            if not free:
+                self.slots.append(var.ty)
+            places.append(free[0] if free else len(self.slots) - 1)
+        return places
+
+    def forward(self) -> list[f.Bind]:
+        blocks = [self.filled(i) for i in range(len(self.tapes))]
+        vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
+        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
+
+    def filled(self, i: int) -> f.Block:
+        tape = self.tapes[i]
+        binds = tape.forward()
+        if self.var is None:
+            return f.Block(tuple(binds), tape.block.results)
+        b = Builder(self.reverse.d.supply)
+        at = dict(zip(self.places[i], self.kept[i], strict=True))
+        items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
+        tup = b.make(items)
+        return f.Block((*binds, *b.binds), (*tape.block.results, tup))
+
+
+def dummy(b: Builder, ty: f.Type) -> f.Atom:
+    """Something of a type, never looked at."""
+    match ty:
+        case f.Num("bool"):
+            return f.Const(False, ty)
+        case f.Num():
+            return f.Const(0.0 if f.is_float(ty) else 0, ty)
+        case f.Str():
+            return f.Const("", ty)
+        case f.Tup(items):
+            return b.make([dummy(b, item) for item in items])
+        case _:
+            return f.Const(None, ty)

@@ -1,0 +1,43 @@
+"""A binding -> the step that reverses it, each kind in the file that knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dplc.ad.activity import Node, component
+from dplc.ad.reverse.branch import Branch
+from dplc.ad.reverse.control import Build, Call, Loop
+from dplc.ad.reverse.straight import Con, Op, Plain
+from dplc.ad.reverse.tape import Reverse, Step, Tape
+from dplc.flat import term as f
+
+
+def step(tape: Tape, bind: f.Bind) -> Step:
+    reverse = tape.reverse
+    if not any(node in reverse.active for var in bind.vars for node in reverse.nodes(var)):
+        return Plain(bind)
+    match bind.rhs:
+        case f.Op() as op:
+            return Op(reverse, op, bind.vars[0], tuple(reverse.seen_through(op.args)))
+        case f.TupMake(items):
+            return renamed(reverse, bind, [node for item in items for node in reverse.nodes(item)])
+        case f.TupGet(tup, index):
+            return renamed(reverse, bind, component(reverse.tangents, tup, reverse.nodes(tup), index))
+        case f.ConMake() as con:
+            return Con(reverse, bind.vars[0], con)
+        case f.Call() as call:
+            return Call(reverse, tape, call, bind.vars)
+        case f.If() | f.Switch():
+            return Branch(reverse, tape, bind)
+        case f.For() | f.While():
+            return Loop(reverse, tape, bind)
+        case f.Build():
+            return Build(reverse, tape, bind)
+        case _:
+            raise AssertionError(bind)
+
+
+def renamed(reverse: Reverse, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
+    """A tuple that is made or taken apart: leaves change their names."""
+    reverse.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
+    return Plain(bind)

@@ -1,0 +1,92 @@
+"""Reverse mode through operations and constructors: the steps of straight-line code.
+
+y = mul a b              backward:   ca = add ca (mul cy b);  cb = add cb (mul cy a)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dplc.ad.reverse import transpose
+from dplc.ad.reverse.cotangents import Scope, if_there
+from dplc.ad.reverse.tape import Reverse
+from dplc.ad.rules import bulk as rules
+from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+
+
+@dataclass(slots=True)
+class Plain:
+    """What has no cotangent."""
+
+    bind: f.Bind
+
+    def backward(self, scope: Scope) -> None:
+        pass
+
+    def forward(self) -> list[f.Bind]:
+        return [self.bind]
+
+
+@dataclass(slots=True)
+class Op:
+    reverse: Reverse
+    op: f.Op
+    y: f.Var
+    views: Sequence[f.Op]  # of what its first operand is a part, and so on
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.op)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is None:
+            return
+        if not rules.known(self.op):
+            raise rules.refuse(self.op)
+        if rules.scalar_row(self.op.op):
+            self.row(scope, part)
+        else:
+            if_there(scope, part, self.bulk)
+
+    def bulk(self, scope: Scope, part: Part) -> None:
+        op = transpose.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
+        transpose.spread(self.reverse, scope, op, self.y, part)
+
+    def row(self, scope: Scope, part: Part) -> None:
+        if part.nullable:
+            if_there(scope, part, self.row)
+            return
+        for i in rules.flows(self.op):
+            (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
+            if node is None or not scope.active(node):
+                continue
+            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.holes)
+            rank = rank_of(self.op.args[i].ty)
+            if rank < rank_of(t.ty):
+                t = scope.b.op("sum_to", t, rank=rank)
+            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
+            scope.add(node, Part(t, masked.part_of_sum(t.ty)))
+
+
+@dataclass(slots=True)
+class Con:
+    reverse: Reverse
+    y: f.Var
+    con: f.ConMake
+
+    def forward(self) -> list[f.Bind]:
+        return [f.Bind((self.y,), self.con)]
+
+    def backward(self, scope: Scope) -> None:
+        part = self.reverse.packed(scope, self.y)
+        if part is not None and self.con.arg is not None:
+            if_there(scope, part, self.open)
+
+    def open(self, scope: Scope, part: Part) -> None:
+        assert self.con.arg is not None
+        d = self.reverse.d
+        leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
+        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE) for leaf in leaves])

@@ -1,0 +1,110 @@
+"""The body of a function under construction: its variables, and bindings in order.
+
+A variable is the list of its leaves' operands.  `rhs` is abstract: files such as `loops.py` write one kind of
+right-hand side and get at inner blocks through this class; `function.py` fills in `rhs`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from dpl.diagnostics import Bug
+
+from dplc.flat import term as f
+from dplc.machine.emit.debug import has_no_location
+from dplc.machine.emit.emitter import Emitter, zeros
+from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.unit import Unit
+from dplc.machine.llvm.literals import number
+from dplc.machine.llvm.writer import Values
+
+
+class BodyEmitter(Emitter, ABC):
+    """`w` takes the text, `env` has the values of variables."""
+
+    def __init__(self, unit: Unit, fn: f.Fn) -> None:
+        super().__init__(unit)
+        self.fn = fn
+        self.env: dict[str, Values] = {}
+        self.scope = unit.scope(fn)
+        self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
+        self.span = f.NOWHERE  # of the binding that is being written
+
+    @abstractmethod
+    def rhs(self, bind: f.Bind) -> Values:
+        """Writes a right-hand side; the leaves of the variables that it binds."""
+
+    # ---- atoms
+
+    def value(self, atom: f.Atom) -> Values:
+        """The leaves of an atom."""
+        match atom:
+            case f.Var(name):
+                return self.env[name]
+            case f.Const(None, ty):
+                return zeros(ty)
+            case f.Const(str(text), f.Str()):
+                address, length = self.unit.string(text)
+                return ["null", address, str(length)]
+            case f.Const(int() | float() as value, f.Num(name)):
+                return [number(value, name)]
+            case f.Const(tuple(parts), f.Tup(items)):
+                return [leaf for v, ty in zip(parts, items, strict=True) for leaf in self.value(f.Const(v, ty))]
+            case _:
+                raise Bug(f"no constant {atom}")
+
+    def one(self, atom: f.Atom) -> str:
+        (leaf,) = self.value(atom)
+        return leaf
+
+    def values(self, atoms: tuple[f.Atom, ...]) -> Values:
+        return [leaf for atom in atoms for leaf in self.value(atom)]
+
+    def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
+        at = 0
+        for var in variables:
+            n = len(leaves(var.ty))
+            self.env[var.name] = values[at : at + n]
+            at += n
+        if at != len(values):
+            raise Bug(f"{len(values)} leaves for {variables}")
+
+    def is_ready(self, atom: f.Atom) -> bool:
+        """Whether a loop made the array unique and not null."""
+        return isinstance(atom, f.Var) and atom.name in self.ready
+
+    # ---- blocks
+
+    def block(self, block: f.Block) -> Values:
+        """Writes a block; the values of its results."""
+        self.run(block.binds)
+        return self.values(block.results)
+
+    def run(self, binds: Sequence[f.Bind]) -> None:
+        outer = self.span
+        for bind in binds:
+            start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
+            self.define(bind.vars, self.rhs(bind))
+            if self.unit.debug:
+                self._mark(start, bind.rhs)
+        self.span = outer
+
+    def place(self) -> str:
+        span = self.span if self.span != f.NOWHERE else self.fn.span
+        return self.place_of(span) if span != f.NOWHERE else ""
+
+    def place_of(self, span: f.Span) -> str:
+        """The debug location of a call at `span`."""
+        if self.unit.debug:
+            return self.unit.debug.location(self.scope, span)
+        return self.unit.location(self.scope, self.site(span) + 1)
+
+    def _mark(self, start: int, rhs: f.Rhs) -> None:
+        """Adds the debug location to the instructions from line `start` on that have none."""
+        span = getattr(rhs, "span", f.NOWHERE)
+        if self.unit.debug and span != f.NOWHERE:
+            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
+            for i in range(start, len(lines)):
+                if has_no_location(lines[i]):
+                    lines[i] += place

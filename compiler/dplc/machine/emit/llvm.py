@@ -1,0 +1,16 @@
+"""flat (fused, with dup and drop) -> the LLVM text of a module that runs on this machine."""
+
+from __future__ import annotations
+
+from dplc.flat import term as f
+from dplc.machine.emit.program import emit_program
+from dplc.machine.failure.failures import Sites
+from dplc.machine.object.assemble import module
+from dplc.machine.runtime import shared
+
+
+def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
+    """The text of the module, and the sites where it may fail.  A `counting` program counts its operations and
+    allocated bytes."""
+    text, sites = emit_program(program, shared.mentioned, counting)
+    return module(text), sites

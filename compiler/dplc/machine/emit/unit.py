@@ -1,0 +1,121 @@
+"""A module under construction: what the functions of one program share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dplc.flat import term as f
+from dplc.machine.emit.constants import FOREVER, cell
+from dplc.machine.emit.debug import DebugInfo
+from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.memory import Droppers
+from dplc.machine.failure.failures import Sites
+from dplc.machine.llvm.literals import escape
+from dplc.machine.llvm.writer import Values, result_type
+
+FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
+
+
+@dataclass(slots=True)
+class Unit:
+    """The module of one program."""
+
+    program: f.Program
+    sites: Sites
+    droppers: Droppers
+    group: dict[str, int]  # functions -> their group: functions that call each other
+    tailcc: set[int]  # groups whose tail calls are guaranteed
+    holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
+    debug: DebugInfo | None = None  # debug information, if it is wanted
+    counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
+    interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
+    globals: list[str] = field(default_factory=list)
+    arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # elements of constant ones, by address
+    helpers: dict[str, str] = field(default_factory=dict)  # outlined functions, by name
+    states: dict[str, str] = field(default_factory=dict)  # cells that exist as long as the program, by symbol
+    externs: dict[str, str] = field(default_factory=dict)  # declarations of C functions, by symbol
+    nodes: list[str] = field(default_factory=list)  # metadata
+    _strings: dict[bytes, str] = field(default_factory=dict)
+    _locations: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def string(self, text: str) -> tuple[str, int]:
+        """The address and length of a constant string."""
+        data = text.encode("utf-8", "surrogatepass")
+        if data not in self._strings:
+            self._strings[data] = self.constant(f"[{len(data)} x i8]", f'c"{escape(data)}"', 1) if data else '@"empty"'
+        return self._strings[data], len(data)
+
+    def constant(self, llvm_type: str, value: str, align: int = 64) -> str:
+        """Puts a constant into the data section; its address."""
+        name = f'@"constant {len(self.globals)}"'
+        self.globals.append(f"{name} = private unnamed_addr constant {llvm_type} {value}, align {align}\n")
+        return name
+
+    def elements(self, kind: str, items: list[str]) -> str:
+        """Puts the elements of a constant array into the data section; their address."""
+        address = self.constant(f"[{len(items)} x {kind}]", f"[{', '.join(items)}]")
+        self.arrays[address] = kind, items
+        return address
+
+    def cell(self, tag: int, payload: f.Type, values: Values) -> str:
+        """Puts a constructor of constants into the data section; its address.  Its reference count changes, so LLVM
+        must not treat it as constant."""
+        name, (kind, text) = f'@"constant {len(self.globals)}"', cell(tag, payload, values)
+        self.globals.append(f"{name} = internal global {kind} {text}, align 16\n")
+        return name
+
+    def state(self, name: str, size: int) -> str:
+        """The address of a cell that exists as long as the program."""
+        symbol = f'@"state {escape(name.encode())}"'
+        self.states[symbol] = f"{symbol} = internal global {{ i64, i64, [{size} x i8] }} {{ i64 {FOREVER}, i64 0,"
+        self.states[symbol] += f" [{size} x i8] zeroinitializer }}, align 16\n"
+        return symbol
+
+    def metadata(self, text: str) -> str:
+        """Adds a metadata node; its number.  `SELF` in the text stands for the node itself."""
+        number = f"!{len(self.nodes) + FIRST_NODE}"
+        self.nodes.append(f"{number} = {text.replace('SELF', number)}\n")
+        return number
+
+    def parallel(self) -> str:
+        """The mark of a loop's back edge: accesses marked ACCESS in different steps do not overlap."""
+        return f", !llvm.loop {self.metadata('distinct !{SELF, !2}')}"
+
+    def location(self, scope: str, line: int) -> str:
+        """The debug location of a call; `line` is the number of a site, plus one."""
+        key = scope, line
+        if key not in self._locations:
+            self._locations[key] = self.metadata(f"!DILocation(line: {line}, scope: {scope})")
+        return f", !dbg {self._locations[key]}"
+
+    def scope(self, fn: f.Fn) -> str:
+        """The metadata node of a function, the scope of its locations."""
+        if self.debug:
+            return self.debug.function(fn)
+        return self.metadata(
+            f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
+            " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
+        )
+
+    def convention(self, name: str) -> str:
+        """The calling convention of a function: `tailcc` where tail calls are guaranteed."""
+        return "tailcc" if self.group[name] in self.tailcc else "fastcc"
+
+    def indirect(self, name: str) -> bool:
+        """Whether a function stores its results through a pointer, its first parameter."""
+        return name in self.holed or many(f.Tup(self.program.fns[name].results))
+
+    def returned(self, name: str) -> str:
+        """The LLVM type that a function returns."""
+        return "void" if self.indirect(name) else result_type(leaves(f.Tup(self.program.fns[name].results)))
+
+
+def many(result: f.Type) -> bool:
+    """Whether these are more results than are returned in registers."""
+    floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
+    return floats > 2 or len(leaves(result)) - floats > 3
+
+
+def symbol(name: str) -> str:
+    """The symbol of a function in LLVM text."""
+    return f'@"dpl {escape(name.encode())}"'

@@ -1,0 +1,52 @@
+"""Loops and comprehensions -> flat.
+
+for i < n with s = a do e        For i < n, the leaves of s as state
+"""
+
+from __future__ import annotations
+
+from dpl.core import term as c
+
+from dplc.flat import term as f
+from dplc.flat.build import Value, leaves
+from dplc.passes.lower.body import Body
+
+
+def build(body: Body, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
+    """A comprehension, with the inner sizes of its value where it has no steps to tell them."""
+    number, var = body.atom(e.count), body.b.var(e.index, f.I64)
+    sizes = tuple([body.atom(n) for n in inner])
+    with body.b.inside() as binds:
+        body.env[e.index] = var
+        element = body.atom(e.body)
+    block = f.Block(tuple(binds), (element,))
+    rhs = f.Build(var, number, block, e.span, (sizes,) if sizes else ())
+    return body.b.one(rhs, body.flat(e), "built")
+
+
+def count_loop(body: Body, e: c.For) -> Value:
+    init = body.term(e.init)
+    count = body.atom(e.count)
+    state, vars_ = body.b.fresh_like(init, e.state)
+    index = body.b.var(e.index, f.I64)
+    with body.b.inside() as binds:
+        body.env[e.state], body.env[e.index] = state, index
+        step = tuple(leaves(body.term(e.body)))
+    block = f.Block(tuple(binds), step)
+    result, bound = body.b.fresh_like(init, e.state)
+    body.b.binds.append(f.Bind(bound, f.For(index, count, vars_, tuple(leaves(init)), block)))
+    return result
+
+
+def while_loop(body: Body, e: c.While) -> Value:
+    init = body.term(e.init)
+    state, vars_ = body.b.fresh_like(init, e.state)
+    body.env[e.state] = state
+    with body.b.inside() as tests:
+        cond = body.atom(e.cond)
+    with body.b.inside() as binds:
+        step = tuple(leaves(body.term(e.body)))
+    result, bound = body.b.fresh_like(init, e.state)
+    loop = f.While(vars_, tuple(leaves(init)), f.Block(tuple(tests), (cond,)), f.Block(tuple(binds), step))
+    body.b.binds.append(f.Bind(bound, loop))
+    return result

@@ -1,0 +1,170 @@
+"""The types of a copy, and what is in sight where one is made: the ground of specialisation.
+
+`Copier` knows definitions and puts types in; how a term is copied is left to the file that has all cases
+(`specialise/mono.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.shapes import Needs
+from dpl.diagnostics import Bug
+from dpl.source import NOWHERE
+
+from dplc.narrow import a_type
+from dplc.passes import NeedsInterpreter
+from dplc.passes.specialise.program import ANY, Mono, parts_of, takes_functions, type_arguments_of
+from dplc.passes.specialise.regular import Regularity
+
+MOST_PARTS = 5_000  # of one type
+MOST_USES = 8  # of a local function that takes functions, that have a copy each
+
+
+class Captures(Exception):
+    """The program captures contexts, so that copies differ by effects, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A text, and what its names stand for.  Two of one key are the same."""
+
+    key: Hashable
+    text: c.Term = field(compare=False)
+    scope: Scope = field(compare=False)
+    depth: int = field(compare=False)
+
+
+Known = tuple[tuple[str, Operator], ...]  # what parameters are, by their names
+Types = tuple[t.Ty | t.Effect, ...]  # what the parameters of a definition become
+
+
+@dataclass(slots=True)
+class Local:
+    """A local definition that is copied, and the instances asked for so far: (types, number of the use) -> suffix of
+    their names.  The number is 0, but for functions that take functions: each use of these has a copy of its own, up
+    to a limit, so that what one use passes does not mix with what another passes."""
+
+    params: tuple[t.Var, ...]
+    span: object
+    function: c.Term | None
+    needs: frozenset[str]  # the type variables whose sizes it must be told
+    instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
+
+    def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
+        number = min(len(self.instances), MOST_USES) if self.function is not None and takes_functions(ty) else 0
+        return self.instances.setdefault((types, number, known), f"@{len(self.instances)}")
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the variables of types and effects stand for, and the generalised local definitions in sight."""
+
+    types: dict[str, t.Ty | t.Effect]
+    locals: dict[str, Local] = field(default_factory=dict)
+    memo: dict[int, t.Ty] = field(default_factory=dict)
+    known: dict[str, Operator] = field(default_factory=dict)
+    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # that are told, by type variables
+
+
+class Copier(ABC):
+    """What the copies of one program share."""
+
+    def __init__(self, program: c.Program, control: bool = False) -> None:
+        self.program = program
+        self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
+        self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
+        self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
+        self.interned: dict[t.Ty, t.Ty] = {}
+        self.parts: dict[int, int] = {}  # of interned types, by identity: how many
+        self.needs: dict[str, Needs] = {}  # of generalised definitions
+        self.numbers = 0
+        self.regularity = Regularity(self.out.datas)
+        self.place = NOWHERE  # of the term that was met last
+
+    def fresh(self) -> int:
+        """A number that no other name has."""
+        self.numbers += 1
+        return self.numbers
+
+    @abstractmethod
+    def term(self, e: c.Term, scope: Scope) -> c.Term:
+        """The copy of a term."""
+
+    def definition(self, name: str) -> c.Def | None:
+        found = self.defs.get(name)
+        if found is None and name in self.program.library:
+            found = self.program.library[name]
+        return found
+
+    # ---- types ------------------------------------------------------------------------------------------------------
+
+    def names(self, params: Iterable[t.Var]) -> list[str]:
+        return [p.name for p in params if p.sort in self.sorts]
+
+    def arguments(self, params: Iterable[t.Var], inst: tuple, scope: Scope) -> Types:
+        found = [(p.sort, i) for p, i in zip(params, inst, strict=True) if p.sort in self.sorts]
+        return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
+
+    def undetermined(self, params: Iterable[t.Var]) -> Types:
+        """What the parameters become of what nobody uses."""
+        return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
+
+    def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:
+        match effect:
+            case t.Var(name):
+                known = scope.types.get(name, t.PURE)
+                return known if isinstance(known, t.Ctl) else t.PURE
+            case t.Ctl(answer):
+                self.capturing()
+                return t.Ctl(self.ty(answer, scope))
+            case _:
+                return t.PURE
+
+    def capturing(self) -> None:
+        if not self.out.control:
+            raise Captures
+
+    def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        found = scope.memo.get(id(ty))
+        if found is None:
+            found = scope.memo[id(ty)] = self.erase(ty, scope)
+        return found
+
+    def erase(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        match ty:
+            case t.Var(name):
+                return a_type(scope.types.get(name, t.UNIT))
+            case t.Con(name, args):
+                if name in self.out.datas and (fault := self.regularity.fault(name)):
+                    raise NeedsInterpreter(f"a value of the type `{plain(name)}` {fault}", self.place)
+                new = t.Con(name, tuple(self.ty(a, scope) for a in type_arguments_of(self.out.datas, name, args)))
+            case t.Tup(items):
+                new = t.Tup(tuple(self.ty(i, scope) for i in items))
+            case t.Lift(name, items):
+                return t.lifted(name, [self.ty(i, scope) for i in items])
+            case t.Arr(elem, _):
+                new = t.Arr(self.ty(elem, scope), ANY)
+            case t.Fn(arg, effect, result):
+                new = t.Fn(self.ty(arg, scope), self.effect(effect, scope), self.ty(result, scope))
+            case _:
+                raise Bug(f"not a type: {ty}")
+        return self.intern(new)
+
+    def intern(self, new: t.Ty) -> t.Ty:
+        """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
+        size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
+        if size > MOST_PARTS:
+            raise NeedsInterpreter("a type of very many parts", self.place)
+        one = self.interned.setdefault(new, new)
+        self.parts[id(one)] = size
+        return one
+
+
+def plain(name: str) -> str:
+    """A global name as the user's own file says it."""
+    return name.removeprefix("main.")

@@ -1,0 +1,61 @@
+"""Mono core: what a program is after specialisation, and questions about its types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dpl.core import term as c
+from dpl.core import ty as t
+
+ANY = t.Size()  # every array's size: sizes are erased
+
+
+@dataclass(slots=True)
+class Mono:
+    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
+    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
+    `exports` names those values that are functions for others to call."""
+
+    functions: dict[str, c.Lam] = field(default_factory=dict)
+    calls: dict[str, dict[str, None]] = field(default_factory=dict)
+    items: list[tuple[str, c.Term]] = field(default_factory=list)
+    datas: dict[str, c.Data] = field(default_factory=dict)
+    control: bool = False
+    exports: tuple[str, ...] = ()
+
+
+# ---- types ----------------------------------------------------------------------------------------------------------
+
+
+def takes_functions(ty: t.Ty) -> bool:
+    """Is it a function with a function among its arguments?"""
+    return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
+
+
+def holds_function(ty: t.Ty) -> bool:
+    return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
+
+
+def parts_of(ty: t.Ty) -> tuple:
+    match ty:
+        case t.Con(_, args):
+            return args
+        case t.Tup(items):
+            return items
+        case t.Arr(elem):
+            return (elem,)
+        case t.Fn(arg, _, result):
+            return (arg, result)
+        case _:
+            return ()
+
+
+def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
+    return [i for p, i in zip(params, inst, strict=True) if p.sort == "type"]
+
+
+def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
+    """Those arguments of a type constructor that are types."""
+    declared = datas.get(name)
+    return list(args) if declared is None or not args else type_arguments(declared.params, args)

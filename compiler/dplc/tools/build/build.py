@@ -1,0 +1,204 @@
+"""`dpl build`: a program as an executable, a library for C, or one of the steps in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from dpl.diagnostics import DplError
+from dpl.node import node, replace
+
+from dplc.flat.term import Program
+from dplc.interface import Export
+from dplc.machine.failure.failures import Sites
+from dplc.machine.llvm import target as targets
+from dplc.machine.llvm.target import Target
+from dplc.tools.build.link import Wish, link, own_linker, put, unwritable
+from dplc.tools.process import on_large_stack
+from dplc.tools.report import warn
+from dplc.tools.run import STDIN, text_of
+
+EXECUTABLE, LIBRARY, WHEEL, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "wheel", "obj", "header", "llvm", "asm"
+SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s"}
+STDOUT = "-"
+
+
+@node
+class Job:
+    """What to make of a file: `library` says whether the code is one, whatever is written of it."""
+
+    file: Path
+    kind: str
+    library: bool
+    target: Target
+    wish: Wish
+
+    @property
+    def name(self) -> str:
+        """What functions of the library begin with."""
+        return re.sub(r"\W", "_", self.stem)
+
+    @property
+    def stem(self) -> str:
+        return "program" if str(self.file) == STDIN else self.file.stem
+
+
+def build(
+    file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
+) -> int:
+    kind = kind or (LIBRARY if library else EXECUTABLE)
+    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER, WHEEL), chosen(target, cpu, wish.static), wish)
+    if job.target.system == "wasi" and job.library and kind != HEADER:
+        raise click.UsageError("there are no shared libraries for wasm32")
+    place = Path(out) if out else default_place(job)
+    if out != STDOUT:
+        must_be_writable(place)
+    made = on_large_stack(lambda: make(job, place, out == STDOUT))
+    for path in made:
+        click.echo(path)
+    return 0
+
+
+def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
+    """The target that was asked for; without libraries on Linux, that is with musl where there is no `cc`."""
+    if name is not None and name not in targets.TRIPLES:
+        known = ", ".join(targets.TRIPLES)
+        raise click.UsageError(f"there is no target `{name}`; the targets are {known}")
+    try:
+        found = targets.to_build(name, cpu)
+    except KeyError:
+        raise click.UsageError(f"code cannot be made for this machine's architecture, {targets.arch()}") from None
+    if cpu not in (None, targets.NATIVE) and is_unknown(found):
+        raise click.UsageError(f"there is no processor `{cpu}` among those of {found.arch}")
+    if cpu == targets.NATIVE and name is not None and found.arch != targets.arch():
+        raise click.UsageError(f"--cpu native is about this machine, and {name} is another")
+    if static and found.system == "linux" and not own_linker(found):
+        return targets.to_build(f"{found.name}-musl", cpu)
+    return found
+
+
+def is_unknown(target: Target) -> bool:
+    """Whether LLVM does not know the processor, which it tells nobody but standard error."""
+    with tempfile.TemporaryFile() as said:
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            target.machine()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        said.seek(0)
+        return b"not a recognized processor" in said.read()
+
+
+def default_place(job: Job) -> Path:
+    from dplc.tools.build.wheel import wheel_name
+
+    stem, system = job.stem, job.target.system
+    match job.kind:
+        case "exe":
+            return Path(stem + {"windows": ".exe", "wasi": ".wasm"}.get(system, ""))
+        case "wheel":
+            return Path(wheel_name(job.name, job.target))
+        case "lib":
+            suffix = {"windows": ".dll", "macos": ".dylib"}.get(system, ".so")
+            return Path(f"{'' if system == 'windows' else 'lib'}{stem}{suffix}")
+        case _:
+            return Path(stem + SUFFIXES[job.kind])
+
+
+def must_be_writable(place: Path) -> None:
+    """Said before the work is done, not after."""
+    folder = place.parent
+    if place.is_dir():
+        raise unwritable(place, IsADirectoryError(0, "it is a folder"))
+    if not folder.is_dir():
+        raise unwritable(place, FileNotFoundError(0, f"there is no folder {folder}"))
+    if not os.access(folder, os.W_OK) or (place.exists() and not os.access(place, os.W_OK)):
+        raise unwritable(place, PermissionError(0, "permission denied"))
+
+
+def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
+    """The files that were written."""
+    from dplc.embed.description import describe
+    from dplc.machine.entry.library import keeps_state
+    from dplc.tools.build.header import header
+    from dplc.tools.build.wheel import wheel
+
+    program, exports = compiled(job)
+    told = header(job.name, job.file.name, exports).encode() if job.library and job.kind != WHEEL else b""
+    if job.kind == HEADER:
+        return written(told, place, to_stdout)
+    text, sites = written_out(job, program, exports)
+    if job.kind in (OBJECT, LLVM, ASM):
+        return written(emitted(job, text), place, to_stdout)
+    from dplc.machine.object.object import assemble
+
+    if to_stdout:
+        raise click.UsageError("executables and libraries go to a file, not to standard output")
+    code = link(assemble(text, job.target), place.name, job.target, replace(job.wish, shared=job.library), sites)
+    if job.kind == WHEEL:
+        code = wheel(job.name, code, describe(job.name, exports, keeps_state(program)), job.target)
+    put(place, code, executable=job.kind != WHEEL)
+    if job.kind != LIBRARY:
+        return [place]
+    beside = place.with_name(f"{job.name}.h")
+    put(beside, told)
+    return [place, beside]
+
+
+def compiled(job: Job) -> tuple[Program, list[Export]]:
+    """The program as flat, with its exports if it is to be a library."""
+    from dplc.passes import NeedsInterpreter
+    from dplc.pipeline import Context, compile_to
+
+    context = Context(library=job.library)
+    try:
+        _, program = compile_to("reference_counts", text_of(str(job.file), None), context)
+    except NeedsInterpreter as need:
+        title = f"the compiler cannot make native code of this program yet: {need.reason}"
+        raise DplError.at("E0573", title, need.span, helps=need.helps) from need
+    warn(context.warnings)
+    if job.library and not context.exports:
+        raise DplError.at(
+            "E0570",
+            f"{job.file} exports nothing",
+            helps=("others see what is declared by  export let f (x : float) : float = ...",),
+        )
+    return program, context.exports
+
+
+def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str, Sites]:
+    """LLVM's text of what is to be made."""
+    from dplc.machine.entry.executable import executable_text
+    from dplc.machine.entry.library import keeps_state, library_text
+
+    if job.library:
+        worlds = job.kind != WHEEL or not keeps_state(program)
+        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug, job.kind == WHEEL)
+    return executable_text(program, job.target, job.wish.debug)
+
+
+def emitted(job: Job, text: str) -> bytes:
+    from dplc.machine.object.object import optimise
+
+    machine, module = optimise(text, job.target)
+    match job.kind:
+        case "llvm":
+            return str(module).encode()
+        case "asm":
+            return machine.emit_assembly(module).encode()
+        case _:
+            return machine.emit_object(module)
+
+
+def written(data: bytes, place: Path, to_stdout: bool) -> list[Path]:
+    if to_stdout:
+        sys.stdout.buffer.write(data)
+        return []
+    put(place, data)
+    return [place]

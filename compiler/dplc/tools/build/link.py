@@ -1,0 +1,123 @@
+"""object code -> an executable or a shared library, by `cc` or, where that is not there or not enough, by `zig cc`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from dpl.diagnostics import DplError
+from dpl.node import node
+
+from dplc.machine.failure.failures import Sites, missing
+from dplc.machine.llvm.target import HOST_SYSTEM, Target, arch
+
+ZIG_NAMES = {
+    "x86_64-linux": "x86_64-linux-gnu", "x86_64-linux-musl": "x86_64-linux-musl", "aarch64-linux": "aarch64-linux-gnu",
+    "aarch64-linux-musl": "aarch64-linux-musl", "x86_64-windows": "x86_64-windows-gnu", "x86_64-macos": "x86_64-macos",
+    "aarch64-macos": "aarch64-macos", "wasm32": "wasm32-wasi",
+}  # fmt: skip
+UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([\w.$]+)")
+STACK = 1 << 30  # bytes, where a program has no stack of its own
+
+
+@node
+class Wish:
+    """What to make: `shared` a library, `static` without libraries at run time, `debug` with what debuggers want;
+    `libraries` are others to link with."""
+
+    shared: bool = False
+    static: bool = False
+    debug: bool = False
+    libraries: tuple[str, ...] = ()
+
+
+def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> bytes:
+    """The file that is to be called `name`."""
+    command = linker(target)
+    with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
+        object_file, made = Path(folder, "program.o"), Path(folder, "program")
+        object_file.write_bytes(code)
+        run = subprocess.run(
+            [*command, str(object_file), "-o", str(made), *options(target, wish, name)],
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if run.returncode:
+            raise failed(run.stderr, sites, command)
+        return made.read_bytes()
+
+
+def linker(target: Target) -> list[str]:
+    """The command that links for a target."""
+    if own := own_linker(target):
+        return own
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc", "-target", ZIG_NAMES[target.name]]
+    is_ours = target.name == f"{arch()}-{HOST_SYSTEM}"
+    lacking = "there is no C compiler `cc`" if is_ours else "`cc` links for this machine only"
+    raise DplError.at(
+        "E0571",
+        f"nothing links for {target.name}: {lacking}, and the Python package `ziglang` is not installed",
+        helps=(f"{'install gcc or clang, or:  ' * is_ours}pip install 'dpl-lang[cross]'",),
+    )
+
+
+def own_linker(target: Target) -> list[str]:
+    """The C compiler of this machine, where it is there and the target is this machine."""
+    own = (os.environ.get("CC") or "cc").split()
+    return own if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own[0]) else []
+
+
+def options(target: Target, wish: Wish, name: str) -> list[str]:
+    chosen = [f"-l{library}" for library in wish.libraries]
+    if chosen and target.system in ("linux", "musl"):
+        chosen.insert(0, "-Wl,--no-as-needed")  # LAPACK is used where it is, and so not missed where it is not
+    chosen.append("-lshell32" if target.system == "windows" else "-lm")
+    if not wish.debug:
+        chosen.append("-s")
+    if wish.shared:
+        chosen.append("-shared")
+        if target.system in ("linux", "musl"):
+            chosen.append(f"-Wl,-soname,{name}")
+        if target.system == "macos":
+            chosen.append(f"-Wl,-install_name,@rpath/{name}")
+    elif wish.static and target.system in ("linux", "musl"):
+        chosen.append("-static")
+    if not wish.shared and target.system in ("windows", "wasi"):
+        chosen.append(f"-Wl,--stack,{STACK}" if target.system == "windows" else f"-Wl,-z,stack-size={STACK >> 6}")
+    return chosen
+
+
+def failed(said: str, sites: Sites, command: Sequence[str]) -> DplError:
+    for symbol in UNDEFINED.findall(said):
+        if symbol in sites.externs:
+            return missing(symbol, sites)
+    lines = [line for line in said.strip().split("\n") if line.strip()] or ["without saying why"]
+    return DplError.at("E0571", f"`{' '.join(command)}` could not link the program: {lines[-1].strip()}")
+
+
+def put(out: Path, data: bytes, executable: bool = False) -> None:
+    """Writes a file in one piece."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(file.name, (0o777 if executable else 0o666) & ~mask)
+        try:
+            os.replace(file.name, out)
+        except OSError:
+            os.unlink(file.name)
+            raise
+    except OSError as failure:
+        raise unwritable(out, failure) from failure
+
+
+def unwritable(out: Path, failure: OSError) -> DplError:
+    return DplError.at("E0572", f"cannot write {out}: {failure.strerror or failure}")
