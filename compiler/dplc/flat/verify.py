@@ -20,6 +20,9 @@ def verify(program: f.Program) -> f.Program:
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
         _Fn(program, name, known).function(fn)
+    for name in program.exports.values():
+        if name not in program.fns:
+            raise Bug(f"flat: the export {name} is no function")
     for name in program.checkpoints:
         if name not in program.fns:
             raise Bug(f"flat: checkpoint {name} is no function")
