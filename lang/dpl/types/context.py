@@ -223,3 +223,4 @@ class Follower(Protocol):
         self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None, head: Span
     ) -> list[Arg]:
         """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
+        ...

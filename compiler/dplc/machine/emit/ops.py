@@ -18,7 +18,7 @@ from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # get their site
+SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # take a site
 LIBRARY = SITED | {
     "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
     "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",

@@ -136,7 +136,7 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     text, sites = written_out(job, program, exports)
     if job.kind in (OBJECT, LLVM, ASM):
         return written(emitted(job, text), place, to_stdout)
-    from dplc.machine.object.object import assemble
+    from dplc.machine.object.assemble import assemble
 
     if to_stdout:
         raise click.UsageError("executables and libraries go to a file, not to standard output")
@@ -184,7 +184,7 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 
 
 def emitted(job: Job, text: str) -> bytes:
-    from dplc.machine.object.object import optimise
+    from dplc.machine.object.assemble import optimise
 
     machine, module = optimise(text, job.target)
     match job.kind:
