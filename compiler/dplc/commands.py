@@ -307,7 +307,7 @@ def lsp(stdio: bool) -> int:
         if missing.name not in ("pygls", "lsprotocol"):
             raise
         raise click.UsageError("the language server needs pygls:  pip install 'dpl-lang[lsp]'") from None
-    from dplc.tools.process import on_large_stack
+    from dplc.stack import on_large_stack
 
     on_large_stack(serve)
     return 0

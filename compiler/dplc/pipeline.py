@@ -102,30 +102,32 @@ STAGES = (
     Stage("lambda_sets", SETS, "which functions can each arrow be?", "dplc.passes.closures.lambda_sets:solve"),
     Stage("lower", FLAT, "closures become data (defunctionalisation): first order from here on",
           "dplc.passes.lower.lower:lower"),
-    Stage("mutual", FLAT, "mutually recursive functions (an SCC) become one", "dplc.passes.recursion.mutual:collapse"),
-    Stage("tail_calls", FLAT, "tail recursion becomes loops", "dplc.passes.recursion.tail_calls:loops"),
+    Stage("mutual", FLAT, "mutually recursive functions (an SCC) become one",
+          "dplc.passes.recursion.mutual:merge_mutual_recursion"),
+    Stage("tail_calls", FLAT, "tail recursion becomes loops", "dplc.passes.recursion.tail_calls:tail_calls_to_loops"),
     Stage("simplify", FLAT, "inline, fold constants, share common subexpressions, drop dead code",
           "dplc.passes.simplify.simplify:simplify"),
     Stage("linear_recursion", FLAT, "recursion that makes references for its own calls becomes two loops",
-          "dplc.passes.recursion.linear_recursion:frames"),
+          "dplc.passes.recursion.linear_recursion:linear_recursion_to_loops"),
     Stage("promote", FLAT, "references that do not escape become variables", "dplc.passes.recursion.promote:promote"),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
           "dplc.ad.stores.store_passing:pass_stores"),
-    Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting", "dplc.ad.differentiate:expand"),
+    Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting",
+          "dplc.ad.differentiate:differentiate"),
     Stage("constant_parameters", FLAT, "parameters that are the same constant in every call go",
           "dplc.passes.simplify.constant_parameters:constant_parameters"),
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
           "dplc.passes.vectors.tupling:tupling"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
     Stage("branch_threading", FLAT, "whether a cotangent is null is asked once",
-          "dplc.passes.simplify.branch_threading:thread_nulls"),
+          "dplc.passes.simplify.branch_threading:thread_branches"),
     Stage("fold_transposes", FLAT, "products read transposed operands as they are",
-          "dplc.passes.arrays.fold_transposes:orient"),
+          "dplc.passes.arrays.fold_transposes:fold_transposes"),
     Stage("accumulate", FLAT, "what is only added to an accumulator is added as it is computed",
           "dplc.passes.arrays.accumulate:accumulate"),
     Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
-          "dplc.passes.simplify.nan_guards:branch_rarely"),
+          "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
           "dplc.passes.memory.reference_counts:count_references"),
     Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.emit.llvm:emit_text"),
@@ -205,6 +207,8 @@ def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]
 
 def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
     """The same from the result of the stage `start` on."""
+    if start == name:
+        return stage_of(name), value
     begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
         value = verified(stage, before, value, context) if context.verify else stage.run(value, context)

@@ -14,7 +14,7 @@ from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Exports, Value
 
 from dplc.passes.entry.exports import exports
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.report import report, warn
 from dplc.tools.run import STDIN, text_of
 

@@ -13,7 +13,7 @@ from dpl.eval.values.show import ESCAPES
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 Told = tuple[str, term.Def | None]  # what is said of a new name, and the definition whose value is said, too
 

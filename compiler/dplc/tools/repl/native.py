@@ -30,7 +30,7 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.layout import counted
 from dplc.passes import NeedsInterpreter
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:

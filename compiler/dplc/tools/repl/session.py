@@ -24,7 +24,8 @@ from dpl.types.messages.pretty import show, show_scheme
 from dpl.types.session import Session as Types
 from dpl.types.state.env import Entry, Value
 
-from dplc.tools.process import internal, on_large_stack
+from dplc.stack import on_large_stack
+from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
 from dplc.tools.repl.native import Native, Restless, mentioned

@@ -14,7 +14,7 @@ from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Primitive, Value
 
 from dplc.pipeline import NAMES, Context, compile_from
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.repl.inputs import IT
 from dplc.tools.repl.session import ENGINES, Session
 
