@@ -144,7 +144,7 @@ def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, j
 
 
 def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
-    """What draws costs to a file; known to work before anything is counted."""
+    """A function that plots costs to a file; bad paths are refused before anything is counted."""
     try:
         from matplotlib import backend_bases
 

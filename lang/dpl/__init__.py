@@ -21,7 +21,7 @@ DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.shapes"}
 
 
 def __getattr__(name: str) -> Any:
-    """What the compiler offers under this name; imported when asked for, as the language itself does without."""
+    """A function of the compiler, imported at first use: the language itself does without."""
     if name not in DOORS:
         raise AttributeError(f"module 'dpl' has no attribute {name!r}")
     from importlib import import_module

@@ -13,7 +13,7 @@ _JOINER, _EMOJI_STYLE = "\u200d", "\ufe0f"
 
 
 def pictures(text: str) -> tuple[list[str], list[int]]:
-    """What to show for each character, and the column in which it starts; at the end, the column after all."""
+    """The text shown for each character and its first column; at the end, the column after the last."""
     shown: list[str] = []
     columns = [0]
     previous = ""
@@ -36,7 +36,7 @@ def width_of(text: str) -> int:
 
 
 def _state(char: str, previous: str) -> str:
-    """What matters for the next character: of two that make a flag, the second is none that a third could join."""
+    """The state that decides the width of the next character; the second half of a flag joins no third."""
     return "" if _is_flag(char) and _is_flag(previous) else char
 
 

@@ -46,7 +46,7 @@ _SUFFIX = r"(?:[iuf]\d+)?"
 
 
 def _word(_: RegexLexer, match: re.Match[str]) -> Iterator[tuple[int, _TokenType, str]]:
-    """A word is what it says, but for the part of a qualified name and the field of a record."""
+    """A keyword is one everywhere, except as a part of a qualified name or a field of a record."""
     text, word, end = match.string, match.group(), match.end()
     after_dot = text[match.start() - 1 : match.start()] == "."
     if word[0].isupper():

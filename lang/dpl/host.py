@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Cache(Protocol):
-    """What was computed before (`system/kept.py`)."""
+    """Results of earlier runs (`system/kept.py`)."""
 
     def place(self, *names: str) -> Path: ...
 

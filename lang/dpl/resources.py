@@ -22,7 +22,7 @@ def stdlib() -> Path:
 
 
 def names() -> Path:
-    """What other languages call things."""
+    """The table of names in other languages."""
     return _PACKAGE / "names.toml"
 
 

@@ -63,7 +63,7 @@ class Source:
         return Source, (self.name, None if self.path else self._text, self.path)
 
     def __eq__(self, other: object) -> bool:
-        """A text on disk is that file, whoever has read it; another only itself."""
+        """Sources of one file on disk are equal; other sources are equal to themselves only."""
         if self is other or not isinstance(other, Source) or self.path is None:
             return self is other
         return (self.name, self.path) == (other.name, other.path)

@@ -49,7 +49,7 @@ def check_file(file: str, types: bool, size_checks: bool) -> int:
 
 
 def remaining_checks(program: Program) -> list[str]:
-    """What is left to be checked when the program runs: `file:line:col: what`, in order."""
+    """The checks that remain for run time: `file:line:col: what`, in order."""
     found: dict[tuple, str] = {}
     stack: list = [item.body for item in program.items]
     while stack:

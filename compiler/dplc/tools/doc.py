@@ -69,7 +69,7 @@ def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
 
 
 def pages_of(file: Path) -> Iterator[Page]:
-    """Of a program and the modules that it imports."""
+    """The pages of a program and of the modules that it imports."""
     modules = load(read(file))
     exports = check_all(modules).exports
     for module in modules:
@@ -103,7 +103,7 @@ def page_of(name: str, module: Module, exports: Exports) -> Page:
 
 
 def entries(decl: tree.Decl, exports: Exports) -> Iterator[Entry]:
-    """What a declaration offers to others."""
+    """The public entries of a declaration."""
     match decl:
         case tree.DeclType(_, defs):
             for one in defs:

@@ -39,7 +39,7 @@ def share_heap() -> None:
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """The exit code of `work`; its failures are told on standard error."""
+    """The exit code of `work`; its failures are reported on standard error."""
     share_heap()
     try:
         catch_signals()

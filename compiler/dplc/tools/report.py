@@ -59,7 +59,7 @@ def report(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def colored(where: TextIO) -> bool:
-    """The flag decides, then NO_COLOR, FORCE_COLOR, and whether somebody is looking."""
+    """The flag decides, then NO_COLOR, FORCE_COLOR, and whether the output is a terminal."""
     if wishes.color != "auto":
         return wishes.color == "always"
     if os.environ.get("NO_COLOR"):

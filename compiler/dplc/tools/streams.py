@@ -71,5 +71,5 @@ def standard_input() -> Source:
 
 
 def give_up_output() -> None:
-    """What is still to be written goes nowhere."""
+    """Discards pending output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -232,7 +232,7 @@ class PTuple:
 
 @node
 class PCon:
-    """Of a data type, list or record (then tag 0 and a PTuple of all fields)."""
+    """A constructor of a data type or list, or a record (tag 0 and a PTuple of all fields)."""
 
     ty: t.Ty
     name: str

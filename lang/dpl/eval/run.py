@@ -62,7 +62,7 @@ class Interpreter:
                 self._defs[item.name] = item
 
     def forget(self, names: Collection[str]) -> None:
-        """What is not asked for again."""
+        """Drops definitions that are not used again."""
         for name in names:
             self._defs.pop(name, None)
             self._codes.pop(name, None)
@@ -116,7 +116,7 @@ class Interpreter:
         return definition
 
     def _told(self, name: str) -> Needs:
-        """Which sizes a global must be told, with all that are recursive with it; none, if it is no global."""
+        """The sizes that a global must be told, with all that are recursive with it; none, if it is no global."""
         if name not in self._needs:
             if name not in self._defs and name not in self.program.library:
                 return (), frozenset()

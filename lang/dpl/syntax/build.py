@@ -1,4 +1,4 @@
-"""What each rule of the grammar makes: values of its parts -> a node.
+"""The actions of the grammar's rules: values of the parts -> a node.
 
 A method bears the name of its rule in `grammar/dpl.lark`.  It is given the span of the rule and the values of its
 parts: nodes, tokens, None for an optional part that is missing, and the members of lists one by one.

@@ -86,7 +86,7 @@ def align(*parts: Doc) -> Doc:
 
 
 def fill(separator: str, docs: Iterable[Doc]) -> Doc:
-    """As many in a line as fit."""
+    """Fills lines with as many parts as fit."""
     first, *others = docs
     return concat(first, *(concat(separator, group(LINE, doc)) for doc in others))
 

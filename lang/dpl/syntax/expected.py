@@ -18,7 +18,7 @@ _MOST = 4
 
 
 def in_words(kinds: list[str], words: dict[str, str]) -> str:
-    """What may come, in words.  Operators and arguments, which may follow almost anything, are not mentioned."""
+    """The expected tokens in words, without operators and arguments, which may follow almost anything."""
     have = set(kinds)
     written = {kind: word for word, kind in words.items()}
     if {"IF", "INT", "FUN"} <= have:

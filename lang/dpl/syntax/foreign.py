@@ -78,7 +78,7 @@ SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", 
 
 @cache
 def table() -> dict[str, dict]:
-    """What other languages call things (`names.toml`)."""
+    """The table of names in other languages (`names.toml`)."""
     return tomllib.loads(resources.names().read_text(encoding="utf-8"))
 
 

@@ -99,7 +99,7 @@ def _foreign_word(place: Place) -> Diagnostic | None:
 
 
 def _looks_foreign(place: Place) -> Diagnostic | None:
-    """What reads like another language: its comments, `and` between conditions, constructors in small letters."""
+    """Comments of other languages, `and` between conditions, constructors in small letters."""
     token, before = place.token, place.before
     if isinstance(token.value, str) and token.value.startswith(("//", "/*")):
         ways = ("a comment begins with  --", "or stands in  (* ... *)")

@@ -177,7 +177,7 @@ class Loader:
         self.done.append(module)
 
     def follow(self, decl: tree.DeclImport, importer: Source) -> tuple[str, str]:
-        """What the importing module calls the imported one, and its name."""
+        """The alias of the imported module in the importing one, and the module's name."""
         if not decl.is_path and decl.target in standard_modules():
             return decl.alias or decl.target, decl.target
         path = self.find(decl, importer)

@@ -24,7 +24,7 @@ def escape(value: str) -> str:
 
 
 def literal(node: tree.Lit | tree.PatLit) -> str:
-    """As it was written, if that is known."""
+    """The literal as written, if that is known."""
     match node:
         case tree.Lit(_, _, _, text) if text:
             return text.strip("() \n") if isinstance(node.value, str) and text[0] == "(" else text

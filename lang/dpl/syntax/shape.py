@@ -1,4 +1,4 @@
-"""What the formatter asks of a tree: what binds tighter, what would swallow what follows, what its author broke."""
+"""Properties of trees for the formatter: precedence, forms that extend to the right, line breaks of the author."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def spine(node: tree.Expr) -> tuple[tree.Expr, list[tree.Expr]]:
 
 
 def partial(node: tree.Expr, args: int) -> list[tree.Expr]:
-    """What an application is after its first argument, after two of them, ..., but for the last."""
+    """The partial applications inside an application: after one argument, after two, ..., without the last."""
     parts: list[tree.Expr] = []
     while len(parts) < args - 1 and isinstance(node, tree.App):
         node = node.fn

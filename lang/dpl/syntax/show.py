@@ -391,7 +391,7 @@ class _Show:
         return "not" if isinstance(node, tree.Var) and node.name == "not" else self.expr(node, ARGUMENT)
 
     def owner(self, node: tree.Expr) -> Doc:
-        """What an index or a field is taken of: it must end like an operand, and not run into the dot."""
+        """The operand of an index or a field access, in parentheses if needed."""
         match node:
             case tree.Lit() | tree.Con() | tree.Interp() | tree.App():
                 return self.with_comments(node, self.parens(node))
@@ -479,7 +479,7 @@ class _Show:
                 return concat(*self.lead(bound), f"{pattern(bound)} in ", *self.trail(bound), self.expr(array, ITEM))
 
     def interp(self, node: tree.Interp) -> str:
-        """As it was written, if that is known."""
+        """The literal as written, if that is known."""
         written = node.span.text
         while written.startswith("("):
             written = written[1:-1].strip()

@@ -18,7 +18,7 @@ NAN = math.nan
 
 
 def call(routine: str, *args) -> int:
-    """Of texts, integers and buffers; what the routine says in the end: 0 if all went well."""
+    """Passes texts, integers and buffers by reference; answers the routine's `info`, 0 on success."""
     found = find()
     assert found is not None
     integer = ctypes.c_int64 if found.width == 8 else ctypes.c_int32

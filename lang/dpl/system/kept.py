@@ -74,7 +74,7 @@ def unpickled(path: Path) -> Any:
 
 
 def write(path: Path, data: bytes) -> None:
-    """In one piece: nobody ever reads half of it.  Without a place to write, nothing happens."""
+    """Writes an entry atomically.  Without a place to write, nothing happens."""
     if not usable(cache_dir()):
         return
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -107,7 +107,7 @@ def usable(folder: Path) -> bool:
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Whether nobody but this user, or the superuser, could have made it what it is."""
+    """Whether only this user, or the superuser, could have written it."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 

@@ -60,12 +60,12 @@ class Dependence:
         return other if self is NONE else Dependence(self.active or other.active, self.steps | other.steps)
 
     def as_of(self, step: str, span: Span) -> Dependence:
-        """What happens elsewhere, inside of this call, is this call's doing."""
+        """The same dependence, with steps in other sources attributed to this call."""
         here = frozenset(s if s[1].source == span.source else (step, span) for s in self.steps)
         return Dependence(self.active, here)
 
     def through(self, step: str, span: Span) -> Dependence:
-        """What is left behind a step with derivative zero."""
+        """The dependence after a step whose derivative is zero."""
         return Dependence(False, self.steps | {(step, span)}) if self.active else Dependence(False, self.steps)
 
 
@@ -352,7 +352,7 @@ def variables(p: term.Pattern, value: Dependence) -> Iterator[tuple[str, Depende
 
 
 def flat(value: Abstract) -> Dependence:
-    """What a value depends on; of a function, what it has captured."""
+    """The dependence of a whole value; for a function, that of the values it has captured."""
     whole, todo, seen = NONE, [value], set[int]()
     while todo:
         value = todo.pop()
@@ -379,7 +379,7 @@ def merge(*values: Abstract) -> Abstract:
 
 
 def step_of(t: Term) -> str:
-    """What a step to a type without floats is called."""
+    """The name, in messages, of a step to a type without floats."""
     match t:
         case term.Prim(_, _, op):
             return TABLE[op].op or NAMES.get(op, op)

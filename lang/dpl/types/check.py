@@ -53,7 +53,7 @@ MISSING = ("E0202", "E0203")
 
 
 def once(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """What is missing is told where it is missed first, and in how many places after that."""
+    """Reports a missing name once, at its first use, with the number of other uses."""
 
     def what(d: Diagnostic) -> tuple:
         return d.title, d.span and d.span.source.name

@@ -244,7 +244,7 @@ class Module:
             cx.remember(core, b, cx.clock)
 
     def must_be_annotated(self, b: tree.Binding, decl: tree.DeclLet) -> None:
-        """What others than DPL call says its type."""
+        """Raises an error if an exported definition has no type annotation."""
         if not decl.export:
             return
         annots = pattern_annotations(b.pattern)
@@ -259,7 +259,7 @@ class Module:
             )
 
     def must_be_ground(self, scheme: Scheme, b: tree.Binding, decl: tree.DeclLet) -> None:
-        """What others call has one type, sizes aside."""
+        """Raises an error if an exported definition is polymorphic, other than in sizes."""
         if decl.export and any(p.sort == "type" for p in scheme.params):
             shown = show_scheme(scheme, self.cx.module)
             raise self.cx.fail("E0215", f"an exported definition must be of one type, not {shown}", b.pattern.span)

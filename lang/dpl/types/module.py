@@ -35,7 +35,7 @@ def check_module(
 
 
 def declared(file: tree.File) -> dict[tuple[str, str], Span]:
-    """What is declared anywhere in a file, by kind and name: the first of each."""
+    """The first declaration of each kind and name in a file."""
     found: dict[tuple[str, str], Span] = {}
     for decl in file.decls:
         match decl:

@@ -33,7 +33,7 @@ class Remembered:
 
 
 def key(module: Module, imported: list[str]) -> str:
-    """What names a module's entry; `imported` are the keys of the modules it imports."""
+    """The key of a module's cache entry; `imported` are the keys of the modules it imports."""
     digest = blake2b(digest_size=16)
     for part in (version(), module.name, module.source.name, module.source.text, *imported):
         digest.update(f"{len(part)}:{part}".encode())

@@ -134,7 +134,7 @@ def waits(cx: Context, e: tree.Expr) -> bool:
 
 
 def parameters(t: Type | None) -> list[Type]:
-    """What a function is given where one of type `t` is wanted."""
+    """The types of the parameters of a function of type `t`."""
     found = []
     while t is not None and type(t := prune(t)) is ty.Fn:
         found.append(t.arg)
@@ -182,7 +182,7 @@ def explained(cx: Context, error: DplError, again: Callable[[], None]) -> DplErr
 
 
 def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
-    """Of sizes, the place where they meet matters most; of other types, the call to be changed."""
+    """For sizes, the message points to where they meet; for other types, to the call to be changed."""
     if deeper.code[:3] not in ("E02", "E03", "E04"):
         return error
     if not deeper.path or deeper.code[:3] != "E02" or deeper.span is None or not error.note:

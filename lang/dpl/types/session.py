@@ -66,7 +66,7 @@ class Session:
         return items
 
     def settle(self) -> None:
-        """What was declared last is not to be forgotten: lookups need not go through a layer for each input."""
+        """Merges the last layer of declarations into the one below, so that lookups do not pass a layer per input."""
         cx = self.cx
         if len(cx.owned) > 1 and cx.layers[-2:] == cx.owned[-2:]:
             last = cx.owned.pop()
@@ -96,7 +96,7 @@ class Session:
         return found.scheme
 
     def state(self) -> tuple:
-        """What `forget` goes back to."""
+        """The state that `forget` restores."""
         cx = self.cx
         return list(cx.layers), list(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
 

@@ -47,7 +47,7 @@ class Timed:
 
 
 def times(target: str, names: Sequence[str], size: int | None, limit: float) -> Iterator[Timed | Measured]:
-    """What is measured, and why not of the others."""
+    """The times of the cases, and why the others cannot be measured."""
     spent = 0.0
 
     def compiled(source: Source) -> Compiled:

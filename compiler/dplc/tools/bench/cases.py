@@ -282,7 +282,7 @@ class Maker:
         return f"[for {index} < {length} -> {inner}]"
 
     def length(self, elem: ty.Ty, size: ty.Size) -> str:
-        """Of what recursive data holds of its own kind, two."""
+        """The text of an array's length; an array of a recursive type, in a value of that type, has two elements."""
         if self.making and self.making in self.within(elem):
             return "2"
         terms = [" * ".join([str(count), *("n" for _ in names)]) for names, count in size.terms]
@@ -368,7 +368,7 @@ class Maker:
         return f"(fun {' '.join(params)} -> {made})"
 
     def term(self, t: ty.Ty, name: str, scale: str, outer: str) -> str:
-        """What a parameter adds to each float; a vector, where the result is one, the element at the same place."""
+        """The term that a parameter adds to each float; for vectors, the element at the same place."""
         if t == ty.I64:
             return f"sin (0.001 * float {name})"
         if t == ty.F64 or (t == ty.Arr(ty.F64, SIZE) and outer):

@@ -77,7 +77,7 @@ def costs(
     squares: Sequence[int] = SQUARES,
     limit: float = LIMIT,
 ) -> list[Report]:
-    """Of all functions of a file or of the library that can be measured, and why not of the others."""
+    """The reports for all functions of a file or of the library, and why some cannot be measured."""
 
     def work() -> list[Report]:
         return [

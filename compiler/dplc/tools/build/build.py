@@ -29,7 +29,7 @@ STDOUT = "-"
 
 @node
 class Job:
-    """What to make of a file: `library` says whether the code is one, whatever is written of it."""
+    """The kind of output; `library` says whether the code is that of a library."""
 
     file: Path
     kind: str
@@ -39,7 +39,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What functions of the library begin with."""
+        """The prefix of the names of the library's functions."""
         return re.sub(r"\W", "_", self.stem)
 
     @property
@@ -82,7 +82,7 @@ def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
 
 
 def is_unknown(target: Target) -> bool:
-    """Whether LLVM does not know the processor, which it tells nobody but standard error."""
+    """Whether LLVM does not know the processor, which it reports on standard error only."""
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)
         os.dup2(said.fileno(), 2)

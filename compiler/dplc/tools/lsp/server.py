@@ -51,7 +51,7 @@ class Server(LanguageServer):
         return found
 
     def keep(self, uri: str, text: str, version: int) -> None:
-        """The text of an open document; what is wrong with it is told when typing pauses."""
+        """The text of an open document; its diagnostics are sent when typing pauses."""
         document = self.documents.open.get(uri)
         if document is None:
             path = uris.to_fs_path(uri) if uri.startswith("file:") else None

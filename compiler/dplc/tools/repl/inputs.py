@@ -1,4 +1,4 @@
-"""What is typed -> declarations; and whether it is all there yet.
+"""Typed text -> declarations; and whether the input is complete.
 
 let x = 1 +       is not complete
 f 2               the declaration  let it = f 2

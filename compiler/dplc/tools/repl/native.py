@@ -151,7 +151,7 @@ class Native:
         self.perform(self.drawing, self.units.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
-        """What items mention of earlier inputs, directly or not, in order; values that were kept are recalled."""
+        """The earlier inputs that items mention, directly or not, in order; stored values are recalled."""
         found: set[str] = set()
         own = {item.name for item in items if isinstance(item, c.Def)}
         todo = [name for item in items for name in mentioned(item.body)]

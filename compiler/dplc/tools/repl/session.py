@@ -1,4 +1,4 @@
-"""What was declared so far, and what is done with the next input.
+"""The declarations so far, and the evaluation of the next input.
 
 session.enter("let x = 1")      prints  x : int = 1
 session.enter("x + 1")          prints  it : int = 2
@@ -191,7 +191,7 @@ class Session:
         return show_scheme(self.types.type_of(expr))
 
     def entry(self, name: str) -> Entry | None:
-        """Of a value, perhaps in a module, or of an operator."""
+        """The entry of a value, perhaps in a module, or of an operator."""
         owner, dot, last = name.rpartition(".")
         if dot and owner:
             found = self.names(owner).get(last)
@@ -200,7 +200,7 @@ class Session:
         return layers[-1] if layers else None
 
     def names(self, owner: str | None) -> dict[str, Entry | str]:
-        """What can be said: names in scope, those of a module, or the fields of a value, with their types."""
+        """The possible completions: names in scope, those of a module, or the fields of a value, with types."""
         cx = self.types.cx
         if owner is None:
             scope: dict[str, Entry | str] = dict.fromkeys(cx.modules, "module")
@@ -212,7 +212,7 @@ class Session:
         return {name: show(ty) for name, ty in self.fields(self.type_behind(owner)).items()}
 
     def type_behind(self, path: str) -> t.Ty | None:
-        """Of a value, or of a field of one: `p`, `Model.start.w`."""
+        """The type of a value, or of a field of one: `p`, `Model.start.w`."""
         first, *rest = path.split(".")
         found = (
             self.types.cx.modules[first].values.get(rest.pop(0)) if first in self.types.cx.modules and rest else None
@@ -224,7 +224,7 @@ class Session:
         return ty
 
     def fields(self, ty: t.Ty | None) -> dict[str, t.Ty]:
-        """Of a record, with their types at its arguments."""
+        """The fields of a record type, with their types at its arguments."""
         data = self.types.cx.datas.get(ty.name) if isinstance(ty, t.Con) else None
         if not isinstance(ty, t.Con) or data is None or not data.fields:
             return {}

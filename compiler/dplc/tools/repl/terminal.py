@@ -67,7 +67,7 @@ def colorless() -> bool:
 
 
 def history() -> History:
-    """Of all sessions, where it can be kept."""
+    """The history of all sessions, kept on disk if possible."""
     file = kept.place("history")
     try:
         if kept.usable(file.parent):
@@ -99,7 +99,7 @@ def keys() -> KeyBindings:
 
 
 def indentation(document: Document) -> int:
-    """Of a new line: that of the one above, and two more after what opens something."""
+    """The indentation of a new line: that of the line above, and two more after an opening word."""
     line = document.current_line_before_cursor
     deeper = line.rstrip().endswith(("=", "->", "in", "then", "else", "do", "(", "[", "{", "with", "begin"))
     return len(line) - len(line.lstrip()) + 2 * (deeper and not line.rstrip().endswith(" in"))

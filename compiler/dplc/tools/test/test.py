@@ -32,7 +32,7 @@ from dplc.tools.report import colored
 
 @node
 class Wanted:
-    """What to do: expectations whose names hold `text`, by which engine, from which seed, how many at a time."""
+    """Which tests to run (names that contain `text`), and how: engine, seed, number of parallel jobs."""
 
     text: str
     engine: str
@@ -42,7 +42,7 @@ class Wanted:
 
 @node
 class Outcome:
-    """Of an expectation, or of a file that is no program (without a name): `why` it failed, or nothing."""
+    """The result of a test, or of a file that is no program (without a name): `why` it failed, or nothing."""
 
     file: Path
     name: str
@@ -125,7 +125,7 @@ def prepare(file: Path, wanted: Wanted) -> tuple[list[tuple[int, str, int]], byt
 
 
 def environment(number: int, seed: int) -> dict[str, str]:
-    """Of an expectation's process."""
+    """The environment of a test's process."""
     color = {"FORCE_COLOR": "1"} if colored(sys.stdout) else {"NO_COLOR": "1"}
     return {
         **os.environ,
@@ -140,7 +140,7 @@ def environment(number: int, seed: int) -> dict[str, str]:
 
 
 def tell(outcomes: Sequence[Outcome]) -> None:
-    """Of one file."""
+    """Prints the results of one file."""
     if outcomes:
         print(outcomes[0].file)
     for o in outcomes:

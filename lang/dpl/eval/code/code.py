@@ -1,4 +1,4 @@
-"""What terms are compiled to, and what the compiler knows of the names in scope.
+"""The code that terms are compiled to, and the compile-time scope.
 
 Environments are tuples: the `Types` of the activation first, then captured values, arguments and local variables in the
 order of their binding.  A binding makes a new, longer tuple, so environments may be shared by closures, frames and
@@ -80,14 +80,14 @@ class Scope:
         return name in self.slots or name in self.group
 
     def local(self, name: str) -> Direct:
-        """What a local name stands for; a Poly, if it is generalised.  A group calls itself at its own types."""
+        """The value of a local name; a Poly, if it is generalised.  A group calls itself at its own types."""
         if name in self.slots:
             return itemgetter(self.slots[name])
         code, held = self.group[name], self.held
         return lambda env: Closure(code, env[:held])
 
     def taking(self, names: Sequence[str]) -> Callable[[tuple], tuple]:
-        """What captures the types and these names."""
+        """A function that captures the types and these names."""
         if not names:
             return lambda env: env[:1]
         if all(name in self.slots for name in names):
@@ -102,7 +102,7 @@ class Scope:
 
 
 def maker(code: FunctionCode, generalised: bool) -> Callable[[tuple], Closure | Poly]:
-    """What makes a function of the values that it holds."""
+    """A function that makes a closure from its captured values."""
     if generalised:
         return lambda held: Poly(lambda types: Closure(code, (types, *held[1:])))
     return lambda held: Closure(code, held)

@@ -25,7 +25,7 @@ Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the oper
 
 
 class Compiler(ABC):
-    """What every form needs to be compiled: the code of its operands, and how to go on with their values.
+    """Compiles operands, and goes on with their values; every form of term uses it.
 
     There is one for each run.  `lookup(name, types, sizes)` gives the value of a global at closed types; `needs(name)`
     says which sizes it must be told."""
@@ -40,7 +40,7 @@ class Compiler(ABC):
         self.mentioned = Mentioned()
 
     def forget(self) -> None:
-        """What terms mention is found again where it is wanted."""
+        """Drops the memo of the names that terms mention."""
         self.mentioned = Mentioned()
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What takes its continuation in hand: `shift` and `reset`, and the primitives that call functions of the program.
+"""Terms that use their continuation: `shift`, `reset`, and the primitives that call functions of the program.
 
 shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
 jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
@@ -89,7 +89,7 @@ def _with_pullback(y: Value, frame: Frame) -> State:
 
 
 def _checkpoint(machine: Machine, args: tuple, k: Frame) -> State:
-    """Here everything is stored anyway."""
+    """The interpreter stores everything anyway, so a checkpoint is a call."""
     return machine.apply(args[0], args[1:], k)
 
 

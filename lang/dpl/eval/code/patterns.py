@@ -15,7 +15,7 @@ Binder = Callable[[Value, tuple], tuple | None]
 
 
 def variables(pattern: c.Pattern) -> list[str]:
-    """What a pattern binds, in the order in which its binder adds them."""
+    """The variables of a pattern, in the order in which its binder adds them."""
     match pattern:
         case c.PVar(_, name):
             return [name]

@@ -41,7 +41,7 @@ class Output:
 
 
 class Cotangents:
-    """What has reached each node so far; a Joint collects pairs instead of a sum."""
+    """The cotangent of each node so far; a Joint collects pairs instead of a sum."""
 
     def __init__(self, seeds: Seeds) -> None:
         self.by_node: dict[int, Any] = {}

@@ -105,7 +105,7 @@ def is_derivative(site: Site) -> bool:
 
 
 def differentiated(site: Site) -> str:
-    """What a derivative is taken of, in the words of its call: ``while differentiating `loss` ``."""
+    """The function being differentiated, as its call names it: ``while differentiating `loss` ``."""
     if not is_derivative(site):
         return ""
     found = OPERAND.match(site.span.source.text[site.span.start : site.span.end].lstrip("( "))

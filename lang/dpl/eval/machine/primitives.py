@@ -191,7 +191,7 @@ BY_NAME: dict[str, Callable] = {
 
 @node
 class Surroundings:
-    """What primitives use of the run that they belong to; `call` applies a function of the program."""
+    """The parts of a run that primitives use; `call` applies a function of the program."""
 
     datas: DataTypes
     shower: Shower

@@ -45,7 +45,7 @@ class Active:
         return number(contribution(self.forward, rule, 1.0, args, result)) != 0.0
 
     def contribution(self, world: World, i: int, t: Value, args: tuple, result: Value) -> Value:
-        """What the tangent of operand `i` adds to the result's; or the result's cotangent to that of operand `i`."""
+        """The contribution of operand `i`'s tangent to the result's; or of the result's cotangent to operand `i`'s."""
         plain = self._plain[i]
         if plain and t.__class__ is float is args[0].__class__ and args[-1].__class__ is float:
             try:

@@ -154,7 +154,7 @@ def slice_(x: Array, low: int, high: int) -> Array:
 
 
 def append(x: Value, y: Value) -> Value:
-    """Of strings, lists or arrays."""
+    """Appends strings, lists or arrays."""
     match x:
         case str():
             return x + y

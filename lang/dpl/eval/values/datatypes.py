@@ -1,4 +1,4 @@
-"""What the declared data types say of values: the types of their parts, and so the scalar types of their leaves."""
+"""The types of the parts of values by the declared data types, and so the scalar types of their leaves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DataTypes:
     # ---- precision ------------------------------------------------------------------------------------------------
 
     def rounding(self, ty: t.Ty) -> Callable[[Value], Value]:
-        """What brings the floats in a value of this type, given as f64s, to their own precision."""
+        """A function that rounds the floats in a value of this type, given as f64s, to their own precision."""
         if self._mentioned(ty) <= {"f64"}:
             return lambda value: value
 

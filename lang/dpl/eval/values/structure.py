@@ -118,7 +118,7 @@ def sizes(shape: tuple[int, ...]) -> str:
 
 
 def same_rows(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether shapes are equal but for the inner sizes of what has no rows: those may be no more than guesses."""
+    """Whether shapes are equal, except for the inner sizes of arrays without rows, which may be guesses."""
     return 0 in a and a[: a.index(0) + 1] == b[: a.index(0) + 1]
 
 

@@ -1,4 +1,4 @@
-"""What programs compute with.
+"""The values of programs.
 
 Scalars and strings are Python's own (`int`, `float`, `bool`, `str`), tuples are tuples, `()` is `()`.  A float inside
 a derivative may be `Tagged` instead (active.py); every scalar operation copes with that.  Everything else is here.
@@ -108,7 +108,7 @@ class Builtin:
 
 
 class Cont:
-    """What `shift` captured: the frames up to the nearest `reset`.  Frames are immutable: resuming twice is sharing."""
+    """A captured continuation: the frames up to the nearest `reset`.  Frames are immutable: it may be resumed twice."""
 
     __slots__ = ("frames",)
 

@@ -182,7 +182,7 @@ def made(t, shown: str, span: Span) -> Iterable[Label]:
 
 
 def answer(cx, p: Printer) -> str:
-    """What a `shift` here would answer, if it is known that there is one."""
+    """The answer type of a `shift` here, if one is known to be here."""
     effect = prune_effect(cx.ambient.effect)
     return p.type(effect.answer) if type(effect) is ty.Ctl else ""
 
@@ -236,7 +236,7 @@ def conversions(actual, expected) -> tuple[str, ...]:
 
 
 def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
-    """What is wanted is what an annotation says, which could say something else."""
+    """Helps for a value of another rank, or of a type other than its annotation."""
     ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
     if ranks == (1, 2):
         outer, inner = (p.size(size) for size in dimensions(expected)[0])
@@ -425,7 +425,7 @@ def missing_argument(span: Span) -> str:
 
 
 def appended(constraint: Constraint, types) -> tuple[str, ...]:
-    """What is appended to a string must be one; a single element is put in brackets."""
+    """Helps for appending: show a value as a string, or put a single element in brackets."""
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
             return (f"make a string of it:  show {brackets(place.text)}",)

@@ -70,7 +70,7 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
 
 
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
-    """What is there in an array of options: first the places of it are counted and noted, in order."""
+    """The values present in an array of options; their places are counted and recorded first, in order."""
     maybe, size = element_type(cx, options)
     assert isinstance(maybe, ty.Con)
     (t,) = maybe.args

@@ -151,12 +151,12 @@ COMPARES = "`=` compares; an array with another element:  { a with [0] = e }"
 
 
 def compares(e: tree.Expr) -> str:
-    """What to say of `a[0] = 3`, where nobody wants a truth."""
+    """The help for `a[0] = 3` as a statement, where the comparison has no use."""
     return COMPARES if isinstance(e, tree.Binary) and e.op == "=" else ""
 
 
 def dropped(cx: Context, e: tree.Expr) -> term.Term:
-    """What comes before `;`, whose value nobody wants: it should be unit."""
+    """The expression before `;`: its value is dropped, so it should be unit."""
     if isinstance(e, tree.Binary) and e.op == "=" and isinstance(e.left, tree.Var) and cx.find(e.left.name) is None:
         name = e.left.name
         helps = (f"a value is named by  let {name} = ... in ...", "a reference is changed by  r := e")
@@ -222,7 +222,7 @@ def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
 
 
 def settle_outer(cx: Context, mark: int) -> None:
-    """What is left of the constraints of a binding that is not generalised belongs to the outer level."""
+    """Moves the open constraints of a binding that is not generalised to the outer level."""
     for c in cx.pending[mark:]:
         for t in c.types:
             cx.solver.lower(t, cx.solver.level)
@@ -354,7 +354,7 @@ def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
 
 
 def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:
-    """What the annotations of a function say of its type, so that it may call itself at other sizes."""
+    """The type of a function by its annotations, so that it may call itself at other sizes."""
     ints = {p.pattern.name for p in b.params if isinstance(p, tree.PatAnnot) and isinstance(p.pattern, tree.PatVar)}
     if not b.params or ints & mentioned_sizes(b):
         return cx.solver.fresh()
@@ -413,7 +413,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
 
 
 def decide_inner(cx: Context, mark: int) -> None:
-    """What is converted is a scalar, and so is an exponent made of whole numbers an int."""
+    """Decides open conversions and powers inside a binding: the operand is a scalar, a whole exponent an int."""
     i = mark
     while i < len(cx.pending):
         c = cx.pending[i]

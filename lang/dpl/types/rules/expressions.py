@@ -125,7 +125,7 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
 
 
 def applied_first(e: tree.Binary, left: Type) -> str:
-    """Of `assert x > 0`, which reads as `(assert x) > 0`."""
+    """The help for `assert x > 0`, which parses as `(assert x) > 0`."""
     if prune(left) != ty.UNIT or not isinstance(e.left, tree.App):
         return ""
     text = e.left.span.source.text

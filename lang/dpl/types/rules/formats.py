@@ -21,7 +21,7 @@ def place(e: tree.Interp, value: tree.Expr, form: str) -> Span:
 
 
 def check(cx: Context, form: str, t: Type, at: Span) -> None:
-    """That it is a format, and that values of this type can be written by it."""
+    """Checks that it is a format, and that it suits values of this type."""
     try:
         formats.read(form)
     except formats.Unreadable as problem:

@@ -13,7 +13,7 @@ from dpl.types.state.context import Context
 
 
 def join(cx: Context, a: Type, b: Type) -> Type:
-    """What both can be taken for; it is left to unification to say if they cannot."""
+    """The common type of two branches; unification reports if there is none."""
     a, b = prune(a), prune(b)
     match a, b:
         case ty.Arr(x, p), ty.Arr(y, q):

@@ -1,4 +1,4 @@
-"""What follows from open relations between operands, before a function is generalised over them.
+"""Simplifies open relations between operands, before a function is generalised over them.
 
 !3 = lift !1 !2, !3 fits !4           ->   !1 fits !4, !2 fits !4
 !3 = lift !1 !2, !2 fits !1           ->   !3 := !1
@@ -39,7 +39,7 @@ class Relations:
             self.wholes.setdefault(part, {}).setdefault(whole, c)
 
     def operands(self, c: Lift) -> list[Type]:
-        """Of what it is the lift, down to what is no lift itself."""
+        """The operands of a lift, with lifts among them replaced by their own operands."""
         found: dict[Type, None] = {}
         stack, seen = list(c.types[-2::-1]), {prune(c.types[-1])}
         while stack:
@@ -53,7 +53,7 @@ class Relations:
         return list(found)
 
     def above(self, part: Type) -> set[Type]:
-        """What a type fits, directly or not."""
+        """The types that a type fits, directly or not."""
         found: set[Type] = set()
         stack = [part]
         while stack:
@@ -81,7 +81,7 @@ def _split(cx: Context, known: Relations) -> bool:
 
 
 def _ties(cx: Context, known: Relations) -> bool:
-    """What fit each other are one type."""
+    """Unifies types that fit each other."""
     for part in known.wholes:
         for whole in known.above(part):
             if part is not whole and type(part) is Meta and part in known.above(whole):

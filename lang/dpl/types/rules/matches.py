@@ -1,4 +1,4 @@
-"""What is said about the cases of a `match`: one that is missing, and those that are never reached."""
+"""Messages about the cases of a `match`: one that is missing, and those that are never reached."""
 
 from __future__ import annotations
 

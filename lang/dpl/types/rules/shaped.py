@@ -146,7 +146,7 @@ def together(cx: Scope, application: term.Term, count: int) -> term.Term:
 
 
 def _tells_later(function: ty.Ty, told: Evidence) -> bool:
-    """Whether arguments that are still to come have sizes that are told by those that are there."""
+    """Whether the sizes of later arguments are told by the arguments so far."""
     while isinstance(function, ty.Fn):
         if any(name in told for size in dimensions(function.arg)[0] for name in names(size)):
             return True
@@ -155,7 +155,7 @@ def _tells_later(function: ty.Ty, told: Evidence) -> bool:
 
 
 def _awaiting(cx: Scope, partial: term.Term, told: Evidence) -> term.Term:
-    """A partial application, whose next arguments are compared with the sizes that are told when they arrive.
+    """A partial application that checks the sizes of its next arguments when they arrive.
 
     f xs   ->   let partial = f xs in fun next -> partial (next, checked)
     """

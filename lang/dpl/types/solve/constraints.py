@@ -164,7 +164,7 @@ class Lift(Constraint):
         return False
 
     def _share(self, s, types) -> None:
-        """What is computed with each other is of one class of numbers."""
+        """Requires each operand to be in the classes of numbers of the others."""
         inner = [t for t in (dimensions(t)[1] for t in types) if type(t) is Meta]
         classes = frozenset[str]().union(*(t.classes for t in inner)) & NUMERIC
         for t in inner:
@@ -253,7 +253,7 @@ class Lift(Constraint):
         return True
 
     def default(self, s, emit) -> None:
-        """What stays free is of one type, or fits the array beside it."""
+        """Default: operands that stay unknown have one type, or fit the array beside them."""
         self.held = False
         if self.solve(s, emit):
             return

@@ -79,7 +79,7 @@ class Effects:
         return True
 
     def above(self, meta: EffectMeta, level: int) -> tuple[list[Effect], list[EffectMeta]]:
-        """What is above it: that which cannot be generalised, and the unknowns in between."""
+        """The effects above it: those that cannot be generalised, and the unknowns in between."""
         found, between, stack = list[Effect](), list[EffectMeta](), list(meta.uppers)
         while stack:
             high = prune_effect(stack.pop())

@@ -37,7 +37,7 @@ class Kinds:
         self._opaque: dict[str, bool] = {}
 
     def parts(self, cls: str, t) -> list | None:
-        """What else must be in `cls` for `t` to be in it; None if it cannot be.  `t` is no unknown."""
+        """The types that must be in `cls` for `t` to be in it; None if `t` cannot be.  `t` is no unknown."""
         if cls in SCALARS:
             match t:
                 case ty.Con(name, ()) if name in SCALARS[cls]:

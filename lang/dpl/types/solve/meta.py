@@ -48,7 +48,7 @@ Effect = ty.Effect
 
 
 def prune(t: Type) -> Type:
-    """What is known of a type at its head."""
+    """The type with solved unknowns at its head replaced."""
     while type(t) is Meta and t.link is not None:
         t = t.link
     return t

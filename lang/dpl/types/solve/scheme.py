@@ -127,7 +127,7 @@ def rebuild(t: Any, change: Callable) -> Any:
 
 @dataclass(slots=True)
 class Free:
-    """What is unknown in some types, in order of appearance."""
+    """The unknowns in some types, in order of appearance."""
 
     metas: list[Meta] = field(default_factory=list)
     effects: list[EffectMeta] = field(default_factory=list)
@@ -165,7 +165,7 @@ def free(s: Solver, types, level: int) -> Free:
 
 
 def _taken(t: Type) -> Iterator[Type]:
-    """What a function takes, argument by argument, and what it gives in the end."""
+    """The types of a function's parameters, and of its final result."""
     while type(t := prune(t)) is ty.Fn:
         yield t.arg
         t = t.result

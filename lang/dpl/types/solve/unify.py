@@ -45,7 +45,7 @@ class Solver:
         self.at(NOWHERE)
 
     def at(self, place: Span) -> None:
-        """What is learnt from here on is learnt at this place."""
+        """Equations from here on have this place as their origin."""
         self.place = self.sizes.place = place
 
     # ---- new unknowns

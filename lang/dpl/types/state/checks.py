@@ -173,7 +173,7 @@ def _told(cx: Scope, value: term.Term, t: Type) -> dict[str, term.Term]:
 
 
 def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
-    """What a size is to be, unless it is the inner one of an array that may have no rows: 0 is a guess then."""
+    """The wanted size, or the actual one where a wanted dimension is 0: an array without rows only guesses that."""
     if not (isinstance(wanted, term.Prim) and wanted.op == "dim"):
         return wanted
     none = term.Prim(wanted.span, ty.BOOL, "eq", (wanted, int_lit(wanted.span, 0)))
@@ -271,7 +271,7 @@ def which(value: term.Term, k: int) -> str:
 
 
 def unlike(value: term.Term, k: int, wanted: term.Term) -> str:
-    """That it is not what it should be."""
+    """The message that a size is not the wanted one."""
     return f"{which(value, k)} is not that of {named(wanted) or 'the other'}"
 
 

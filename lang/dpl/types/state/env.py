@@ -1,4 +1,4 @@
-"""What names stand for: values, types, constructors, fields and modules, and where they are looked up."""
+"""Entries of scopes: values, types, constructors, fields and modules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Failed:
 
     @staticmethod
     def again() -> DplError:
-        """What comes of an error that is told elsewhere."""
+        """The failure that stands for an error reported elsewhere."""
         return DplError()
 
 
@@ -95,7 +95,7 @@ class Constructor:
 
 @dataclass(slots=True)
 class Exports:
-    """What a module offers.  In one that is `missing` there may be anything."""
+    """The exports of a module.  One that is `missing` may export any name."""
 
     values: MutableMapping[str, Entry] = field(default_factory=dict)
     types: dict[str, TypeName | Failed] = field(default_factory=dict)

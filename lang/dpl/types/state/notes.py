@@ -1,4 +1,4 @@
-"""What inference finds out on its way through a text, for editors: it notes nothing unless a context is given notes.
+"""Facts that inference records for editors; it records them only if a context is given notes.
 
 let f x = x + 1.0   ->   `x` (a local name): float;  `x`, `1.0`, `x + 1.0` (expressions): float;  asked for: values `+`
 """

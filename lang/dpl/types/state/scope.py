@@ -60,7 +60,7 @@ class Definition:
 
 
 class Scope(ABC):
-    """What stands for what at a place of the module that is being checked."""
+    """The scope and the state of inference at a place of the module that is being checked."""
 
     @property
     @abstractmethod
@@ -119,7 +119,7 @@ class Scope(ABC):
     # ---- names
 
     def new_layer(self) -> None:
-        """What is declared from here on shadows what was there before, names of opened modules too."""
+        """Later declarations shadow earlier ones, names of opened modules too."""
         self.own = Exports()
         self.owned.append(self.own)
         self.layers.append(self.own)
@@ -144,7 +144,7 @@ class Scope(ABC):
 
     @contextmanager
     def scope(self):
-        """What is bound inside is forgotten afterwards."""
+        """Names bound inside go out of scope afterwards."""
         mark, evidence, unlearned = len(self.trail), self.evidence, self.unlearned
         self.evidence = dict(evidence)
         yield
@@ -223,7 +223,7 @@ class Scope(ABC):
         return Failed() if found is None and any(exports.missing for exports in self.layers) else found
 
     def _resolve_then(self, name: str) -> Entry | None:
-        """What a name stood for before the horizon."""
+        """The meaning of a name before the horizon."""
         for since, entry in reversed(self.history.get(name, ())):
             if self.horizon is not None and since < self.horizon:
                 return entry

@@ -76,7 +76,7 @@ def misread(name: str, span: Span) -> Way:
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
-    """What could stand in the place of a constructor."""
+    """The constructors that could stand here."""
     t = prune(wanted) if wanted is not None else None
     data = cx.datas.get(t.name) if type(t) is ty.Con else None
     if data is not None and not data.fields:
@@ -143,7 +143,7 @@ def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
 
 
 def elsewhere_called(kind: str, name: str, span: Span) -> Way:
-    """What DPL calls what another language calls `name`."""
+    """The DPL name for what another language calls `name`."""
     if kind == "value" and name in OPERATORS:
         return Way((OPERATORS[name],), (Edit(span, SAME[name]),) if name in SAME else ())
     if target := renamed(kind, name, "same"):

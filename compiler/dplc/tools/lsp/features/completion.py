@@ -1,4 +1,4 @@
-"""What could be typed at the cursor: names in scope with their types, fields, members of modules, keywords."""
+"""Completion: names in scope with their types, fields, members of modules, keywords."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def values(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def layers(cursor: Cursor) -> Iterator[Exports]:
-    """What was declared and opened before the cursor, the latest first."""
+    """The declarations and opened modules before the cursor, the latest first."""
     context = cursor.document.checking.reached
     yield from reversed(context.layers[1:] if context else [])
 
@@ -132,7 +132,7 @@ def fields_of_module(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """Of the record before the point; of all types, if it is not known which."""
+    """The fields of the record before the point; of all types, if its type is not known."""
     point = cursor.draft.tokens[-1].start
     before = [prune(t) for span, t in cursor.notes.expressions if span.end == point]
     known = [t.name for t in before if isinstance(t, ty.Con)]
@@ -166,7 +166,7 @@ def modules(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def module_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """Of the library, and of files beside this one."""
+    """The modules of the library, and of files beside this one."""
     path = cursor.document.path
     for beside in sorted(path.parent.glob("*.dp")) if path else ():
         if beside != path:

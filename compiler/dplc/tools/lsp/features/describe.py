@@ -1,4 +1,4 @@
-"""What a name stands for, in words: its declaration with its type, and its documentation."""
+"""The description of a name: its declaration with its type, and its documentation."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def describe_foreign(document: Document, target: Foreign) -> Description | None:
 
 
 def describe_entry(p: Printer, name: str, entry: Any, doc: str = "") -> Description | None:
-    """Of a name whose meaning inference knows."""
+    """The description of a name that inference has resolved."""
     match entry:
         case Value(scheme=scheme):
             shown = p.scheme(scheme)
@@ -151,7 +151,7 @@ def heading(text: str) -> str:
 
 
 def members(exports: Exports) -> dict[str, tuple[str, Any]]:
-    """What a module offers, by name, with the kind of name that it is."""
+    """The exports of a module, by name, with their kinds."""
     found: dict[str, tuple[str, Any]] = {}
     for space in ("types", "values", "constructors"):
         found.update({name: (space, entry) for name, entry in getattr(exports, space).items()})

@@ -1,4 +1,4 @@
-"""What is under the cursor: its declaration with its type, sizes and effect, and its documentation."""
+"""Hover: the declaration under the cursor with its type, sizes, effect and documentation."""
 
 from __future__ import annotations
 

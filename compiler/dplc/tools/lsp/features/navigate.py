@@ -51,7 +51,7 @@ def references(document: Document, place: int, declaration: bool = True) -> list
 
 
 def meant(document: Document, place: int) -> tuple[Document, Symbol] | None:
-    """What the name at a place refers to, and the text that declares it."""
+    """The target of the name at a place, and the document that declares it."""
     use = document.use_at(place)
     if use is None:
         return None
@@ -163,7 +163,7 @@ def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
 
 
 def shape(document: Document) -> list[tuple]:
-    """What the names of a text refer to, as numbers in the order of the text: the same however they are called."""
+    """The targets of all names of a text as numbers, in order: independent of how they are called."""
     uses = sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
     numbers = {use.symbol: number for number, use in enumerate(uses) if use.declares}
     found: list[tuple] = []

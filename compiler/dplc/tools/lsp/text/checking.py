@@ -63,7 +63,7 @@ class Found:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the text can name from outside: its own module's name, other modules, and how to explain their errors."""
+    """The surroundings of a text: its module's name, other modules, and how to explain their errors."""
 
     library: Library
     name: str
@@ -236,7 +236,7 @@ class Checking:
         )
 
     def excuse(self, page: Page | Draft, checker: Checker) -> None:
-        """Of half a declaration nothing is said but what its syntax lacks, and its names are what they were before."""
+        """For an incomplete declaration only the syntax error is reported; its names keep their former meaning."""
         checker.problems, checker.unfinished = [], []
         checker.cx.warnings = Warnings()
         for decl in page.decls:
@@ -279,7 +279,7 @@ def same(new: Any, old: Any) -> bool:
 
 
 def essence(scheme: Scheme) -> tuple:
-    """What matters of a scheme; the unknown sizes that each use makes anew are called by their numbers."""
+    """A scheme in normal form, to compare it: unknown sizes are named by their numbers."""
     env = {unknown: sizes.name(f"#{number}") for number, unknown in enumerate(scheme.unknowns)}
     relations = [(type(c), tuple(replace(t, env, {}) for t in c.types), c.extra) for c in scheme.relations]
     counts = [(scheme.unknowns.index(unknown), index) for unknown, index in scheme.counts]

@@ -1,4 +1,4 @@
-"""What is being typed: half a declaration, checked up to the cursor, with everything that is in scope there."""
+"""The declaration being typed, checked up to the cursor, with everything in scope there."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Document:
             yield from self.names(page)
 
     def declared(self, space: str, name: str) -> Symbol | None:
-        """What other modules see under a name."""
+        """The symbol that other modules see under a name."""
         found = None
         for names in self.all_names():
             for symbol in names.declares:
@@ -110,7 +110,7 @@ class Document:
 
     @property
     def links(self) -> dict[Use, Target | None]:
-        """What each name of the text refers to, so far as that is known."""
+        """The target of each name of the text, as far as it is known."""
         if self._links is None:
             self._links = Linker(self).links()
         return self._links
@@ -160,7 +160,7 @@ class Document:
 
     @property
     def around(self) -> Surroundings:
-        """What was outside when this was checked last."""
+        """The surroundings of the last check."""
         if self._around is None:
             self._around = self.surroundings()
         return self._around
@@ -226,7 +226,7 @@ class Document:
             self._links = None
 
     def check_draft(self, before: list[Page], draft: Draft) -> Notes:
-        """What is found out about half a declaration after some pages."""
+        """The notes of inference on an incomplete declaration after some pages."""
         self.checked = False  # the pages after it are not in sight now
         self._around = self.surroundings()
         return self.checking.check(before, self.around, draft) or Notes()
@@ -306,7 +306,7 @@ class Workspace:
         return document
 
     def forget(self) -> None:
-        """What can be read again goes: files that no editor has open, and modules that no open text uses."""
+        """Drops what can be read again: files that no editor has open, and modules that no open text uses."""
         self.disk.clear()
         self.forget_modules()
 

@@ -1,4 +1,4 @@
-"""What each name of a text refers to: names that a declaration leaves open are looked up in what stands before it."""
+"""Resolves the names of a text: names free in a declaration are looked up in what stands before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST = "Prelude"
 
 
 class Text(Protocol):
-    """What is asked of a text and of the modules that it imports."""
+    """The parts of a document that the linker uses."""
 
     @property
     def pages(self) -> list[Page]: ...
@@ -37,7 +37,7 @@ class Linker:
         self.found: dict[Use, Target | None] = {}
 
     def links(self, before: Page | None = None) -> dict[Use, Target | None]:
-        """Of the whole text, or only what comes before a page."""
+        """The links of the whole text, or only of the pages before one."""
         for page in self.text.pages:
             if page is before:
                 break

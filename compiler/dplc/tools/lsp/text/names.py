@@ -226,7 +226,7 @@ class Reader:
         self.annotations(p)
 
     def annotations(self, p: tree.Pattern) -> None:
-        """What a pattern mentions: constructors, fields and types."""
+        """Records the constructors, fields and types in a pattern."""
         match p:
             case tree.PatCon(span, name, arg):
                 self.mention(self.place(name, span.start, arg.span.start if arg else span.end), "constructors", name)
@@ -293,7 +293,7 @@ class Reader:
             self.expr(arm.body)
 
     def binder(self, e: tree.Fun | tree.Shift | tree.Comprehension) -> None:
-        """What binds names in its own scope."""
+        """The inside of a form that binds names."""
         match e:
             case tree.Fun(span, params):
                 for p in params:

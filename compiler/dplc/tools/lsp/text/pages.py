@@ -85,7 +85,7 @@ class Page:
         return self.start + offset - self.base
 
     def diagnostics(self, following: Page | None) -> list[Diagnostic]:
-        """What is wrong with its syntax; that something is missing may be said at the page that follows."""
+        """The page's syntax errors; an error may point into the following page."""
         if not self.broken:
             return sorted([*self.problems, *self.foreign], key=start_of)
         if self.told is None or self.told[0] is not following:
@@ -110,7 +110,7 @@ class Page:
         return self.moved(problem, following)
 
     def moved(self, d: Diagnostic, following: Page | None) -> Diagnostic:
-        """What was said of this page's text, and of what follows, with the spans of their own pages."""
+        """A message about this page's text and the following one's, with its spans moved to their places in the book."""
 
         def place(offset: int) -> int:
             beyond = offset - len(self.text)

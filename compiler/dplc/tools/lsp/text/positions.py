@@ -40,7 +40,7 @@ class Lines:
         return Position(number, self.length(self.text[self.starts[number] : offset]))
 
     def length(self, text: str) -> int:
-        """Of a text without line breaks, in the client's units."""
+        """The length of a text without line breaks, in the client's units."""
         if self.units is None or text.isascii():
             return len(text)
         codec, size = self.units

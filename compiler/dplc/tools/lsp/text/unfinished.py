@@ -66,7 +66,7 @@ def completed(source: Source, tokens: Sequence[Token], comments: Sequence[tree.C
 
 
 def missing(parser: Parser, at: int) -> Token | None:
-    """What could come next, the sooner to end."""
+    """A token that could come next, preferring those that complete the declaration."""
     words = parser.tables.words
     closing = [Token(words[word], at, at, word) for word in CLOSING]
     closing.insert(4, Token("INTERP_CLOSE", at, at, ("", "")))
