@@ -133,8 +133,8 @@ within = Within()
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Nobody else is in here at the same time, as far as that can be had: who waits too long, goes on.  The lock is the
-    system's, and goes with the process that holds it."""
+    """Holds a lock, so that only one process is in here at a time; a process that waits too long goes on without.  The
+    system frees the lock when its process ends."""
     file = None
     outermost, within.alone = not within.alone, True
     try:

@@ -110,7 +110,7 @@ class Page:
         return self.moved(problem, following)
 
     def moved(self, d: Diagnostic, following: Page | None) -> Diagnostic:
-        """A message about this page's text and the following one's, with its spans moved to their places in the book."""
+        """A message about this page and the following one, with its spans moved to their places in the book."""
 
         def place(offset: int) -> int:
             beyond = offset - len(self.text)
