@@ -56,13 +56,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     if clash.kind == "occurs" and answer(cx, p) in (shown, wanted):
         return answers(cx, actual, expected, span, why or Why())
     if why is not None and why.recursive:
-        return cx.fail(
-            "E0206" if clash.kind == "occurs" else "E0201",
-            f"`{why.recursive}` is {shown}, but its recursive definition uses it as {wanted}",
-            span,
-            labels=(Label(why.span, "used here"),) if why.span else (),
-            helps=("inside its own definition a function has one type, and as many arguments as it takes",),
-        )
+        return recursive_use(cx, clash, shown, wanted, span, why)
     labels = why.labels(phrase(expected) or wanted) if why else ()
     place = f"{why.what} is" if why and why.what else "this is"
     facts = compared(p, actual, expected)
@@ -179,6 +173,17 @@ def made(t, shown: str, span: Span) -> Iterable[Label]:
     """Where it was found out what an unknown type is."""
     if type(t) is Meta and t.place is not NOWHERE and t.place != span:
         yield Label(t.place, f"because of this it is {phrase(t) or shown}")
+
+
+def recursive_use(cx, clash: Clash, shown: str, wanted: str, span: Span, why: Why) -> DplError:
+    """The message for a function that is used in its own definition at another type."""
+    return cx.fail(
+        "E0206" if clash.kind == "occurs" else "E0201",
+        f"`{why.recursive}` is {shown}, but its recursive definition uses it as {wanted}",
+        span,
+        labels=(Label(why.span, "used here"),) if why.span else (),
+        helps=("inside its own definition a function has one type, and as many arguments as it takes",),
+    )
 
 
 def answer(cx, p: Printer) -> str:
