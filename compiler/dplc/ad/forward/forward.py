@@ -24,6 +24,7 @@ from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, Zeros, atom_of, either, together, whole
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
 Parts = list["Part | None"]  # of the leaves of a value
@@ -298,11 +299,12 @@ class Forward:
     def op(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         if not bulk.known(op):
             raise bulk.refuse(op)
-        if bulk.scalar_row(op.op):
+        row = OPS[op.op]
+        if row.scalar:
             return self.row(b, op, y)
+        if row.derivative.bilinear:
+            return self.product(b, op, y)
         match op.op:
-            case "dot" | "matmul" | "matmul_acc":
-                return self.product(b, op, y)
             case "acc_add":
                 parts = [part for _, part in self.there(op)]
                 total = parts[0].atom if len(parts) == 1 else self.convert.add(b, parts[0].atom, parts[1].atom)
@@ -317,13 +319,10 @@ class Forward:
                 made = self.linear(b, op, {0: atom_of(a, leaf), 1: v.atom})
                 added = MAYBE_ZERO if v.nullable else ZERO_ELEMENTS
                 return [Part(made, together(MAYBE_ZERO if a is None else a.zeros, added))]
-            case "update" | "concat" | "array":
+            case "update" | "concat" | "array" | "fill":
                 solid = {i: self.solid(b, op.args[i]) for i in bulk.flows(op)}
                 made = self.linear(b, op, {i: part.atom for i, part in solid.items()})
                 return [Part(made, whole(solid.values()))]
-            case "fill":
-                part = self.solid(b, op.args[1])
-                return [Part(self.linear(b, op, {1: part.atom}), whole([part]))]
             case _:
                 pass
         ((i, part),) = self.there(op)
@@ -333,7 +332,7 @@ class Forward:
         """A row of the table."""
         parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.has_zeros))
                                 for i, part in self.there(op)])  # fmt: skip
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if op.op in bulk.MASKS else p for p in parts]
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if OPS[op.op].derivative.chooses else p for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """A product of arrays."""

@@ -14,6 +14,7 @@ from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk as rules
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
 
@@ -46,7 +47,7 @@ class Op:
             return
         if not rules.known(self.op):
             raise rules.refuse(self.op)
-        if rules.scalar_row(self.op.op):
+        if OPS[self.op.op].scalar:
             self.row(scope, part)
         else:
             if_there(scope, part, self.bulk)
@@ -67,7 +68,7 @@ class Op:
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)
-            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if self.op.op in rules.MASKS else part
+            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if OPS[self.op.op].derivative.chooses else part
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
 
 

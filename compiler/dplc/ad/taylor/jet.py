@@ -19,10 +19,10 @@ from dplc.ad.activity import Graph
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.forward.forward import Forward, linear
-from dplc.ad.rules import bulk
 from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, Zeros, together
 from dplc.ad.taylor.recurrence import Term, convolution, series
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
 
@@ -85,13 +85,14 @@ class Jet(Forward):
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
         """A row of which one operand is varied."""
-        zeros = max(part.zeros, ZERO_ELEMENTS) if op.op in bulk.MASKS else part.zeros
+        zeros = max(part.zeros, ZERO_ELEMENTS) if OPS[op.op].derivative.chooses else part.zeros
         if op.op in ("add", "neg") and level:
             return Part(part.atom if op.op == "add" else b.op("neg", part.atom), zeros)
         return self.called(b, op, [(i, part)], zeros, y)
 
     def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], zeros: Zeros, y: f.Var) -> Part:
-        has_zeros = bulk.scalar_row(op.op) and op.op not in bulk.SAFE and all(part.has_zeros for _, part in there)
+        row = OPS[op.op]
+        has_zeros = bool(row.scalar) and row.derivative.multiplies and all(part.has_zeros for _, part in there)
         fn = self.function_of(op, [i for i, _ in there], has_zeros)
         made = b.call(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
         return Part(made[0], zeros)
@@ -138,7 +139,7 @@ class Writer:
     def write(self, name: str) -> None:
         b, op = self.b, self.op
         outer = {i: outermost(b, xs) for i, xs in self.given.items()}
-        if op.op in ("dot", "matmul"):
+        if OPS[op.op].scalar is None:
             made = self.product(outer)
         else:
             operands = [(x, self.whole(x, outer[i]) if i in outer else None) for i, x in enumerate(self.args)]

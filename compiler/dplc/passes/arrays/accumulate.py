@@ -24,11 +24,10 @@ from typing import TypeGuard
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import mentions, names, with_blocks
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
-
-STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
 
 
 def accumulate(program: f.Program) -> f.Program:
@@ -141,7 +140,7 @@ def _starter(rhs: f.Rhs) -> f.Op | None:
     match rhs:
         case f.Op("matmul"):
             return rhs
-        case f.Op(op, (f.Const(None), *_)) if op in STARTED:
+        case f.Op(op, (f.Const(None), *_)) if OPS[op].accumulates:  # with an accumulator of its own
             return rhs
         case _:
             return None

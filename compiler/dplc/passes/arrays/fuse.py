@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import expect_type
 
-OUTSIDE = ("time", "extern")  # who looks at the clock, or asks C, finds that done which comes before
+OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # who looks at the clock, or asks C, finds that done which comes before
 LARGEST = 48  # operations in a group: more would only run out of registers
-SUMS = ("sum", "sum_to", "dot")
 
 
 def fuse(program: f.Program) -> f.Program:
@@ -73,7 +73,7 @@ class _Scope:
     def before(self, rhs: f.Rhs) -> None:
         """Writes what a right-hand side wants."""
         if self.open:
-            outside = isinstance(rhs, f.Op) and rhs.op in OUTSIDE
+            outside = isinstance(rhs, f.Op) and bool(OPS[rhs.op].effects & OUTSIDE)
             self.seal(None if outside else set(rhs_mentions(rhs)))
 
     def seal(self, wanted: set[str] | None) -> None:
@@ -91,9 +91,10 @@ class _Scope:
         op = bind.rhs
         if not isinstance(op, f.Op):
             return False
-        if op.op in SUMS:
+        row = OPS[op.op]
+        if row.reduces:
             return self.join_sum(position, bind, op)
-        if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
+        if not row.elementwise or not rank_of(bind.vars[0].ty):
             return False
         group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
         group.members.append((position, bind.vars[0], op))

@@ -18,8 +18,6 @@ from dplc.flat import term as f
 from dplc.flat.walk import atoms, binders, blocks, every, names, supply_for
 from dplc.passes.recursion.state_passing import Env, Threads
 
-REFERENCES = frozenset({"ref_new", "ref_get", "ref_set"})
-
 
 def promote(program: f.Program) -> f.Program:
     supply = None

@@ -133,7 +133,7 @@ def with_ends(choice: f.Rhs, end) -> f.Rhs:
 def is_pure(rhs: f.Rhs) -> bool:
     match rhs:
         case f.Op(op):
-            return (op not in OPS and op not in ("div", "mod", "quot", "rem")) or (op in OPS and OPS[op].pure)
+            return OPS[op].pure
         case f.TupGet() | f.TupMake():
             return True
         case _:

@@ -23,10 +23,11 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.inline import Inliner
-from dplc.flat.types import elementwise, rank_of
+from dplc.flat.ops.table import OPS, result_type
+from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
 from dplc.passes.simplify.dead_code import drop_unused
-from dplc.passes.simplify.fold import fold, scalar_row
+from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import movable, shareable
@@ -191,7 +192,7 @@ class _Simplifier:
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """An elementwise operation on arrays that are filled with one number -> one on the numbers, and a fill."""
         fills: dict[str, f.Op] = {}
-        for a in op.args if scalar_row(op.op) else ():
+        for a in op.args if OPS[op.op].scalar else ():
             made = self.defs.get(a.name) if isinstance(a, f.Var) else None
             if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
                 fills[a.name] = made
@@ -202,7 +203,7 @@ class _Simplifier:
             return f.Op(op.op, args, op.attrs, op.span)
         if any(rank_of(a.ty) for a in args):
             return op
-        var = f.Var(self.supply.fresh(op.op), elementwise(op.op, tuple([a.ty for a in args])))
+        var = f.Var(self.supply.fresh(op.op), result_type(op.op, tuple([a.ty for a in args]), {}))
         self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
         return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.eval.run import Interpreter
-from dpl.eval.show import ESCAPES
+from dpl.eval.values.show import ESCAPES
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
-from dpl.eval.instance import erase
-from dpl.eval.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit
+from dpl.eval.values.instance import erase
 from dpl.node import replace
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
