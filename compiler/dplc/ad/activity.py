@@ -1,4 +1,4 @@
-"""Which leaves depend on which: the graph of a function, on which derivatives decide what to carry.
+"""Activity analysis: which leaves depend on which, so which of them have tangents or cotangents.
 
     fn f(x: f64, n: i64)                   return.0 <- s', s' <- y, s;  s <- y, t
       y = mul x x                          y.0 <- x.0
@@ -6,8 +6,8 @@
 
 A node is a leaf of a variable (`ad/tangents/types.py`).  There is an edge where a derivative can flow: not through
 `floor`, a comparison, an index, `stop_grad`.  A leaf is *varied* if an active parameter reaches it, *useful* if it
-reaches a result that has a cotangent, and *active* if it is both.  Only active leaves have cotangents, and what is not
-there cannot be multiplied by infinity.  Loops are cycles in the graph: no fixpoint is needed.
+reaches a result that has a cotangent, and *active* if it is both.  Only active leaves have cotangents; the others are
+symbolic zeros.  Loops are cycles in the graph: no fixpoint is needed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The book of derivatives: which are made, under which names, and what is known of each.
 
-    book.forward("f", active)     f.jvp, which results have tangents there, and how much of each is there
+    book.forward("f", active)     f.jvp, which results have tangents, and where these may be symbolic zeros
     book.reverse("f", ...)        f.fwd and f.bwd, and the type of what is kept between them
     book.deps("f")                which leaves of f's results depend on which of its parameters'
 
 All is memoised: forward modes on the function and which leaves of its parameters have tangents, reverse mode also on
-which leaves of its results have cotangents.  Who writes a derivative asks the book for those of the functions that are
-called; how they are written is left open here, and filled in by `ad/differentiate.py`.
+which leaves of its results have cotangents.  Code that writes a derivative gets the derivatives of callees from here.
+How a derivative is written is left open; `ad/differentiate.py` fills it in.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Derivatives(ABC):
         return (y,) if has_form(y.ty) else ()
 
     def residual_of(self, site: str) -> f.Type:
-        """What the type `Res(site)` stands for; if only types mention the site any more, no value has that type."""
+        """What the type `Res(site)` stands for: unit if the site is gone, as then no value has that type."""
         if site not in self.sites:
             return f.UNIT
         if site not in self._residuals:
@@ -188,9 +188,8 @@ class Derivatives(ABC):
         return self._deps[name]
 
     def ruled_deps(self, name: str, body: Deps) -> Deps:
-        """A rule may give anything of its argument.  On what is captured the value depends as the function's body does,
-        or as the rule's value does; and its series beyond the first coefficient as the tangents that the rule gives
-        do."""
+        """Dependence of a function with a rule.  All results depend on the argument.  On what is captured they depend
+        as those of the function's body, or the rule's value, do; their Taylor series also as the rule's tangents do."""
         fn = self.program.fns[name]
         by_rule = self._deps.get(self.program.rules[name].fn) or [frozenset[int]()] * len(body)  # so far
         slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(self.param_nodes(fn))))

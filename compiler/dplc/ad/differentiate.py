@@ -5,9 +5,9 @@
     (y, r) = vjp f (c, x)               =>    (y, k) = f.fwd(c, x);  r = (k, x)
     dx = pullback f (r, dy)             =>    cx = f.bwd(k, dy, 0);  dx = from_tan(cx, like x)
 
-Innermost first: what is differentiated is first freed of derivatives itself (`body`), so nested derivatives are
-derivatives of ordinary code and cannot be confused.  All is memoised: forward modes on the function and which leaves of
-its parameters have tangents, reverse mode also on which leaves of its results have cotangents.
+Innermost first: a function is freed of derivatives before it is differentiated (`body`), so nested derivatives are
+derivatives of ordinary code, without perturbation confusion.  All is memoised: forward modes on the function and which
+leaves of its parameters have tangents, reverse mode also on which leaves of its results have cotangents.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Differentiation(Derivatives):
         b.binds += [f.Bind((self.retype.var(var),), f.TupGet(tup, i)) for i, var in enumerate(vars_)]
 
     def finish(self) -> None:
-        """The functions still to come; those that nobody calls go; and no residual's name is left in a type."""
+        """Writes what is still missing, drops dead functions, and resolves the names of residuals in types."""
         while missing := self.silent.missing():
             for name in missing:
                 self.silent.write(name)

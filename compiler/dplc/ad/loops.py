@@ -1,4 +1,4 @@
-"""Loops with more state, that keep more: what both modes make of loops."""
+"""What both modes do with loops: add state, and split what the steps keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checkpoints: f.fwd keeps its arguments alone; f.bwd runs the true f.fwd, without what it prints, and then f.bwd."""
+"""Checkpoints: f.fwd keeps only its arguments; f.bwd runs the ordinary f.fwd again, without its output, then its
+f.bwd."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A rule given to `with_jvp` is linear in its tangent, or the program ends where it is not.
+"""Checks that a rule given to `with_jvp` is linear in its tangent: elsewhere the program fails at run time.
 
     rule(x, t):  a = mul t x; b = add a c; return b      rule.linear(x, t):  a = mul t x; <fails unless c = 0>; ...
 
-Only then is it a derivative, and can it be transposed.  What depends on the tangent may be added up, multiplied and
-divided by what does not, and chosen; a number that does not depend on it may meet it in a sum, or stand for it in a
-branch, if it is zero.
+Only a linear rule is a derivative and can be transposed.  Values that depend on the tangent may be added, multiplied
+and divided by other values, and selected.  A number that does not depend on the tangent may be added to them, or take
+their place in a branch, only if it is zero.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f
 
 
 def checked(d: Derivatives, name: str, tangents: frozenset[int], wanted: frozenset[int]) -> str:
-    """The name of a function that does the same, if the wanted leaves of its results are linear in those leaves of its
-    parameters."""
+    """The name of a copy of a function that fails unless the wanted leaves of its results are linear in the leaves
+    `tangents` of its parameters."""
     key = (name, tangents, wanted)
     if key not in d.linear:
         fn = d.body(name)
@@ -61,7 +61,7 @@ class Checking:
         return b.block(*block.results)
 
     def results(self, block: f.Block, wanted: Iterable[int]) -> f.Block:
-        """Of a function; the leaves of its results are counted through."""
+        """The body of a function; `wanted` numbers the leaves of all its results."""
         b, start = self.binds(block), 0
         for atom in block.results:
             count = len(self.d.tangents.leaves(atom.ty))
@@ -115,7 +115,7 @@ class Checking:
         return f.Call(checked(self.d, call.fn, given, wanted), call.args, call.span)
 
     def meet(self, b: Builder, atom: f.Atom, tangent: bool) -> None:
-        """Where a tangent is, a number that does not depend on it must be zero."""
+        """Where a tangent is expected, a number that does not depend on it must be zero."""
         numbers = isinstance(atom.ty, f.Num | f.Arr) and f.is_float(elem_of(atom.ty))
         if not (tangent and numbers) or self.depends(atom) or (isinstance(atom, f.Const) and not atom.value):
             return

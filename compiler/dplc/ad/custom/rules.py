@@ -1,15 +1,16 @@
-"""Functions with rules of their own, in both modes.  (Series: jet_rules.py.)
+"""Custom derivative rules, of `with_jvp` and `with_vjp`, in both modes.  (Taylor mode: `taylor/custom_rules.py`.)
 
-A rule stands in for the derivative of its function in the mode it is for; in the other mode it is transposed, being
-linear in its tangent:
+A rule replaces the derivative of its function in its own mode.  In the other mode it is transposed, as it is linear in
+its tangent:
 
     vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
     jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
 
-A transpose is the reverse mode of the linear function, at zero.
+The transpose of a linear function is its reverse mode, at zero.
 
-A rule says nothing of what is captured (c).  The value is the rule's, and its derivative by what the rule captures is
-added; where the argument is constant the rule is not asked, and the function is differentiated like any other.
+A rule gives no derivative by what is captured (c).  The value is the rule's, and its ordinary derivative by what the
+rule captures is added.  Where the argument is constant, the rule is not used: the function is differentiated like any
+other.
 """
 
 from __future__ import annotations
@@ -51,9 +52,8 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
 
 
 def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Zeros]]) -> None:
-    """Where the argument is constant there is nothing for a rule to say: what is captured is differentiated through the
-    function itself.  The value is that of the function with its rule, as the argument may vary in another derivative
-    around this one."""
+    """Where the argument is constant, the function itself is differentiated, by what it captures.  The value is that of
+    the function with its rule, as the argument may vary in another derivative around this one."""
     b = Builder(d.supply)
     given = given_tangents(d, b, fn, active)
     values = b.call(fn.name, fn.params, fn.results, fn.span)

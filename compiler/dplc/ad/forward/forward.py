@@ -7,8 +7,8 @@
         yield t                                  yield t, t'
       return s                                 return s, s'
 
-The code keeps its structure and its names; every binding whose leaves are varied is followed by that of its tangents.
-`env` has the tangents that are there: a node that is missing has none.
+The code keeps its structure and its names; each binding with varied leaves is followed by one of its tangents.  `env`
+has the tangents; a node that is not in it is a symbolic zero.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Branch:
         return node
 
     def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Puts the cotangent of the scrutinee together again, and what the arm added to the scrutinee as a whole."""
+        """Makes the scrutinee's cotangent again, and adds what the arm added to the scrutinee as a whole."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
@@ -149,7 +149,7 @@ class Branch:
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:
-    """Something of a type, never looked at."""
+    """A placeholder: some value of a type, which is never read."""
     match ty:
         case f.Num("bool"):
             return f.Const(False, ty)

@@ -1,4 +1,4 @@
-"""What a recursive function keeps, if its body ends in a branch: a record for each path.
+"""Branch records: what a recursive function keeps if its body ends in a branch, a record for each path.
 
     fn f(x, n) -> (f64)              data res = res0 | res1 (f64, f64, res, res)
       if lt n 2                      fn f.fwd(x, n) -> (f64, res)
@@ -7,8 +7,8 @@
         a = ..; b = ..                 switch r  case res0 { ... }  case res1 (a, b, ra, rb) { ... }
         yield mul a b
 
-So a path keeps nothing for the others, nothing is kept to choose it again, and a path that needs nothing takes no
-memory.  What all need of the code before the branch comes first in each record.
+Each path keeps only what it needs itself; the constructor says which path ran.  A path that needs nothing takes no
+memory.  What all paths need of the code before the branch comes first in each record.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The cotangents at a point of the backward code.
 
 Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is
-reached.  A scope holds what has been added so far.  An inner block has a scope of its own; cotangents of the variables
-of outer blocks that it touches become results of the block (a branch) or state (a loop), so that they are updated,
-never returned and added.
+reached.  A scope holds what has been added so far.  An inner block has a scope of its own; the cotangents of outer
+variables that it touches become results of the block (a branch) or state (a loop), so that they are updated, never
+returned and added.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def branch(
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:
-    """`write`, with a part that is there; at run time not at all if it is null.  (A float that may be nothing is left
-    to the rules: it may be a number that happens to be zero, on which the derivative of this code depends.)"""
+    """`write`, with a part that is not null; at run time it is skipped for null.  (Rules deal with floats that may be
+    symbolic zeros: such a 0.0 may be an ordinary number, on which the derivative of this code depends.)"""
     if not part.nullable:
         write(scope, part)
         return

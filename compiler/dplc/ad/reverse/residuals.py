@@ -1,7 +1,7 @@
 """The choice of residuals: what forward code keeps for backward code, by a minimum cut (rematerialisation).
 
-Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept; so
-much is kept that the rest can be, and as little as possible:
+Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept.  As
+little as possible is kept, such that the rest can be computed again:
 
     t = mul 3.7 s;  u = sub 1.0 s;  y = mul t u         t, u and y are needed: s is kept
 """
@@ -41,7 +41,7 @@ def choose(
 
 
 def repeated(needed: Collection[str], keep: Collection[str], sources: Mapping[str, Collection[str]]) -> set[str]:
-    """What is computed again, where so much is kept."""
+    """What is computed again, given what is kept."""
     again, todo = set[str](), list(needed)
     while todo:
         name = todo.pop()
@@ -68,8 +68,8 @@ def weight(ty: f.Type) -> int:
 
 
 def is_cheap(bind: f.Bind, local: Collection[str]) -> bool:
-    """Whether it may be computed again.  Not whether an array of an enclosing block is null: that block would have to
-    keep the array, at each step of a loop, for one bit."""
+    """Whether a binding may be computed again.  A test for null of an outer array may not: the outer block would have
+    to keep the array, at each step of a loop, for one bit."""
     match bind.rhs:
         case f.Op("is_null", (f.Var(name),)):
             return name in local

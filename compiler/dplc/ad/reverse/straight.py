@@ -20,7 +20,7 @@ from dplc.flat.types import rank_of
 
 @dataclass(slots=True)
 class Plain:
-    """What has no cotangent."""
+    """A binding without a cotangent."""
 
     bind: f.Bind
 

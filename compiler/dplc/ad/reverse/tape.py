@@ -114,8 +114,9 @@ class Reverse:
         self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
-        """f.fwd and f.bwd, and the zeros of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
-        data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is `WIDE`."""
+        """f.fwd and f.bwd, and where the accumulators that come out may be symbolic zeros.  What f.fwd keeps is a
+        tuple, or of the data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is
+        `WIDE`."""
         self.register(fn)
         self.sizes, self.box = Dims(fn.body), box
         self.changing = set(changing(fn.body))
@@ -150,8 +151,7 @@ class Reverse:
     def residual(
         self, kept: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
-        """The forward code with what makes the residual, that, the parameter for it, and the backward code with what
-        opens it."""
+        """The forward code, making the residual; the residual; the parameter for it; the backward code, opening it."""
         if self.records is not None:
             return self.records.residual(kept, forward, body)
         there, back = Builder(self.d.supply), Builder(self.d.supply)
@@ -179,7 +179,7 @@ class Reverse:
         return kept, again
 
     def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
-        """A row that is kept, of an array that goes on to change, is copied: else the whole array would be."""
+        """A kept row of an array that is updated later is copied: else the update would copy the whole array."""
         match bind:
             case f.Bind((f.Var(name, f.Arr() as ty),), f.Op("index" | "slice", (f.Var(whole), *_)) as view) if (
                 name in self.kept and whole in self.changing
@@ -193,8 +193,8 @@ class Reverse:
         return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
 
     def see(self, bind: f.Bind) -> None:
-        """Where more is done with an array than reading it, that may give it a cotangent as a whole, for which those of
-        its parts wait."""
+        """Forgets views of arrays that are used otherwise than by reading a part: such a use may give the array a
+        cotangent as a whole, to which those of its parts are added."""
         match bind.rhs:
             case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
                 self.views[bind.vars[0].name] = op
@@ -221,7 +221,7 @@ class Reverse:
                 self.leaf[(var.name, i)] = leaf
 
     def nodes(self, atom: f.Atom) -> list[Node | None]:
-        """Of what is in a tuple, those that it had before: it is not added to that as a whole."""
+        """Leaves of a tuple's items are those of the items: cotangents are added there, not to the tuple."""
         count = len(self.tangents.leaves(atom.ty))
         if not isinstance(atom, f.Var):
             return [None] * count

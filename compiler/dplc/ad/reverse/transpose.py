@@ -121,8 +121,8 @@ def acc_slice(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
-    """What is read of a row or a slice is read of the array that it is part of: the cotangent goes there, and there
-    need be none of the part, all zeros but for what is read."""
+    """Reading an element of a row or a slice -> reading it of the whole array.  The cotangent is added there directly,
+    without a cotangent of the part, which would be nearly all zeros."""
     array, *at = op.args
     for view in views:
         array, *first = view.args
@@ -141,18 +141,18 @@ def wanted(r: Reverse, scope: Scope, atom: f.Atom) -> bool:
 
 
 def give(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, c: f.Atom) -> None:
-    """`c`, made of all of `ct`, to an operand of one leaf."""
+    """Adds `c`, made of all of `ct`, to an operand of one leaf."""
     for node in r.nodes(atom):
         scope.add(node, Part(c, ct.part_of_sum(c.ty)))
 
 
 def read(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
-    """The part of `ct` at some indices to an operand."""
+    """Adds the part of `ct` at some indices to an operand."""
     given(r, scope, atom, ct, scope.b.op("index", ct.atom, *at, unchecked=True))
 
 
 def take(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
-    """The same where `ct` goes on to change: what is read must not keep it from being changed in place."""
+    """The same where `ct` is updated later: what is read is copied, so that `ct` can be updated in place."""
     element = scope.b.op("index", ct.atom, *at, unchecked=True)
     given(r, scope, atom, ct, scope.b.op("copy", element) if rank_of(element.ty) else element)
 
@@ -222,7 +222,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
 
 
 def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
-    """The sum of `ct` over its outermost dimension to an operand."""
+    """Adds the sum of `ct` over its outermost dimension to an operand."""
     if not wanted(r, scope, x):
         return
     b, leaves = scope.b, r.tangents.leaves(x.ty)
@@ -239,7 +239,7 @@ def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
 
 
 def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
-    """To one factor of a matrix product."""
+    """Adds to one factor of a matrix product."""
     (node,) = r.nodes(op.args[-2:][i])
     if node is None:
         return

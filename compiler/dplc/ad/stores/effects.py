@@ -1,11 +1,11 @@
-"""What functions do to the references of others.
+"""Effect analysis: what functions do to references that they did not make.
 
     fn bump(r: ref f64) -> ()             reads and writes references of f64
     fn norm(x: f64) -> (f64)              nothing, whatever references it makes, reads and writes inside
 
 References are told apart by the types of their contents, and contents hold no references.  So a function whose
-parameters and results can hold no reference to some content has no business with the references to it that others
-made, nor others with its own: it is *closed* to them, and what it does to them is nobody's concern.
+parameters and results can hold no reference to some content cannot reach references to it that others made, nor can
+others reach its own: it is *closed* to them, and callers see no effect on them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Effects:
         return self.contents & frozenset[f.Type]().union(*map(self.holds.of, types))
 
     def add(self, fn: str, content: f.Type, effect: Effect) -> bool:
-        """Whether that is news for callers."""
+        """Adds an effect; whether it was not known to callers."""
         old = self.of(fn, content)
         if content in self.open[fn]:
             self.found[fn, content] = old | effect

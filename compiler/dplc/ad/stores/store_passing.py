@@ -1,4 +1,5 @@
-"""flat -> flat where the references that derivatives flow through are places in a store, which is passed along.
+"""Store passing: flat -> flat where references that derivatives flow through are places in a store that is passed
+along.
 
     fn bump(r: ref f64, x: f64) -> ()              fn bump(held: f64[], r: i64, x: f64) -> (f64[])
       y = ref_get r                                  y = index held r
@@ -7,14 +8,14 @@
       return                                         return held'
 
 What has no effects needs no rules of its own: forward mode, reverse mode, loops, checkpoints, any nesting.  The
-cotangent of the store is what others call shadow cells, and as the store has one owner, both are updated in place.
+cotangent of the store is a shadow memory, and as the store has one owner, both are updated in place.
 
 There is one store for each content (`ad/stores/carried.py`), an array and the number of places taken.  A function takes
 and gives it only if it has to do with references of others (`ad/stores/effects.py`); one that is closed to them begins
 with an empty store, which is gone when it returns.  The number of places taken comes out of what can give a new
 reference; after everything else it is as before, so that what a call or a step of a loop made there is forgotten.
 
-A derivative is that of the value alone: what the store is afterwards is passed on as it is.
+Only the value is differentiated: the store after a function is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class _Stores(Threads):
         if self.effects.gives(fn, content):
             yield Count(content)
 
-    # ---- stores that are nobody else's ---------------------------------------------------------------------------
+    # ---- stores of one function ---------------------------------------------------------------------------------
 
     def open(self, content: f.Type, block: f.Block, env: Env, begin: list[f.Bind]) -> None:
         """An empty store at the beginning of a block, with room for the references whose places are known here."""

@@ -1,9 +1,9 @@
-"""What the user gives as a tangent has the form of its primal, or the program ends: jvp's direction and the argument of
-a pullback are compared with the value that they go with.
+"""The shape check of tangents that the user gives: jvp's direction and the argument of a pullback must have the form of
+their primal, or the program fails.
 
     direction_form.tree(dx : tree, x : tree)      a run-time error unless constructors and sizes are the same
 
-Sizes that are known when compiling have been compared by then; the rest is compared here, arrays in constant time.
+The type checker has compared the sizes that it knows; the rest is compared here, arrays in constant time.
 """
 
 from __future__ import annotations

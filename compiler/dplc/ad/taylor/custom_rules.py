@@ -1,8 +1,8 @@
-"""Series through a function with a rule of its own: along x(t), the rule says what the slope of the result is.
+"""Taylor series of a function with a custom rule: along x(t), the rule gives the slope of the result.
 
     y(t) = f x(t)     y'(t) = the tangent part of f.jvp (x(t), x'(t)),  to one order less;  y is its integral
 
-So f.jet is made of (f.jvp).jet; to order 1 it is f.jvp.  A rule that calls f again does so to one order less each time.
+So f.jet is made of (f.jvp).jet; to order 1 it is f.jvp.  A rule that calls f itself needs one order less each time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int
     types = [ends[i] for i in made.results]
     if not all(isinstance(ty, f.Arr) and f.is_float(ty.elem) for ty in (*types, *(xs.ty for xs in given))):
         raise NeedsInterpreter("Taylor series of data in a function with a rule of its own", fn.span)
-    first = d.forward(fn.name, tuple([(i, presence_of(d, fn, i, zeros)) for i, zeros in active]), fn.span)
+    first = d.forward(fn.name, tuple([(i, slope_zeros(d, fn, i, zeros)) for i, zeros in active]), fn.span)
     parts = [parted(b, xs, zeros) for xs, (_, zeros) in zip(given, active, strict=True)]
     jvp = d.program.fns[first.name]
     slopes = tuple(part[1] for part in parts)
@@ -75,8 +75,8 @@ def leaves(d: Derivatives, of: Sequence[f.Var] | Sequence[f.Type]) -> list[f.Typ
     return [leaf for a in of for leaf in d.series.tangents.leaves(a.ty if isinstance(a, f.Var) else a)]
 
 
-def presence_of(d: Derivatives, fn: f.Fn, i: int, zeros: Zeros) -> Zeros:
-    """Of the slope that a series of this zeros has."""
+def slope_zeros(d: Derivatives, fn: f.Fn, i: int, zeros: Zeros) -> Zeros:
+    """Where the slope may be a symbolic zero, given where its series may be one."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     return MAYBE_ZERO if zeros is ZERO_ELEMENTS and f.is_float(types[i]) else zeros
 
@@ -100,7 +100,7 @@ def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]
 
 
 def joined(b: Builder, dy: f.Atom, dys: f.Atom | None, order: f.Atom) -> f.Atom:
-    """The series of what has this slope."""
+    """The integral: the series of a value with this slope."""
     some = b.inner()
     rest = zero(f.Arr(elem_of(dy.ty), len(some.dims(dy)) + 1)) if dys is None else dys
     solid = some.op("acc_zeros", rest, *some.dims(dy), some.op("sub", order, int_(1)))
@@ -113,7 +113,7 @@ def joined(b: Builder, dy: f.Atom, dys: f.Atom | None, order: f.Atom) -> f.Atom:
 
 
 def numbers(b: Builder, count: f.Atom, start: int, like: f.Atom) -> f.Var:
-    """So many numbers from `start`, of the float type of `like`."""
+    """`count` consecutive numbers from `start`, of the float type of `like`."""
     elem = elem_of(like.ty)
     assert isinstance(elem, f.Num)
     k, inner = b.fresh("k", f.I64), b.inner()

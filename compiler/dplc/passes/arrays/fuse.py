@@ -23,7 +23,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import expect_type
 
-OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # who looks at the clock, or asks C, finds that done which comes before
+OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # the work before these is done before them
 LARGEST = 48  # operations in a group: more would only run out of registers
 
 

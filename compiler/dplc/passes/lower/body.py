@@ -33,7 +33,7 @@ LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body
 
 @dataclass(slots=True)
 class Instance:
-    """A lambda at ground types; lowered when it turns out that somebody calls it."""
+    """A lambda at ground types; lowered only if it is called."""
 
     name: str
     source: Lambda
@@ -77,7 +77,7 @@ class Lowering:
         return found
 
     def called(self, instance: Instance) -> str:
-        """The name of an instance's function, which is wanted from now on."""
+        """The name of an instance's function, which will be lowered."""
         if not instance.called:
             instance.called = True
             instance.name = self.name(last_name(instance.source.label) or "fun")

@@ -99,7 +99,7 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
     b = body.b
 
     def same_size(k: int) -> f.Atom:
-        """Inner sizes of what has no rows may be no more than guesses."""
+        """Inner sizes of an array without rows may be wrong, and do not count."""
         same = b.op("eq", (b.op("dim", (x,), k=k), b.op("dim", (y,), k=k)))
         if not k:
             return same

@@ -173,7 +173,7 @@ def matmul(body: Body, e: c.Prim) -> Value:
 
 
 def sized(body: Body, e: c.Prim) -> Value:
-    """An array without rows has its inner sizes from those who know them."""
+    """An array without rows has its inner sizes from the operands after it."""
     array, *known = e.args
     if isinstance(array, c.Build):
         return build(body, array, tuple(known))
@@ -239,7 +239,7 @@ def assert_(body: Body, e: c.Prim) -> Value:
 
 
 def outside(body: Body, e: c.Prim) -> Value:
-    """Of unit."""
+    """Primitives that take unit."""
     body.term(e.args[0])
     return body.b.op(e.op, (), e.span)
 
@@ -260,7 +260,7 @@ def recall(body: Body, e: c.Prim) -> Value:
 
 
 def name_of(e: c.Prim) -> str:
-    """What its first operand says."""
+    """The name that the first operand gives."""
     name = expect_type(c.Lit, e.args[0]).value
     assert isinstance(name, str)
     return name

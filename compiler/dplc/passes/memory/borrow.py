@@ -3,11 +3,11 @@
     fn total(xs: list) { switch xs { cons (x, rest) -> t = total rest; add x t } }     xs is borrowed
     fn push(xs: list, x: f64) { ConMake cons (x, xs) }                                 xs is owned
 
-A parameter is owned if the function stores it, returns it, or gives it to whoever owns it, or does so with what lies
-inside (so that the inside of a value nobody else holds can be changed in place).  All start as borrowed, but for what a
-derivative kept, which as a rule is read once, and so goes as it is read; what contradicts that is taken back until
-nothing does.  A call in tail position within a group of mutually recursive
-functions must stay the last thing done: there, what the caller would have to drop afterwards is given away.
+A parameter is owned if the function stores it, returns it, or passes it to a function that owns it, or does so with a
+part of it (so that the parts of a value with one owner can be changed in place).  This is an optimistic fixpoint: all
+parameters start as borrowed, except residuals of derivatives, which are mostly read once, and so are freed while they
+are read; then those that a body consumes become owned, until nothing changes.  Within an SCC of the call graph, a tail
+call must stay one: there, what the caller would have to drop after the call is given away.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def residual(ty: f.Type) -> bool:
 
 
 def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
-    """Take back what this body contradicts; the functions that lost a borrowed parameter."""
+    """Makes parameters owned that a body consumes; the functions for which that was news."""
     changed = set()
     mine = borrowed[fn.name]
     taken = _consumed(fn, owners, borrowed)

@@ -8,14 +8,14 @@
 
 Precise reference counting in the style of Perceus: each token (`passes/memory/owners.py`) is consumed exactly once on
 every path; a consuming use that is not the last is preceded by a `dup`; a token is dropped right after its last use if
-that only borrowed it, and at the beginning of a branch that does not use it.  What somebody else is sure to keep is
-borrowed: parameters that `passes/memory/borrow.py` found to be, and in the body of a loop everything from outside it.
+that only borrowed it, and at the beginning of a branch that does not use it.  Borrowed are the parameters that
+`passes/memory/borrow.py` found, and in the body of a loop everything from outside it.
 
 The payload of a cell is seen through the cell.  An arm of a Switch that is the cell's last use takes it apart:
 `take` frees the cell and leaves the payload's parts to the arm, or, when others hold the cell, gives it the parts anew.
 While somebody keeps the cell, the parts are borrowed from it.
 
-Blocks are gone through backwards; `live` is what is needed later on.  What is borrowed is live throughout.
+Blocks are walked backwards, with liveness: `live` is what is needed later on.  What is borrowed is live throughout.
 """
 
 from __future__ import annotations

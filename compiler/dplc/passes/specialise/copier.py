@@ -111,7 +111,7 @@ class Copier(ABC):
         return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
 
     def undetermined(self, params: Iterable[t.Var]) -> Types:
-        """What the parameters become of what nobody uses."""
+        """The arguments of a definition that is not used."""
         return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
 
     def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:

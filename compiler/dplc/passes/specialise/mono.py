@@ -72,7 +72,7 @@ class Monomorphiser(Copier):
         return self.out
 
     def forced(self, item: c.Def) -> None:
-        """A value is evaluated even if nobody uses it; one of all types only if it can be nothing but an error."""
+        """An unused value is evaluated, too; one of all types only if it can be nothing but an error."""
         generic = any(p.sort == "type" for p in item.params)
         if not isinstance(item.body, c.Lam) and (not generic or isinstance(item.ty, t.Var)):
             self.instance(item, self.undetermined(item.params))
@@ -97,7 +97,7 @@ class Monomorphiser(Copier):
             self.out.functions[name] = expect_type(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
             self.current.pop()
         else:
-            self.current.append({})  # what evaluating it mentions is not mentioned by who mentions it
+            self.current.append({})  # mentions in a value are not those of the function that uses it
             body = self.term(definition.body, scope)
             self.current.pop()
             if isinstance(body, c.Lit):

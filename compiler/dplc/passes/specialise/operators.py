@@ -1,5 +1,5 @@
-"""Operators, functions that take functions such as `grad`, as arguments: the function has a copy of its own for them,
-in which the parameter is replaced by the operator.  How often derivatives are nested is known then.
+"""Specialisation to operators: a function that is given a function of functions, such as `grad`, has a copy in which
+the parameter is replaced by it.  So the nesting of derivatives is known when compiling.
 
     let twice d f x = d (d f) x
     twice grad sin 0.5                 twice@3 grad sin 0.5  where  twice@3 d f x = grad (grad f) x

@@ -5,7 +5,7 @@
 
 Types without end: each parameter of a declaration is a node.  Where a declaration mentions a type, edges lead from its
 own parameters to the parameters of that type whose arguments they are in; an edge *grows* if the parameter is only a
-part of the argument.  There is no end if and only if a growing edge is on a circle (Kennedy and Pierce 2007).  What a
+part of the argument.  There is no end if and only if a growing edge is on a cycle (Kennedy and Pierce 2007).  What a
 function takes and gives is not laid out with it.
 """
 
@@ -68,8 +68,8 @@ class Regularity:
                         edges.setdefault(edge[0], []).append(edge[1])
                         if not isinstance(arg, t.Var):
                             growing.append(edge)
-        circles = components(edges, lambda node: edges.get(node, ()))
-        number = {node: i for i, circle in enumerate(circles) for node in circle}
+        cycles = components(edges, lambda node: edges.get(node, ()))
+        number = {node: i for i, cycle in enumerate(cycles) for node in cycle}
         return any(number[start] == number[end] for start, end in growing)
 
     def mixes(self, group: list[str]) -> bool:

@@ -6,7 +6,7 @@
 So derivatives in several directions take one run of the function; several pullbacks read what was kept once.
 A call that is made again with all its arguments the same is made once.
 
-Only functions without effects, and with loops or recursion: of others, machine code shares what they have in common.
+Only functions without effects, and with loops or recursion, are tupled: LLVM shares the common work of others.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class _Tupling:
         self.survey()
 
     def survey(self) -> None:
-        """The functions with effects, those whose calls are worth a thought, and those that make several such calls."""
+        """The functions with effects, the candidates for tupling, and the functions that make several calls of
+        candidates."""
         calls: dict[str, list[str]] = {name: [] for name in self.program.fns}
         looping, effects = set[str](), set[str]()
         for name, fn in self.program.fns.items():
@@ -139,7 +140,7 @@ class _Tupling:
         return isinstance(rhs, f.Call) and rhs.fn in self.worthy
 
     def note(self, bind: f.Bind) -> None:
-        """What tuples hold, as far as one sees it here."""
+        """Notes the items of tuples that are made here."""
         match bind:
             case f.Bind((var,), f.TupMake(items)):
                 self.items[var.name] = tuple(map(self.known_as, items))
@@ -163,7 +164,7 @@ class _Tupling:
         return f.Call(call.fn, tuple(map(self.known_as, call.args)), call.span)
 
     def has_effects(self, rhs: f.Rhs) -> bool:
-        """Whether no call may come before it that comes after it; an error that the program raises counts, too."""
+        """Whether later calls may not be moved before it; an error that the program raises is an effect, too."""
         match rhs:
             case f.Call(fn):
                 return fn in self.effects
@@ -239,7 +240,7 @@ def alike(items: Sequence[Item], on: Mask) -> list[Item]:
 
 
 def token(call: f.Call) -> tuple:
-    """Equal for calls that are the same."""
+    """A key that is equal for equal calls."""
     return call.fn, tuple([expression_of(a) for a in call.args])
 
 
