@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.diagnostics import Bug
-from dpl.eval import strings
+from dpl.eval.values import strings
 from dpl.node import node
 from dpl.prims import TABLE
 

@@ -1,4 +1,4 @@
-"""What the forward sweep keeps for the backward sweep: the choice of residuals.
+"""The choice of residuals: what forward code keeps for backward code, by a minimum cut (rematerialisation).
 
 Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept; so
 much is kept that the rest can be, and as little as possible:

@@ -1,4 +1,4 @@
-"""The reverse rules of bulk operations: how the cotangent of a result spreads to the operands.
+"""The transpose rules of bulk operations: what the cotangent of a result adds to those of the operands.
 
     y = index a i            ca = acc_index ca cy i       in place
     y = update a v i         cv = index cy i;  ca = update cy 0 i
@@ -6,7 +6,7 @@
     y = matmul a b           ca = matmul_acc ca cy b';  cb = matmul_acc cb a' cy
     y = fill n x             cx = sum cy               y = sum a     ca = fill n cy
 
-Cotangents are there (not null) when they come here, floats maybe apart.
+Cotangents that come here are not null; floats may be symbolic zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk, products
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
@@ -28,30 +28,30 @@ Transpose = Callable[[Reverse, Scope, f.Op, f.Var, Part], None]
 """Spreads the cotangent (the last operand) of the result of an operation to its operands."""
 
 
-def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    transpose = TRANSPOSES.get(op.op)
-    if transpose is not None:
-        transpose(r, scope, op, y, ct)
+def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    rule = TRANSPOSES.get(op.op)
+    if rule is not None:
+        rule(r, scope, op, y, ct)
 
 
 def to_first(write: Callable[[Reverse, Builder, f.Op, f.Var, f.Atom], f.Atom]) -> Transpose:
     """What is written of all of the cotangent goes to the first operand, if that wants it."""
 
-    def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         if wanted(r, scope, op.args[0]):
             give(r, scope, op.args[0], ct, write(r, scope.b, op, y, ct.atom))
 
-    return transpose
+    return rule
 
 
 def to_all(*operands: int) -> Transpose:
     """Each of these operands gets the whole cotangent."""
 
-    def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         for i in operands:
             give(r, scope, op.args[i], ct, ct.atom)
 
-    return transpose
+    return rule
 
 
 def cast(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
@@ -70,7 +70,7 @@ def update(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         take(r, scope, element, ct, *at)
     if wanted(r, scope, array):
         cleared = scope.b.op("update", ct.atom, nothing(r, scope.b, element), *at, unchecked=True)
-        scope.add(r.nodes(array)[0], Part(cleared, HOLEY))
+        scope.add(r.nodes(array)[0], Part(cleared, ZERO_ELEMENTS))
 
 
 def array(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
@@ -92,7 +92,7 @@ def dot(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     for x, other in (op.args, op.args[::-1]):
         if wanted(r, scope, x):
             part = scope.b.op("mul", ct.atom, other, span=op.span)
-            give(r, scope, x, ct, bulk.masked(scope.b, ct.atom, part) if ct.holes else part)
+            give(r, scope, x, ct, bulk.masked(scope.b, ct.atom, part) if ct.has_zeros else part)
 
 
 def matmul(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
@@ -176,11 +176,11 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
         return
     b, old, leaf = scope.b, scope.get(node), scope.type(node)
     assert isinstance(leaf, f.Arr)
-    presence = together(MAYBE if old is None else old.presence, MAYBE if ct.nullable else HOLEY)
+    zeros = together(MAYBE_ZERO if old is None else old.zeros, MAYBE_ZERO if ct.nullable else ZERO_ELEMENTS)
     current = scope.current(node)
     if f.is_float(leaf.elem):
         made = b.op("acc_index", current, ct.atom, *r.dims(a), *at, rank=leaf.rank)
-        scope.set(node, Part(made, presence))
+        scope.set(node, Part(made, zeros))
         return
     array = b.op("acc_zeros", current, *r.dims(a))
     before = b.op("index", array, *at, unchecked=True)
@@ -193,7 +193,7 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
             unchecked=True,
         )
     total = r.d.convert.add_values(b, before, ct.atom)
-    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), HOLEY))
+    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), ZERO_ELEMENTS))
 
 
 def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
@@ -205,7 +205,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
     assert isinstance(leaf, f.Arr)
     if f.is_float(leaf.elem):
         made = b.op("acc_slice", scope.current(node), ct.atom, *r.dims(a), lo, rank=leaf.rank)
-        scope.set(node, Part(made, HOLEY if old is None else together(old.presence, HOLEY)))
+        scope.set(node, Part(made, ZERO_ELEMENTS if old is None else together(old.zeros, ZERO_ELEMENTS)))
         return
     array, index, state, body = (
         b.op("acc_zeros", scope.current(node), *r.dims(a)),
@@ -218,7 +218,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
     total = body.op("update", state, r.d.convert.add_values(body, *pair), at, unchecked=True)
     count = b.op("dim", ct.atom, k=0)
     (made,) = b.bind((leaf,), f.For(index, count, (state,), (array,), body.block(total)), "c")
-    scope.set(node, Part(made, HOLEY))
+    scope.set(node, Part(made, ZERO_ELEMENTS))
 
 
 def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
@@ -235,7 +235,7 @@ def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
     parts = r.tangents.unpack(body, body.op("index", ct.atom, index, unchecked=True))
     totals = [r.d.convert.add(body, s, part) for s, part in zip(state, parts, strict=True)]
     loop = f.For(index, b.op("dim", ct.atom, k=0), tuple(state), tuple(map(zero, leaves)), body.block(*totals))
-    r.add(scope, x, [Part(total, MAYBE) for total in b.bind(leaves, loop, "c")])
+    r.add(scope, x, [Part(total, MAYBE_ZERO) for total in b.bind(leaves, loop, "c")])
 
 
 def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
@@ -244,9 +244,9 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
     if node is None:
         return
     factors, old = bulk.matmul_parts(op, ct.atom, i), scope.get(node)
-    hollow = (0 if factors[0] is ct.atom else 1) if ct.holes else None
-    made = products.matmul(r.d.convert, scope.b, factors, hollow, None if old is None else old.atom, op.span)
-    scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE if old is None else old.presence)))
+    factor = (0 if factors[0] is ct.atom else 1) if ct.has_zeros else None
+    made = products.matmul(r.d.convert, scope.b, factors, factor, None if old is None else old.atom, op.span)
+    scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE_ZERO if old is None else old.zeros)))
 
 
 TRANSPOSES: dict[str, Transpose] = {

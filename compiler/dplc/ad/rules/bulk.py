@@ -46,15 +46,15 @@ def refuse(op: f.Op) -> DplError:
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 
-def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, holes: bool) -> f.Atom:
+def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bool) -> f.Atom:
     """What the tangent `t` of operand `i` of a scalar row contributes to the result's, or the cotangent `t` of the
-    result to the operand's: the same expression.  With `holes`, zero in `t` means nothing is there, and stays zero."""
+    result to the operand's: the same expression.  Where `t` `has_zeros`, a zero may be symbolic, and stays zero."""
     row = OPS[op.op]
     assert row.scalar is not None and row.scalar.linear is not None
     rule = row.scalar.linear[i]
     assert rule is not None
     part = contribution(World(b, op.span), rule, t, op.args, y)
-    return masked(b, t, part) if holes and row.derivative.multiplies else part
+    return masked(b, t, part) if has_zeros and row.derivative.multiplies else part
 
 
 def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:

@@ -1,12 +1,12 @@
-"""flat -> flat where elementwise operations on arrays are loops, one for a whole chain of them.
+"""Loop fusion: flat -> flat where each chain of elementwise operations on arrays is one loop, a `Map`.
 
     t = mul x w                       u, s = map (p = x, q = w) { t' = mul p q; u' = exp t'; yield u', u' }
     u = exp t                 =>             keeping u', summing u'
     s = sum u
 
-Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays
-open until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then
-it is written, just before that.  Arrays that only the group itself reads are never made.
+Operations that read each other's elements at the same index join a *group*, which becomes one `Map`.  A group is open
+until something else reads one of its arrays, or an operation reads it at another index (lifted, or as a sum).  Then it
+is written, just before its reader.  Arrays that only the group itself reads are never made.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Scope:
         return True
 
     def join_sum(self, position: int, bind: f.Bind, op: f.Op) -> bool:
-        """Only of what is being computed: other arrays have a kernel of their own."""
+        """Joins a sum to a group that computes its operand: sums of other arrays are kernels of their own."""
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)

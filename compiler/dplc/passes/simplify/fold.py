@@ -1,4 +1,4 @@
-"""One operation on known operands -> an atom that is the same, if there is one.
+"""Constant folding: one operation on known operands -> an atom of the same value, if there is one.
 
     mul x 1.0 => x        add 2 3 => 5        is_null (fill n x) => false
 
@@ -21,7 +21,7 @@ TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
 def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
-    """`defs` gives the right-hand sides of variables that have one of their own."""
+    """`defs` has the right-hand sides that bind a single variable."""
     args = op.args
     if OPS[op.op].scalar:
         return row(op)
@@ -52,7 +52,7 @@ def is_null(a: f.Atom) -> bool:
 
 
 def is_zero(a: f.Atom) -> bool:
-    """The float zero that adds nothing: a cotangent not yet begun."""
+    """The float zero of a cotangent that nothing has been added to."""
     return isinstance(a, f.Const) and f.is_float(a.ty) and a.value == 0.0
 
 
@@ -101,7 +101,7 @@ def row(op: f.Op) -> f.Atom | None:
 
 
 def constant(op: f.Op, values: list) -> f.Const | None:
-    """A row on constants."""
+    """A scalar row on constants."""
     known = OPS[op.op]
     if known.fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
         return None  # an error, when it runs

@@ -1,4 +1,4 @@
-"""Which right-hand sides may be dropped when nobody uses what they give, moved, and shared."""
+"""Which right-hand sides may be dropped when they are dead, moved, and shared."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def pure(op: f.Op) -> bool:
 
 
 def quiet(op: f.Op) -> bool:
-    """No effect, but that it may fail."""
+    """No effect, except that it may fail."""
     return OPS[op.op].quiet
 
 
 def shareable(op: f.Op) -> bool:
-    """Whether a second one with the same operands is the same."""
+    """Whether it may be computed once for all uses (common subexpressions)."""
     return OPS[op.op].repeatable
 
 
 def movable(rhs: f.Rhs) -> bool:
-    """Whether it may be computed before a loop instead of in it."""
+    """Whether it may be computed before a loop instead of in it, if it is invariant."""
     match rhs:
         case f.Op() as op:
             return pure(op) and OPS[op.op].repeatable and not takes_over(op)
