@@ -35,7 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Signals that whoever started the tests ignores, as `nohup` does, would be ignored by the programs under test."""
+    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`.  And
+    signals that whoever started the tests ignores, as `nohup` does, would be ignored by the programs under test."""
+    os.environ.setdefault("DPL_CHECK", "1")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

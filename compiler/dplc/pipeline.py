@@ -207,6 +207,8 @@ def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]
 
 def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
     """The same from the result of the stage `start` on."""
+    if start == name:
+        return stage_of(name), value
     begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
         value = verified(stage, before, value, context) if context.verify else stage.run(value, context)

@@ -1,7 +1,8 @@
 """text -> flat: reads what `flat/show.py` writes.  `parse(show(p))` is `p`, with all spans NOWHERE.
 
 A function is read line by line: what stands deeper than a line belongs to its inner blocks.  Types of variables are
-written where they are bound; `flat/verify.py` checks the rest.  What is no flat is a DplError with its place.
+written where they are bound; `flat/verify.py` checks the rest.  What is no flat is a DplError with its place.  Lines
+that begin with a semicolon are comments.
 """
 
 from __future__ import annotations

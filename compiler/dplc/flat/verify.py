@@ -13,13 +13,17 @@ INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
 
 def verify(program: f.Program) -> f.Program:
+    known: dict[int, f.Type] = {}
     for decl in program.datas.values():
         for payload in decl.payloads:
-            _Fn(program, decl.name).type(payload if payload is not None else f.UNIT)
+            _Fn(program, decl.name, known).type(payload if payload is not None else f.UNIT)
     for name, fn in program.fns.items():
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
-        _Fn(program, name).function(fn)
+        _Fn(program, name, known).function(fn)
+    for name in program.exports.values():
+        if name not in program.fns:
+            raise Bug(f"flat: the export {name} is no function")
     for name in program.checkpoints:
         if name not in program.fns:
             raise Bug(f"flat: checkpoint {name} is no function")
@@ -31,11 +35,13 @@ def verify(program: f.Program) -> f.Program:
 
 
 class _Fn:
-    """Checks one function: `seen` holds every name bound so far, `scope` the visible ones."""
+    """Checks one function: `seen` holds every name bound so far, `scope` the visible ones, in the order in which they
+    came into it.  Types that were checked before are `known`, by identity: captured variables nest them deeply."""
 
-    def __init__(self, program: f.Program, name: str) -> None:
+    def __init__(self, program: f.Program, name: str, known: dict[int, f.Type]) -> None:
         self.program = program
         self.name = name
+        self.known = known
         self.seen: set[str] = set()
         self.scope: dict[str, f.Type] = {}
         self.bind_: f.Bind | None = None
@@ -62,6 +68,9 @@ class _Fn:
             self.scope[var.name] = var.ty
 
     def type(self, ty: f.Type) -> None:
+        if id(ty) in self.known:
+            return
+        self.known[id(ty)] = ty
         match ty:
             case f.Tup(items):
                 for item in items:
@@ -89,20 +98,19 @@ class _Fn:
         return atom.ty
 
     def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
-        if actual != expected:
+        if actual is not expected and actual != expected:
             raise self.wrong(f"{what} has type {show_type(actual)}, not {show_type(expected)}")
 
     def all_same(self, actual: tuple[f.Type, ...], expected: tuple[f.Type, ...], what: str) -> None:
         self.expect(len(actual) == len(expected), f"{what}: {len(actual)} for {len(expected)}")
         for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-            if a != e:
+            if a is not e:
                 self.same(a, e, f"{what} {i}")
 
     # -- blocks and right-hand sides ---------------------------------------------------------------------------
 
     def block(self, block: f.Block, results: tuple[f.Type, ...] | None, *params: f.Var) -> tuple[f.Type, ...]:
-        outer = self.scope
-        self.scope = dict(outer)
+        visible = len(self.scope)
         self.declare(*params)
         for bind in block.binds:
             self.bind_ = bind
@@ -112,7 +120,8 @@ class _Fn:
         types = tuple(self.atom(a) for a in block.results)
         if results is not None:
             self.all_same(types, results, "result")
-        self.scope = outer
+        while len(self.scope) > visible:
+            self.scope.popitem()
         return types
 
     def rhs(self, bind: f.Bind) -> tuple[f.Type, ...]:
