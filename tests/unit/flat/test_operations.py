@@ -12,6 +12,7 @@ import pytest
 from dpl.diagnostics import Bug
 from dplc.ad.reverse.transpose import TRANSPOSES
 from dplc.flat import interp, interp_ops
+from dplc.flat import term as f
 from dplc.flat.ops.row import Derivative, Effect, Fails, Row, Rule
 from dplc.flat.ops.table import OPS
 from dplc.machine.emit import array_ops
@@ -104,6 +105,18 @@ def test_columns_agree_with_each_other() -> None:
         assert not row.cheap or row.pure, f"{row.name} may be done again"
         assert row.scalar is None or (row.elementwise and row.own == tuple(range(row.scalar.arity))), row.name
         assert not (row.pure and row.fails is Fails.CHECK), row.name
+
+
+def test_evaluations_of_text_bits_and_cells() -> None:
+    m = Main()
+    for text in ("12", "1.5"):
+        for var in m.bind(f.Op("str_to_int", (f.Const(text, f.STR),)), (f.I64, f.BOOL)):
+            m.number(var)
+    m.number(m.op("bitcast", (m.op("bitcast", (m.float(-2.5),), to="u64"),), to="f64"))
+    cell = m.bind(f.Op("state", (), (("name", "count"),)), (f.Ref(f.I64),))[0]
+    m.effect("ref_set", (cell, m.op("add", (m.op("ref_get", (cell,)), m.int(3)))))
+    m.number(m.op("ref_get", (cell,)))
+    assert interp.run(m.program()) == "12 true 0 false -2.5 3 "
 
 
 def test_an_operation_that_is_not_there() -> None:

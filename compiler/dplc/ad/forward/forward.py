@@ -332,7 +332,8 @@ class Forward:
         """A row of the table."""
         parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.has_zeros))
                                 for i, part in self.there(op)])  # fmt: skip
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if OPS[op.op].derivative.chooses else p for p in parts]
+        chooses = OPS[op.op].derivative.chooses
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if chooses else p for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """A product of arrays."""

@@ -68,7 +68,8 @@ class Op:
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)
-            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if OPS[self.op.op].derivative.chooses else part
+            chooses = OPS[self.op.op].derivative.chooses
+            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if chooses else part
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
 
 

@@ -3,8 +3,8 @@
     OPS["index"].fails          Fails.BOUNDS
     OPS["matmul"].derivative    linear in each of its two operands
 
-The rows are in the files beside this one, `table.py` has them all.  Columns have no defaults: a new operation says all
-of them, or is of a kind that does (`elementwise`, `string`, ...).  Three columns follow from others.
+The rows are in the files beside this one; `table.py` has them all.  Columns have no defaults: a row gives all of them,
+or is of a kind that gives some (`scalar`, `array`, `reference`, ...).  The last three columns follow from others.
 """
 
 from __future__ import annotations
@@ -135,17 +135,17 @@ class Row:
     changes      it stores to some elements of its first operand, and gives that
     accumulates  it adds to some elements of its first operand; if that is null, zeros of the lengths that follow the
                  second, as many as attr `rank` says
-    reduces      a sum over elements, which the loop that makes them may do
+    reduces      it sums elements, which the loop that makes them can do
 
-    fails        when
-    effects      which
+    fails        when it ends the program with an error
+    effects      what it does besides giving results
 
     cost         (measure, operation) -> how many operations it counts as; an atom if that is computed
     cheap        computing it again costs less than keeping it
-    light        it takes the same time whatever the size of its arrays
-    short        of an array of numbers it looks at an element or a length, or it counts owners
+    light        it takes the same time whatever the sizes of its arrays
+    short        it takes the time of an instruction or a few, on an array of numbers and indices
 
-    derivative
+    derivative   where it comes from, and what it is like
 
     pure         no effect, not even an error
     quiet        no effect, but it may fail

@@ -101,7 +101,7 @@ def row(op: f.Op) -> f.Atom | None:
 
 
 def constant(op: f.Op, values: list) -> f.Const | None:
-    """A row on constants."""
+    """A scalar row on constants."""
     known = OPS[op.op]
     if known.fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
         return None  # an error, when it runs
