@@ -95,8 +95,8 @@ def import_everything() -> None:
     import click  # noqa: F401
     import llvmlite.binding  # noqa: F401
     import numpy  # noqa: F401
-    from dplc import pipeline
-    from dplc.tools import commands, process, run, streams  # noqa: F401
+    from dplc import commands, pipeline  # noqa: F401
+    from dplc.tools import process, run, streams  # noqa: F401
 
     for stage in pipeline.STAGES:
         for place in (stage.function, stage.gives.show, stage.gives.verify):

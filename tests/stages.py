@@ -14,7 +14,7 @@ from dplc.flat import term as f
 from dplc.flat.walk import with_blocks
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import NAMES, READABLE, Context, compile_from, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 COUNTS = ("dup", "drop", "take")
 

@@ -101,10 +101,13 @@ def test_interrupt(tmp_path, cache, engine) -> None:
         [sys.executable, "-m", "dplc.cli", "run", "--engine", engine, str(file)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
-    assert process.stdout
-    assert process.stdout.readline() == "started\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert out == ""
     assert "interrupted" in err and "Traceback" not in err

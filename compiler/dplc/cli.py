@@ -59,7 +59,7 @@ def dispatch(args: list[str]) -> int:
             return code
     from click import Abort
 
-    from dplc.tools.commands import cli
+    from dplc.commands import cli
 
     try:
         return cli.main(args, prog_name="dpl", standalone_mode=False) or 0

@@ -80,7 +80,7 @@ TINY = [
     (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
-    (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "PATIENCE", 0), (optimistic, "PATIENCE", 1),
+    (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "ATTEMPTS", 0), (optimistic, "ATTEMPTS", 1),
     (tape, "WIDE", 0), (tape, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
     (loops, "FIRST_ROOM", 1), (assemble, "LARGE", 0),
 ]  # fmt: skip

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from digits import SLOPES, curvature, distance, points, sort_of, truth
-from dpl.eval.active import Dual
-from dpl.eval.scalar import scalar
+from dpl.eval.values.active import Dual
+from dpl.eval.values.scalar import scalar
 from dpl.prims import TABLE
 
 SORTS = ("one", "two", "pow")

@@ -14,7 +14,7 @@ from conftest import ROOT
 from dpl.source import Source
 from dpl.syntax.load import read
 from dplc.pipeline import NAMES, Context, compile_from, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from structure import LINE, counts
 
 GRADIENT = "\ndo print (Tree.dot (grad f x0) x0)\n"  # `gradients/` define functions and points only

@@ -22,7 +22,7 @@ from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.jit import execute
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import STAGES, Context
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 SECONDS = 30  # of the processor, for one program on one engine
 OUT_OF_TIME = "by SIGPROF"

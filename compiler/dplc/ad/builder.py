@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
-from dplc.flat.types import elem_of, rank_of, result_types
+from dplc.flat.ops.table import result_type
+from dplc.flat.types import elem_of, rank_of
 
 
 class Builder:
@@ -37,9 +38,8 @@ class Builder:
 
     def op(self, name: str, *args: f.Atom, span: Span = NOWHERE, **attrs: object) -> f.Var:
         """An operation with one result."""
-        types = result_types(name, tuple(a.ty for a in args), attrs)
-        assert types is not None
-        return self.bind(types, f.Op(name, args, tuple(attrs.items()), span), name)[0]
+        ty = result_type(name, tuple([a.ty for a in args]), attrs)
+        return self.bind((ty,), f.Op(name, args, tuple(attrs.items()), span), name)[0]
 
     def call(
         self, fn: str, args: Sequence[f.Atom], results: Sequence[f.Type], span: Span = NOWHERE

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from dpl.source import Span
 
 from dplc.ad.activity import Deps, Graph, Grapher, Node
-from dplc.ad.optimistic import Guess, Guesses
+from dplc.ad.optimistic import Assumption, Fixpoint
 from dplc.ad.silent import Silent
 from dplc.ad.tangents.coefficients import Coefficients
 from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.shape_check import has_form
-from dplc.ad.tangents.symbolic_zeros import FULL, Presence
+from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
 from dplc.flat.retype import Retype
@@ -46,11 +46,11 @@ class Forwarded:
 
     name: str
     results: tuple[int, ...]
-    guess: Guess
+    assumption: Assumption
 
     @property
-    def presence(self) -> list[Presence]:
-        return self.guess.presence
+    def zeros(self) -> list[Zeros]:
+        return self.assumption.zeros
 
 
 @dataclass(slots=True)
@@ -60,11 +60,11 @@ class Reversed:
     fwd: str
     bwd: str
     residual: f.Type
-    guess: Guess
+    assumption: Assumption
 
     @property
-    def presence(self) -> list[Presence]:
-        return self.guess.presence
+    def zeros(self) -> list[Zeros]:
+        return self.assumption.zeros
 
 
 class Derivatives(ABC):
@@ -86,7 +86,7 @@ class Derivatives(ABC):
         self._forward: dict[tuple, Forwarded] = {}
         self._reverse: dict[tuple, Reversed] = {}
         self._open: set[str] = set()  # functions being generated
-        self._guesses = Guesses(self.forget)
+        self._fixpoint = Fixpoint(self.forget)
         self._boxes: set[str] = set()
         self._residuals: dict[str, f.Type] = {}
         self.linear: dict[tuple, str] = {}  # functions that are checked to be linear (`custom/linearity.py`)
@@ -99,14 +99,14 @@ class Derivatives(ABC):
 
     @abstractmethod
     def write_forward(
-        self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Presence], ...], mode: Mode
-    ) -> list[Presence]:
+        self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Zeros], ...], mode: Mode
+    ) -> list[Zeros]:
         """Adds f.jvp or f.jet to the program; what is known of its results."""
 
     @abstractmethod
     def write_reverse(
-        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
-    ) -> list[Presence]:
+        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
+    ) -> list[Zeros]:
         """Adds f.fwd and f.bwd to the program; what is known of the accumulators that come out."""
 
     # ---- functions without Ad ------------------------------------------------------------------------------------
@@ -127,7 +127,8 @@ class Derivatives(ABC):
 
     def pulled(self, ad: f.Ad) -> Reversed:
         fn = self.body(ad.fn, ad.span)
-        return self.reverse(ad.fn, self.pulled_leaves(fn), tuple((i, FULL) for i in self.wanted_leaves(fn)), ad.span)
+        active = self.pulled_leaves(fn)
+        return self.reverse(ad.fn, active, tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span)
 
     def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
         """The argument, if its shape is needed to give a cotangent of its type."""
@@ -149,7 +150,7 @@ class Derivatives(ABC):
             self._residuals[site] = f.Tup((made.residual, *(a.ty for a in (*self.like(fn, x), *self.formed(y)))))
         return self._residuals[site]
 
-    # ---- who depends on what -------------------------------------------------------------------------------------
+    # ---- dependence ----------------------------------------------------------------------------------------------
 
     def param_nodes(self, fn: f.Fn) -> list[Node]:
         return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
@@ -226,7 +227,7 @@ class Derivatives(ABC):
     def forward(
         self,
         name: str,
-        active: tuple[tuple[int, Presence], ...],
+        active: tuple[tuple[int, Zeros], ...],
         span: Span | None = None,
         mode: Mode | None = None,
     ) -> Forwarded:
@@ -234,43 +235,43 @@ class Derivatives(ABC):
         key = (mode.name, name, active)
         if key in self._forward:
             made = self._forward[key]
-            self._guesses.met(made.guess)
+            self._fixpoint.call(made.assumption)
         else:
             fn = self.body(name, span)
             indices = {i for i, _ in active}
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
             made = self._forward[key] = Forwarded(
-                self.fresh(name, mode.name), results, self._guesses.guess(key, len(results))
+                self.fresh(name, mode.name), results, self._fixpoint.assume(key, len(results))
             )
             if results or name in self.program.rules:
-                self.settle(made.guess, {made.name}, lambda: self.write_forward(fn, made, active, mode))
+                self.settle(made.assumption, {made.name}, lambda: self.write_forward(fn, made, active, mode))
         return made
 
     def reverse(
-        self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...], span: Span | None = None
+        self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...], span: Span | None = None
     ) -> Reversed:
         key = (name, active, wanted)
         if key in self._reverse:
             made = self._reverse[key]
             ordinary = name not in self.program.checkpoints and name not in self.program.rules
-            if self._guesses.met(made.guess) and ordinary:
+            if self._fixpoint.call(made.assumption) and ordinary:
                 made.residual = f.Data(f"res.{made.fwd}")  # it calls itself: what it keeps is boxed
                 self._boxes.add(f"res.{made.fwd}")
             return made
         fn = self.body(name, span)
         fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
-        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, self._guesses.guess(key, len(active)))
+        made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, self._fixpoint.assume(key, len(active)))
         self.deps(name)
-        self.settle(made.guess, {fwd, bwd}, lambda: self.write_reverse(fn, made, active, wanted))
+        self.settle(made.assumption, {fwd, bwd}, lambda: self.write_reverse(fn, made, active, wanted))
         return made
 
-    def settle(self, guess: Guess, names: set[str], write: Callable[[], list[Presence]]) -> None:
+    def settle(self, assumption: Assumption, names: set[str], write: Callable[[], list[Zeros]]) -> None:
         self._open |= names
-        self._guesses.settle(guess, write)
+        self._fixpoint.solve(assumption, write)
         self._open -= names
 
     def forget(self, key: tuple) -> None:
-        """A derivative that rests on a wrong guess."""
+        """A derivative that rests on a wrong assumption."""
         self._forward.pop(key, None)
         self._reverse.pop(key, None)
 

@@ -23,7 +23,7 @@ from dplc.ad.forward.forward import Forward
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.tangents import shape_check
-from dplc.ad.tangents.symbolic_zeros import FULL, MAYBE, Presence, atom_of
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, atom_of
 from dplc.ad.taylor import custom_rules
 from dplc.ad.taylor.jet import Jet, variable
 from dplc.flat import term as f
@@ -31,7 +31,7 @@ from dplc.flat.call_graph import callees
 from dplc.flat.walk import every, supply_for, with_blocks
 
 
-def expand(program: f.Program) -> f.Program:
+def differentiate(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
     if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
         return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)
@@ -92,7 +92,7 @@ class Differentiation(Derivatives):
     ) -> tuple[tuple[f.Var, ...], list[f.Var | None]]:
         """Calls f.jvp or f.jet: what f gives, and the tangents of the leaves of the first of that."""
         fn = self.program.fns[ad.fn]
-        made = self.forward(ad.fn, tuple((i, FULL) for i in self.last_leaves(fn)), ad.span, mode)
+        made = self.forward(ad.fn, tuple((i, NO_ZEROS) for i in self.last_leaves(fn)), ad.span, mode)
         leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
         types = (*fn.results, *(leaves[i] for i in made.results))
         called = (made.name, (*args, *tangents)) if made.results else (ad.fn, args)
@@ -149,26 +149,26 @@ class Differentiation(Derivatives):
     # ---- the writers ---------------------------------------------------------------------------------------------
 
     def write_forward(
-        self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Presence], ...], mode: Mode
-    ) -> list[Presence]:
+        self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Zeros], ...], mode: Mode
+    ) -> list[Zeros]:
         if fn.name in self.program.rules:
             by_rule = rules.forward if mode is self.first else custom_rules.series
             by_rule(self, fn, made, active)
-            return [MAYBE] * len(made.results)
+            return [MAYBE_ZERO] * len(made.results)
         transform = Forward if mode is self.first else Jet
         work = transform(self, mode, self.graph(fn.name), active)
-        self.program.fns[made.name], presence = work.function(fn, made.name, made.results)
-        return presence
+        self.program.fns[made.name], zeros = work.function(fn, made.name, made.results)
+        return zeros
 
     def write_reverse(
-        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
-    ) -> list[Presence]:
+        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
+    ) -> list[Zeros]:
         if fn.name in self.program.rules:
             rules.reverse(self, fn, made, active, wanted)
-            return [MAYBE] * len(active)
+            return [MAYBE_ZERO] * len(active)
         if fn.name in self.program.checkpoints:
             return checkpoint.checkpoint(self, fn, made, active, wanted)
         fns, work = self.program.fns, Reverse(self, self.graph(fn.name), active, wanted, step)
-        fns[made.fwd], fns[made.bwd], presence = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
+        fns[made.fwd], fns[made.bwd], zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
         made.residual = fns[made.fwd].results[-1]
-        return presence
+        return zeros

@@ -1,10 +1,11 @@
-"""Derivatives that call themselves: what is assumed of one while it is being written.
+"""The optimistic fixpoint of derivatives that call themselves: what is assumed of one while it is being written.
 
-Code is shorter where a tangent is known to be there (`presence.py`).  That a derivative's results are, is true if it is
-so whenever it is true of the derivatives it calls: of those that are still being written it is assumed.  If a guess
-was wrong, the whole group of derivatives that call each other is written again, without that guess.
+Code is shorter where a tangent is known not to be a symbolic zero (`tangents/symbolic_zeros.py`).  What is known of a
+derivative's results depends on the derivatives that it calls; of those that are still being written, the best is
+assumed.  If an assumption was wrong, the whole group of derivatives that call each other (an SCC of the call graph) is
+written again, with what was found out.
 
-The groups are found as they are written, by Tarjan's algorithm: `index` is the place among those whose group is not
+The groups are found while they are written, by Tarjan's algorithm: `index` is the place among those whose group is not
 complete, `low` the least place of what is called, directly or not.
 """
 
@@ -13,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dplc.ad.tangents.symbolic_zeros import FULL, MAYBE, Presence
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 
-PATIENCE = 3  # after so many attempts, nothing is assumed
+ATTEMPTS = 3  # after so many, nothing is assumed
 
 
 @dataclass(slots=True, eq=False)
-class Guess:
-    """`presence` is what is assumed of the results, then what is known of them."""
+class Assumption:
+    """`zeros` is what is assumed of the results, then what is known of them."""
 
-    presence: list[Presence]
+    zeros: list[Zeros]
     key: tuple = ()
     called: bool = False  # while it was being written
     wrong: bool = False
@@ -31,56 +32,57 @@ class Guess:
 
 
 @dataclass(slots=True)
-class Guesses:
+class Fixpoint:
     """`forget` takes derivatives, by key, from those that are known."""
 
     forget: Callable[[tuple], object]
-    better: dict[tuple, list[Presence]] = field(default_factory=dict)  # guesses, where the first was wrong
-    group: list[Guess] = field(default_factory=list)  # those whose group is not complete
-    path: list[Guess] = field(default_factory=list)  # those being written
-    least: bool = False  # nothing is to be assumed
+    better: dict[tuple, list[Zeros]] = field(default_factory=dict)  # assumptions, where the first was wrong
+    group: list[Assumption] = field(default_factory=list)  # those whose group is not complete
+    path: list[Assumption] = field(default_factory=list)  # those being written
+    pessimistic: bool = False  # nothing is to be assumed
 
-    def guess(self, key: tuple, count: int) -> Guess:
-        return Guess(self.assumed(key, count), key)
+    def assume(self, key: tuple, count: int) -> Assumption:
+        return Assumption(self.assumed(key, count), key)
 
-    def assumed(self, key: tuple, count: int) -> list[Presence]:
-        return [MAYBE] * count if self.least else self.better.get(key, [FULL] * count)
+    def assumed(self, key: tuple, count: int) -> list[Zeros]:
+        return [MAYBE_ZERO] * count if self.pessimistic else self.better.get(key, [NO_ZEROS] * count)
 
-    def met(self, guess: Guess) -> bool:
-        """What is being written calls this one; whether that one is being written."""
-        if guess.index < 0:
+    def call(self, callee: Assumption) -> bool:
+        """Notes that the derivative being written calls another; whether that one is being written, too."""
+        if callee.index < 0:
             return False
-        self.path[-1].low = min(self.path[-1].low, guess.index)
-        guess.called |= guess in self.path
-        return guess in self.path
+        self.path[-1].low = min(self.path[-1].low, callee.index)
+        callee.called |= callee in self.path
+        return callee in self.path
 
-    def settle(self, guess: Guess, write: Callable[[], Sequence[Presence]]) -> None:
-        for _ in range(PATIENCE):
-            if self.written(guess, write):
+    def solve(self, made: Assumption, write: Callable[[], Sequence[Zeros]]) -> None:
+        """Writes a derivative until what was assumed of it holds."""
+        for _ in range(ATTEMPTS):
+            if self.holds(made, write):
                 return
-            guess.presence = self.assumed(guess.key, len(guess.presence))
-        self.least, before = True, self.least
-        guess.presence = [MAYBE] * len(guess.presence)
-        self.written(guess, write)
-        self.least = before
+            made.zeros = self.assumed(made.key, len(made.zeros))
+        self.pessimistic, before = True, self.pessimistic
+        made.zeros = [MAYBE_ZERO] * len(made.zeros)
+        self.holds(made, write)
+        self.pessimistic = before
 
-    def written(self, guess: Guess, write: Callable[[], Sequence[Presence]]) -> bool:
-        """Writes a derivative; whether all is well, as far as is known."""
-        guess.index = guess.low = len(self.group)
-        self.group.append(guess)
-        self.path.append(guess)
+    def holds(self, made: Assumption, write: Callable[[], Sequence[Zeros]]) -> bool:
+        """Writes a derivative; whether all assumptions hold, as far as is known."""
+        made.index = made.low = len(self.group)
+        self.group.append(made)
+        self.path.append(made)
         found = list(write())
         self.path.pop()
-        least = [max(pair) for pair in zip(found, guess.presence, strict=True)]
-        guess.wrong = guess.called and least != guess.presence
-        if guess.wrong:
-            self.better[guess.key] = least
-        guess.presence = found
-        if guess.low < guess.index:
-            self.path[-1].low = min(self.path[-1].low, guess.low)
+        least = [max(pair) for pair in zip(found, made.zeros, strict=True)]
+        made.wrong = made.called and least != made.zeros
+        if made.wrong:
+            self.better[made.key] = least
+        made.zeros = found
+        if made.low < made.index:
+            self.path[-1].low = min(self.path[-1].low, made.low)
             return True
-        group = self.group[guess.index :]
-        del self.group[guess.index :]
+        group = self.group[made.index :]
+        del self.group[made.index :]
         for member in group:
             member.index = -1
         if not any(member.wrong for member in group):

@@ -9,9 +9,9 @@ derivatives are written.
 from __future__ import annotations
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, with_blocks
-
-OUTPUT = frozenset({"write", "progress"})
 
 
 class Silent:
@@ -51,7 +51,7 @@ class Silent:
         while todo:
             for bind in every(self.program.fns[todo.pop()].body):
                 match bind.rhs:
-                    case f.Op(op) if op in OUTPUT:
+                    case f.Op(op) if Effect.OUTPUT in OPS[op].effects:
                         return True
                     case f.Call(fn) if fn not in reached and fn in self.program.fns:
                         reached.add(fn)
@@ -64,7 +64,7 @@ class Silent:
         binds = []
         for bind in block.binds:
             match bind.rhs:
-                case f.Op(op) if op in OUTPUT:
+                case f.Op(op) if Effect.OUTPUT in OPS[op].effects:
                     pass
                 case f.Call(fn, args, span):
                     binds.append(f.Bind(bind.vars, f.Call(self.name(fn), args, span)))

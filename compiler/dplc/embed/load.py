@@ -35,6 +35,7 @@ from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
 from dplc.machine.run import cache
 from dplc.machine.run.jit import find_lapack, new_jit
+from dplc.stack import on_large_stack
 
 PREFIX = "dpl"
 SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
@@ -185,8 +186,6 @@ def compiled(file: Path, more: str) -> Built:
             with suppress(OSError):
                 os.utime(place)
             return Built(entry[1], header["description"], header["externs"])
-    from dplc.tools.process import on_large_stack
-
     built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
     cache_file.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)

@@ -16,7 +16,7 @@ from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
-from dplc.flat.types import result_types
+from dplc.flat.ops.table import result_type
 
 
 @node
@@ -90,10 +90,8 @@ class Builder:
     def op(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> f.Var:
         """An operation with one result, whose type follows from those of the operands."""
         atoms = self.atoms(args)
-        types = result_types(name, tuple([a.ty for a in atoms]), attrs)
-        if types is None or len(types) != 1:
-            raise Bug(f"{name} has not one result")
-        return self.one(f.Op(name, atoms, tuple(attrs.items()), span), types[0], name)
+        ty = result_type(name, tuple([a.ty for a in atoms]), attrs)
+        return self.one(f.Op(name, atoms, tuple(attrs.items()), span), ty, name)
 
     def effect(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> None:
         """An operation without results."""

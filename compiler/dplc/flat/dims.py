@@ -11,15 +11,11 @@ of their state until a step is seen that does not.
 
 from __future__ import annotations
 
-from dpl.prims import TABLE
-
 from dplc.flat import term as f
+from dplc.flat.ops.row import Dim
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import binders, blocks
-
-Dim = f.Atom | tuple[f.Var, int]
-
-KEEP = frozenset({"update", "stop_grad", "cast", "copy"})  # have the dimensions of their first operand
 
 
 class Dims:
@@ -37,9 +33,10 @@ class Dims:
         for bind in block.binds:
             match bind.rhs:
                 case f.Op() as op:
+                    made = OPS[op.op].dims
                     for var in bind.vars:
                         for k in range(rank_of(var.ty)):
-                            self.set(var, k, self.made(op, rank_of(var.ty), k))
+                            self.set(var, k, made(self.of, op, rank_of(var.ty), k))
                 case f.For() | f.While():
                     self.loop(bind, bind.rhs)
                 case rhs:
@@ -52,39 +49,6 @@ class Dims:
             self.found.pop((var.name, k), None)
         else:
             self.found[(var.name, k)] = dim
-
-    def made(self, op: f.Op, rank: int, k: int) -> Dim | None:
-        """Dimension k of an operation's result, of this rank."""
-        args = op.args
-        if op.op in KEEP:
-            return self.of(args[0], k)
-        if op.op in TABLE and TABLE[op.op].elementwise:
-            return next((self.of(a, k) for a in args if rank_of(a.ty) == rank and isinstance(a, f.Var)), None)
-        match op.op, args:
-            case "matmul" | "matmul_acc", (*_, a, b):
-                return self.of(a, int(op.attr("ta"))) if k == 0 else self.of(b, 1 - int(op.attr("tb")))
-            case "transpose", (a,):
-                return self.of(a, 1 - k if k < 2 else k)
-            case "index", (a, *at):
-                return self.of(a, k + len(at))
-            case "sum", (a,):
-                return self.of(a, k + 1)
-            case "slice", (a, *_) if k > 0:
-                return self.of(a, k)
-            case "fill", (n, x):
-                return n if k == 0 else self.of(x, k - 1)
-            case "iota", (n,):
-                return n
-            case "array", (first, *_):
-                return f.Const(len(args), f.I64) if k == 0 else self.of(first, k - 1)
-            case "reshape", (_, *dims):
-                return dims[k]
-            case "acc_zeros", (f.Const(), *dims):
-                return dims[k]
-            case "acc_index", (_, v, *dims) if not isinstance(v.ty, f.Arr):
-                return dims[k]
-            case _:
-                return None
 
     def joined(self, bind: f.Bind) -> None:
         """The results of branches, where these agree, and of comprehensions."""

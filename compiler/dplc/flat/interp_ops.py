@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from ctypes import c_float
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.diagnostics import Bug
+from dpl.eval.values import strings
 from dpl.node import node
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
-from dplc.flat.types import COMPARISONS, elem_of
+from dplc.flat.numbers import wrap
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of
+from dplc.narrow import expect_type
 
 
 @node
@@ -50,36 +54,25 @@ class Outside:
     output: list[str] = field(default_factory=list)
     buffer: list[str] = field(default_factory=list)
     ticks: int = 0
+    states: dict[str, list] = field(default_factory=dict)
 
+    def take(self) -> str:
+        """The buffer's contents; it is empty then."""
+        text = "".join(self.buffer)
+        self.buffer.clear()
+        return text
+
+    def tick(self, more: int) -> None:
+        self.ticks += more
+
+    def state(self, name: str, ty: f.Type) -> list:
+        """The cell of that name, at first all zero."""
+        return self.states.setdefault(name, [zero_of(ty.elem) if isinstance(ty, f.Ref) else None])
+
+
+CODES = {"f32": "=f", "u32": "=I", "f64": "=d", "u64": "=Q"}
 
 # ---- scalars --------------------------------------------------------------------------------------------------------
-
-
-def half(x: float) -> float:
-    """The nearest f16."""
-    try:
-        return struct.unpack("e", struct.pack("e", x))[0]
-    except OverflowError:
-        return math.copysign(math.inf, x)
-
-
-def wrap(x: Any, ty: f.Type) -> Any:
-    """A Python number as one of type `ty`."""
-    match elem_of(ty):
-        case f.Num("bool"):
-            return bool(x)
-        case f.Num("f64"):
-            return float(x)
-        case f.Num("f32"):
-            return c_float(x).value
-        case f.Num("f16"):
-            return half(x)
-        case f.Num(name):
-            bits = int(name[1:])
-            x = int(x) & ((1 << bits) - 1)
-            return x - (1 << bits) if name[0] == "i" and x >> (bits - 1) else x
-        case _:
-            return x
 
 
 def scalar_row(fn: Callable, args: Sequence) -> Any:
@@ -96,14 +89,24 @@ def scalar_row(fn: Callable, args: Sequence) -> Any:
     return Array(shape, [fn(*(c[i % len(c)] for c in columns)) for i in range(size)])
 
 
-def scalar_op(op: f.Op, args: list, result: f.Type) -> object:
-    evaluate = TABLE[op.op].eval
+def scalar(op: f.Op, args: list, result: f.Type) -> object:
+    """A scalar row of the primitive table."""
+    row = OPS[op.op]
+    evaluate = row.scalar and row.scalar.eval
     assert evaluate is not None
-    if op.op in ("div", "mod", "quot", "rem") and any(x == 0 and isinstance(x, int) for x in flat_items(args[1])):
+    if row.fails is Fails.ZERO and any(x == 0 and isinstance(x, int) for x in flat_items(args[1])):
         raise Failure("R0601", "division by zero")
-    if op.op in COMPARISONS or op.op == "select":
-        return scalar_row(evaluate, args)
     return scalar_row(lambda *xs: wrap(evaluate(*xs), result), args)
+
+
+def cast(op: f.Op, args: list, result: f.Type) -> object:
+    conversion = TABLE.get(op.attr("to"))
+    return scalar_row((conversion and conversion.eval) or bool, args)
+
+
+def bitcast(op: f.Op, args: list, result: f.Type) -> object:
+    source, target = (CODES[expect_type(f.Num, elem_of(ty)).name] for ty in (op.args[0].ty, result))
+    return scalar_row(lambda x: struct.unpack(target, struct.pack(source, x))[0], args)
 
 
 def flat_items(x: Any) -> list:
@@ -241,89 +244,118 @@ def acc_slice(ty: Any, rank: int, a: Array | None, v: Array | None, *rest: int) 
     return Array(a.shape, rows[0].items + acc_add(rows[1], v).items + rows[2].items)
 
 
-# ---- all of them ----------------------------------------------------------------------------------------------------
+# ---- effects --------------------------------------------------------------------------------------------------------
 
 
 def scalar_text(x: object) -> str:
     return str(x).lower() if isinstance(x, bool) else repr(x)
 
 
-PURE: dict[str, Callable] = {
-    "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape, "transpose": transpose,
-    "fill": fill, "sum": sum_, "dot": dot, "acc_add": acc_add, "is_null": lambda x: x is None, "stop_grad": lambda x: x,
-    "copy": lambda x: x,
-    "iota": lambda n: Array((n,), list(range(n))), "str_append": lambda a, b: a + b, "str_length": len,
-    "str_codes": lambda s: Array((len(s),), list(map(ord, s))), "str_of_codes": lambda a: "".join(map(chr, a.items)),
-    "str_cmp": lambda a, b: (a > b) - (a < b),
+def check_shapes(a: Array, b: Array) -> None:
+    if a.shape != b.shape:
+        raise Failure("R0301", "shapes do not agree")
+
+
+def check_equal(actual: int, expected: int) -> None:
+    if actual != expected:
+        raise Failure("R0301", f"{actual} is not {expected}")
+
+
+def fail(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
+    raise Failure(str(op.attr("code")), str(args[0]))
+
+
+def exit_(code: int) -> None:
+    raise Failure("exit", str(code))
+
+
+def assign(cell: list, content: object) -> None:
+    cell[0] = content
+
+
+def missing(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
+    """Files, clocks, C and LAPACK are not there."""
+    raise Bug(f"flat: the interpreter has no {op.op}")
+
+
+# ---- all of them ----------------------------------------------------------------------------------------------------
+
+Evaluation = Callable[[Outside, f.Op, list, f.Type], tuple]
+"""The world, an operation, its operands, the type of its (first) result -> its results."""
+
+
+def value(fn: Callable[..., object]) -> Evaluation:
+    """A function of the operands that gives a value."""
+    return lambda outside, op, args, ty: (fn(*args),)
+
+
+def typed(fn: Callable[[f.Op, list, f.Type], object]) -> Evaluation:
+    """One that asks for attributes, or the result's type."""
+    return lambda outside, op, args, ty: (fn(op, args, ty),)
+
+
+def done(act: Callable[..., object]) -> Evaluation:
+    """What is done with the operands; it gives nothing."""
+
+    def evaluate(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
+        act(*args)
+        return ()
+
+    return evaluate
+
+
+def told(act: Callable[..., object]) -> Evaluation:
+    """What is done with the world and the operands; it gives nothing."""
+
+    def evaluate(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
+        act(outside, *args)
+        return ()
+
+    return evaluate
+
+
+EVALUATE: dict[str, Evaluation] = {
+    **{name: typed(scalar) for name, row in OPS.items() if row.scalar},
+    "cast": typed(cast), "bitcast": typed(bitcast),
+    # arrays
+    "dim": typed(lambda op, args, ty: args[0].shape[op.attr("k")] if args[0] is not None else 0),
+    "index": value(index), "update": value(update), "slice": value(slice_), "concat": value(concat),
+    "reshape": value(reshape), "copy": value(lambda a: a), "copied": value(lambda a: a), "transpose": value(transpose),
+    "fill": value(fill), "iota": value(lambda n: Array((n,), list(range(n)))),
+    "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
+    "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
+    "dot": value(dot), "matmul": typed(lambda op, args, ty: matmul(op.attr("ta"), op.attr("tb"), *args)),
+    "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op.attr("ta"), op.attr("tb"), *args[1:]))),
+    "stop_grad": value(lambda x: x), "has_lapack": value(lambda: False),
+    **dict.fromkeys((name for name in OPS if name.startswith("lapack_")), missing),
+    # accumulating
+    "is_null": value(lambda x: x is None), "acc_add": value(acc_add),
+    "acc_zeros": typed(lambda op, args, ty: acc_zeros(ty, *args)),
+    "acc_index": typed(lambda op, args, ty: acc_index(ty, op.attr("rank"), *args)),
+    "acc_slice": typed(lambda op, args, ty: acc_slice(ty, op.attr("rank"), *args)),
+    # strings
+    "str_append": value(lambda a, b: a + b), "str_length": value(len),
+    "str_codes": value(lambda s: Array((len(s),), list(map(ord, s)))),
+    "str_of_codes": value(lambda a: "".join(map(chr, a.items))), "str_cmp": value(lambda a, b: (a > b) - (a < b)),
+    "str_to_int": lambda outside, op, args, ty: strings.to_int(args[0]),
+    "str_to_float": lambda outside, op, args, ty: strings.to_float(args[0]),
+    "buf_str": told(lambda outside, s: outside.buffer.append(s)),
+    "buf_quoted": told(lambda outside, s: outside.buffer.append(f'"{s}"')),
+    "buf_num": told(lambda outside, x: outside.buffer.append(scalar_text(x))),
+    "buf_format": told(lambda outside, spec, x, _: outside.buffer.append(format(x, spec))),
+    "buf_take": lambda outside, op, args, ty: (outside.take(),),
+    # effects
+    "same_shape": done(check_shapes), "check_equal": done(check_equal), "fail": fail, "exit": done(exit_),
+    "ref_new": value(lambda x: [x]), "ref_get": value(lambda cell: cell[0]), "ref_set": done(assign),
+    "state": lambda outside, op, args, ty: (outside.state(op.attr("name"), ty),),
+    "write": told(lambda outside, s: outside.output.append(s)), "progress": done(lambda s: None),
+    "read_text": missing, "write_text": missing, "read_bytes": missing, "write_bytes": missing, "arg_count": missing,
+    "arg": missing, "env": missing, "time": missing, "extern": missing,
+    "tick": told(Outside.tick), "tally": missing,
+    "dup": done(lambda x: None), "drop": done(lambda x: None), "take": done(lambda cell: None),
 }  # fmt: skip
 
 
 def apply_op(outside: Outside, op: f.Op, args: list, vars_: tuple[f.Var, ...]) -> tuple:
     """The results of an operation that binds `vars_`."""
-    attr, ty = op.attr, vars_[0].ty if vars_ else f.UNIT
-    match op.op:
-        case name if name in PURE:
-            return (PURE[name](*args),)
-        case name if name in TABLE and TABLE[name].elementwise:
-            return (scalar_op(op, args, ty),)
-        case "cast":
-            return (scalar_row((attr("to") in TABLE and TABLE[attr("to")].eval) or bool, args),)
-        case "dim":
-            return (args[0].shape[attr("k")] if args[0] is not None else 0,)
-        case "array":
-            return (stack(args, ty),)
-        case "sum_to":
-            return (args[0] if not isinstance(args[0], Array) else args[0].sum_to(attr("rank")),)
-        case "matmul":
-            return (matmul(attr("ta"), attr("tb"), *args),)
-        case "matmul_acc":
-            return (acc_add(args[0], matmul(attr("ta"), attr("tb"), *args[1:])),)
-        case "acc_zeros":
-            return (acc_zeros(ty, *args),)
-        case "acc_index":
-            return (acc_index(ty, attr("rank"), *args),)
-        case "acc_slice":
-            return (acc_slice(ty, attr("rank"), *args),)
-        case "same_shape":
-            if args[0].shape != args[1].shape:
-                raise Failure("R0301", "shapes do not agree")
-            return ()
-        case "check_equal":
-            if args[0] != args[1]:
-                raise Failure("R0301", f"{args[0]} is not {args[1]}")
-            return ()
-        case "fail":
-            raise Failure(str(attr("code")), str(args[0]))
-        case _:
-            return effect(outside, op, args)
-
-
-def effect(outside: Outside, op: f.Op, args: list) -> tuple:
-    match op.op:
-        case "write":
-            outside.output.append(args[0])
-        case "buf_str":
-            outside.buffer.append(args[0])
-        case "buf_quoted":
-            outside.buffer.append(f'"{args[0]}"')
-        case "buf_num":
-            outside.buffer.append(scalar_text(args[0]))
-        case "buf_format":
-            outside.buffer.append(format(args[1], args[0]))
-        case "buf_take":
-            text = "".join(outside.buffer)
-            outside.buffer.clear()
-            return (text,)
-        case "tick":
-            outside.ticks += args[0]
-        case "progress" | "dup" | "drop":
-            pass
-        case "ref_new":
-            return ([args[0]],)
-        case "ref_get":
-            return (args[0][0],)
-        case "ref_set":
-            args[0][0] = args[1]
-        case _:
-            raise Bug(f"flat: the interpreter has no {op.op}")
-    return ()
+    return EVALUATE[op.op](outside, op, args, vars_[0].ty if vars_ else f.UNIT)

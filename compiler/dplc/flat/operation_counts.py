@@ -19,18 +19,12 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, integer
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.row import Measure
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import supply_for, with_blocks
 
 READ = "dpl_tally"
-FREE = frozenset({"dim", "is_null", "stop_grad", "reshape", "slice", "same_shape", "check_equal", "bitcast"})
-WHOLE = frozenset({"copy", "transpose", "sum", "sum_to"})  # they go through all of their operand
-# Of m rows and n columns, in thirds of m n n and of n n n.
-FACTORIZATIONS = {
-    "lapack_lu": (0, 2), "lapack_cholesky": (0, 1), "lapack_qr": (12, -4), "lapack_eigh": (0, 27),
-    "lapack_svd": (42, 24),
-}  # fmt: skip
 
 
 def tally(program: f.Program) -> f.Program:
@@ -54,14 +48,16 @@ class _Counter:
                     fixed, start = 0, len(b.binds)
                     continue
                 case f.Op() as op:
-                    fixed += self.op(b, op)
+                    cost = OPS[op.op].cost(_Measure(b), op)
+                    fixed += cost if isinstance(cost, int) else tick(b, cost)
                 case f.Call() | f.If() | f.Switch():
                     fixed += 1
                 case f.ConMake(_, _, arg):
                     fixed += arg is not None
                 case f.Map(_, inputs, body):
                     whole = max(inputs, key=lambda a: rank_of(a.ty))
-                    tick(b, b.op("mul", (elements(b, whole), integer(len(body.binds)))))
+                    measure = _Measure(b)
+                    tick(b, measure.op("mul", measure.elements(whole), len(body.binds)))
                 case _:
                     pass
             rhs = bind.rhs if isinstance(bind.rhs, f.Map) else with_blocks(bind.rhs, self.block)
@@ -80,69 +76,37 @@ class _Counter:
         ticking = f.Bind((), f.Op("tick", (integer(count),)))
         return replace(rhs, body=f.Block((ticking, *rhs.body.binds), rhs.body.results))
 
-    def op(self, b: Builder, op: f.Op) -> int:
-        """What an operation costs, if that is known now; else 0, and `b` gets the code that counts."""
-        args = op.args
-        match op.op:
-            case name if name in FREE:
-                return 0
-            case name if name in ELEMENTWISE:
-                whole = max(args, key=lambda a: rank_of(a.ty))
-                return 1 if not rank_of(whole.ty) else tick(b, elements(b, whole))
-            case name if name in WHOLE:
-                return 1 if not rank_of(args[0].ty) else tick(b, elements(b, args[0]))
-            case "dot":
-                return tick(b, b.op("mul", (integer(2), elements(b, args[0]))))
-            case "matmul" | "matmul_acc":
-                rows, inner = (b.op("dim", (args[-2],), k=k ^ bool(op.attr("ta"))) for k in (0, 1))
-                columns = b.op("dim", (args[-1],), k=1 ^ bool(op.attr("tb")))
-                return tick(b, product(b, integer(2), rows, inner, columns))
-            case name if name in FACTORIZATIONS:
-                m, n = (b.op("dim", args, k=k) for k in (0, 1))
-                tall, square = FACTORIZATIONS[name]
-                thirds = b.op("add", (product(b, integer(tall), m, n, n), product(b, integer(square), n, n, n)))
-                return tick(b, b.op("div", (thirds, integer(3))))
-            case "lapack_triangular":
-                return tick(b, product(b, b.op("dim", args[-1:], k=0), elements(b, args[-1])))
-            case "concat":
-                return tick(b, b.op("add", (elements(b, args[0]), elements(b, args[1]))))
-            case "fill":
-                return tick(b, product(b, args[0], elements(b, args[1])))
-            case "iota":
-                return tick(b, args[0])
-            case "array":
-                return tick(b, product(b, integer(len(args)), elements(b, args[0])))
-            case "update" if rank_of(args[1].ty):
-                return tick(b, elements(b, args[1]))
-            case "acc_add" if rank_of(args[0].ty):  # of null and something, nothing is to be done
-                return tick(b, b.op("min", (elements(b, args[0]), elements(b, args[1]))))
-            case "acc_zeros":
-                return tick(b, self.zeros(b, args[0], args[1:]))
-            case "acc_index" | "acc_slice":
-                more, new = elements(b, args[1]), self.zeros(b, args[0], args[2 : 2 + op.attr("rank")])
-                if rank_of(args[1].ty):  # of null, nothing is added and nothing made
-                    new = b.op("mul", (new, b.op("min", (more, integer(1)))))
-                return tick(b, b.op("add", (new, more)))
-            case _:
-                return 1
 
-    def zeros(self, b: Builder, array: f.Atom, dims: tuple[f.Atom, ...]) -> f.Atom:
-        """How many elements are made if an array is null."""
+class _Measure(Measure):
+    """Writes into a builder."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+
+    def elements(self, array: f.Atom) -> f.Atom:
+        dims = [self.dim(array, k) for k in range(rank_of(array.ty))]
+        return self.product(*dims) if dims else integer(1)
+
+    def dim(self, array: f.Atom, k: int) -> f.Atom:
+        return self.b.op("dim", (array,), k=k)
+
+    def made(self, array: f.Atom, dims: tuple[f.Atom, ...]) -> f.Atom:
         if isinstance(array, f.Const):
-            return product(b, *dims)
-        return b.op("select", (b.op("is_null", (array,)), product(b, *dims), integer(0)))
+            return self.product(*dims)
+        return self.b.op("select", (self.b.op("is_null", (array,)), self.product(*dims), integer(0)))
+
+    def op(self, name: str, left: f.Atom | int, right: f.Atom | int) -> f.Atom:
+        return self.b.op(name, (_atom(left), _atom(right)))
+
+    def product(self, *factors: f.Atom | int) -> f.Atom:
+        first, *rest = map(_atom, factors)
+        for factor in rest:
+            first = self.op("mul", first, factor)
+        return first
 
 
-def elements(b: Builder, atom: f.Atom) -> f.Atom:
-    """How many there are; of null, none."""
-    dims = [b.op("dim", (atom,), k=k) for k in range(rank_of(atom.ty))]
-    return product(b, *dims) if dims else integer(1)
-
-
-def product(b: Builder, first: f.Atom, *rest: f.Atom) -> f.Atom:
-    for atom in rest:
-        first = b.op("mul", (first, atom))
-    return first
+def _atom(number: f.Atom | int) -> f.Atom:
+    return integer(number) if isinstance(number, int) else number
 
 
 def tick(b: Builder, count: f.Atom) -> int:

@@ -104,7 +104,7 @@ Atom = Var | Const
 
 @node
 class Op:
-    """A primitive operation (`flat/ops/table.py` says which there are, their types and effects).
+    """A primitive operation (`flat/ops` says which there are, their types and effects).
 
     Scalar rows of the primitive table are operations under their names; given arrays they work elementwise, operands of
     lower rank lifted over the leading dimensions.  `attrs` holds static data, as (name, value) pairs."""

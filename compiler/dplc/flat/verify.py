@@ -1,12 +1,13 @@
-"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops/table.py` say."""
+"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops` say."""
 
 from __future__ import annotations
 
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.show import bind_lines, show_type
-from dplc.flat.types import elem_of, of_rank, rank_of, result_types
+from dplc.flat.types import elem_of, of_rank, rank_of
 
 INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
@@ -229,28 +230,15 @@ class _Fn:
                 return (params[-1],)
 
     def op(self, op: f.Op, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
-        types = tuple(map(self.atom, op.args))
-        self.operands(op, types)
+        types, attrs = tuple(map(self.atom, op.args)), dict(op.attrs)
         try:
-            results = result_types(op.op, types, dict(op.attrs))
+            row = OPS[op.op]
+            if row.second is not None:
+                self.same(types[1], row.second(types, attrs), "second operand")
+            results = row.result(types, attrs)
         except (Bug, KeyError, IndexError) as problem:
             raise self.wrong(str(problem)) from problem
         return bound if results is None else results
-
-    def operands(self, op: f.Op, types: tuple[f.Type, ...]) -> None:
-        """What the type of the result alone does not show."""
-        match op.op:
-            case "update":
-                self.same(types[1], of_rank(elem_of(types[0]), rank_of(types[0]) - len(types) + 2), "element")
-            case "concat" | "acc_add" | "dot" | "matmul":
-                self.same(types[1], types[0], "second operand")
-            case "acc_index":
-                k = op.attr("rank")
-                self.same(types[1], of_rank(elem_of(types[0]), k - (len(types) - 2 - k)), "element")
-            case "add" | "sub" | "mul" | "div" | "max" | "min" | "pow":
-                self.same(elem_of(types[1]), elem_of(types[0]), "the elements of the second operand")
-            case _:
-                pass
 
 
 def _fits(value: object, ty: f.Type) -> bool:

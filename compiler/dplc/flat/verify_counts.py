@@ -38,7 +38,7 @@ def verify(program: f.Program) -> f.Program:
 
 def consumes(op: str, operand: int) -> bool:
     """Whether an operation consumes that operand.  Elementwise operations consume all."""
-    return op not in OPS or op == "cast" or operand in OPS[op].own
+    return operand in OPS[op].own
 
 
 def counted(ty: f.Type) -> int:

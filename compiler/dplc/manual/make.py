@@ -14,7 +14,7 @@ import click
 from click_man.man import ManPage
 
 from dplc import VERSION
-from dplc.tools.commands import cli
+from dplc.commands import cli
 
 PAGES = Path(__file__).resolve().parent / "man1"
 YEAR = "2026"  # of the version

@@ -10,11 +10,11 @@ from dpl.core.walk import subterms
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types.check import check_all
-from dpl.types.env import Exports, Value
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.state.env import Exports, Value
 
 from dplc.passes.entry.exports import exports
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.report import report, warn
 from dplc.tools.run import STDIN, text_of
 

@@ -18,9 +18,9 @@ from dpl.syntax import tree
 from dpl.syntax.load import Module, load, load_standard, read, standard_modules
 from dpl.syntax.show import show
 from dpl.types.check import check_all
-from dpl.types.env import Exports, Primitive, Value
 from dpl.types.library import library
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.state.env import Exports, Primitive, Value
 
 CODE = re.compile(r"`([^`]+)`")
 SECTION = re.compile(r"^-- -{2,}\s*(.*?)\s*-*$")

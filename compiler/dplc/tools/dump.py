@@ -10,7 +10,7 @@ from dpl.diagnostics import Bug, DplError
 from dpl.source import Source, Span
 
 from dplc.pipeline import NAMES, READABLE, Context, compile_from, compile_to, listing, named, stage_of
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.run import text_of
 
 

@@ -1,4 +1,4 @@
-"""Running as a process that behaves: exit codes, messages on standard error, a large stack, Ctrl-C and other signals.
+"""Running as a process that behaves: exit codes, messages on standard error, Ctrl-C and other signals.
 
 Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted; 141 the reader of the
 output has gone.  SIGTERM and SIGHUP end the process as they would, when what was printed has been written.
@@ -9,23 +9,17 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import resource
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
 
 from dpl.diagnostics import Bug, Diagnostic, DplError
 
+from dplc.stack import memory_limit
 from dplc.tools.report import report
 from dplc.tools.streams import OutputFailed, give_up_output
-
-Result = TypeVar("Result")
-
-STACK = 1 << 29  # bytes, touched only as far as needed: the passes recurse over the program's structure
-LEAST_STACK = 1 << 24
 
 
 class Ended(BaseException):
@@ -34,60 +28,6 @@ class Ended(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
-
-
-def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
-    """The result of `work` (or its exception), done on a thread with a large stack.  Ctrl-C reaches the caller; with
-    `stop`, which makes the thread of a number stop, not before that has."""
-    outcome: list[Result] = []
-    failures: list[BaseException] = []
-    done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
-
-    def body() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as failure:
-            failures.append(failure)
-        finally:
-            done.set()
-
-    sys.setrecursionlimit(10**6)
-    thread = started(body)
-    while not done.is_set():
-        try:
-            done.wait(0.5)
-        except KeyboardInterrupt:
-            if stop is None or thread.ident is None:
-                raise
-            stop(thread.ident)
-    if failures:
-        raise failures[0]
-    if not outcome:  # stopped when it had just failed
-        raise KeyboardInterrupt
-    return outcome[0]
-
-
-def started(body: Callable[[], None]) -> threading.Thread:
-    """A thread with the largest stack that can be had."""
-    before, size = threading.stack_size(), min(STACK, memory_limit() >> 3)
-    while True:
-        thread = threading.Thread(target=body, daemon=True)
-        try:
-            threading.stack_size(size)
-            thread.start()
-            return thread
-        except (RuntimeError, MemoryError):  # more than the system gives
-            size //= 2
-            if size < LEAST_STACK:
-                raise MemoryError from None
-        finally:
-            threading.stack_size(before)
-
-
-def memory_limit() -> int:
-    """Bytes of addresses that the process may use (`ulimit -v`)."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def share_heap() -> None:

@@ -42,7 +42,7 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
                 no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
     """Exit code of the program.  If no engine is named, what native code does not know is run by the interpreter."""
     from dplc.pipeline import Context
-    from dplc.tools.process import on_large_stack
+    from dplc.stack import on_large_stack
     from dplc.tools.report import warn
 
     source = text_of(file, expression)

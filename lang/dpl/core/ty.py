@@ -62,8 +62,8 @@ class Lift:
 
 
 class Hole:
-    """What an inference puts in the place of types and effects: unknowns here (`types/meta.py`), sets of functions in
-    the compiler (`passes/closures/set_types.py`).  There are none in finished core."""
+    """What an inference puts in the place of types and effects: unknowns here (`types/solve/meta.py`), sets of
+    functions in the compiler (`passes/closures/set_types.py`).  There are none in finished core."""
 
     __slots__ = ()
 

@@ -17,16 +17,16 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import Needs, needed
 from dpl.diagnostics import Bug, DplError
-from dpl.eval.code import Code, root
-from dpl.eval.compile import TermCompiler
-from dpl.eval.datatypes import DataTypes
-from dpl.eval.failure import for_user
-from dpl.eval.instance import MOST, Handed, Types, type_params
-from dpl.eval.machine import Machine
-from dpl.eval.outside import Outside, ProgramExit
-from dpl.eval.primitives import Surroundings
-from dpl.eval.show import Shower
-from dpl.eval.value import Value
+from dpl.eval.code.code import Code, root
+from dpl.eval.code.terms import TermCompiler
+from dpl.eval.machine.failure import for_user
+from dpl.eval.machine.machine import Machine
+from dpl.eval.machine.outside import Outside, ProgramExit
+from dpl.eval.machine.primitives import Surroundings
+from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.instance import MOST, Handed, Types, type_params
+from dpl.eval.values.show import Shower
+from dpl.eval.values.value import Value
 from dpl.source import Source
 
 __all__ = ["Interpreter", "ProgramExit", "run"]

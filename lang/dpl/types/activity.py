@@ -20,7 +20,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.node import node
 from dpl.prims import TABLE
 from dpl.source import Source, Span
-from dpl.types.pretty import NAMES
+from dpl.types.messages.pretty import NAMES
 
 OPERATORS = (
     {f"Prelude.{name}" for name in ("grad", "value_and_grad", "diff")}

@@ -9,8 +9,12 @@ from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.annotations import Flexible, must_be_closed, resolve
-from dpl.types.bindings import (
+from dpl.types.messages.errors import Why
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.replay import explained
+from dpl.types.rules import arrays, expressions  # noqa: F401  (they register their rules)
+from dpl.types.rules.annotations import Flexible, must_be_closed, resolve
+from dpl.types.rules.bindings import (
     close,
     compares,
     counted,
@@ -21,19 +25,16 @@ from dpl.types.bindings import (
     settle_outer,
     simple_name,
 )
-from dpl.types.checks import learn
-from dpl.types.context import Context
-from dpl.types.counts import size_of
-from dpl.types.env import Exports, Failed, Value
-from dpl.types.errors import Why
-from dpl.types.meta import PURE, Type, prune
-from dpl.types.patterns import bind_pattern
-from dpl.types.pretty import show_scheme
-from dpl.types.quiet import is_quiet
-from dpl.types.replay import explained
-from dpl.types.scheme import Scheme, free, mono, rebuild
+from dpl.types.rules.counts import size_of
+from dpl.types.rules.patterns import bind_pattern
+from dpl.types.rules.quiet import is_quiet
+from dpl.types.rules.zonk import Zonk
+from dpl.types.solve.meta import PURE, Type, prune
+from dpl.types.solve.scheme import Scheme, free, mono, rebuild
+from dpl.types.state.checks import learn
+from dpl.types.state.context import Context
+from dpl.types.state.env import Exports, Failed, Value
 from dpl.types.typedefs import declare_types
-from dpl.types.zonk import Zonk
 
 Item = term.Def | term.Do | term.Expect
 

@@ -14,9 +14,9 @@ from dpl import kept, resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
 from dpl.syntax.load import Module, load_standard, standard_modules
-from dpl.types.env import Exports
 from dpl.types.module import check_module
 from dpl.types.primitives import primitives
+from dpl.types.state.env import Exports
 
 FIRST = "Prelude"
 
@@ -88,11 +88,10 @@ def version() -> str:
     files = [
         *standard_modules().values(),
         *resources.grammar().glob("*"),
-        *sorted(root.glob("*/*.py")),
-        *sorted(root.glob("*.py")),
+        *sorted(path for path in root.rglob("*.py") if root / "eval" not in path.parents),
     ]
     for path in files:
-        if path.is_file() and path.parent.name != "eval":
+        if path.is_file():
             status = path.stat()
             digest.update(f"{path}:{status.st_mtime_ns}:{status.st_size};".encode())
     return digest.hexdigest()

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dpl.diagnostics import Diagnostic, Warnings
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import arrays, bindings, expressions  # noqa: F401  (they register their rules)
-from dpl.types.context import Context
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
-from dpl.types.env import Exports
+from dpl.types.state.context import Context
+from dpl.types.state.env import Exports
 
 
 def check_module(

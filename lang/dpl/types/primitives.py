@@ -7,11 +7,11 @@ from dpl.prims import TABLE, Row
 from dpl.source import NOWHERE
 from dpl.syntax import tree
 from dpl.syntax.parse import parse_type
-from dpl.types import sizes
-from dpl.types.constraints import KINDS, Constraint, Elem, Fits
-from dpl.types.env import TYPES, Primitive
-from dpl.types.meta import PURE, Type
-from dpl.types.scheme import Scheme
+from dpl.types.solve import sizes
+from dpl.types.solve.constraints import KINDS, Constraint, Elem, Fits
+from dpl.types.solve.meta import PURE, Type
+from dpl.types.solve.scheme import Scheme
+from dpl.types.state.env import TYPES, Primitive
 
 SIZED = ("zeros", "ones", "range", "fill")  # the first argument is the size of the result
 DERIVATIVES = ("jvp", "taylor", "vjp")  # their results must have a float inside

@@ -15,8 +15,8 @@ from dpl.core import term
 from dpl.diagnostics import Diagnostic
 from dpl.syntax.load import MAIN, Module
 from dpl.types.declarations import Item
-from dpl.types.env import Exports
 from dpl.types.library import version
+from dpl.types.state.env import Exports
 
 MOST = 64 << 20  # bytes of all entries
 

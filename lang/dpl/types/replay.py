@@ -20,15 +20,15 @@ from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import errors
-from dpl.types.annotations import Flexible, resolve
-from dpl.types.apply import spine
-from dpl.types.bindings import lambdas
-from dpl.types.context import Arg, Context
-from dpl.types.env import Primitive, Value
-from dpl.types.errors import Why
-from dpl.types.meta import Type, prune
-from dpl.types.scope import Ambient, Definition, Frame
+from dpl.types.messages import errors
+from dpl.types.messages.errors import Why
+from dpl.types.rules.annotations import Flexible, resolve
+from dpl.types.rules.apply import spine
+from dpl.types.rules.bindings import lambdas
+from dpl.types.solve.meta import Type, prune
+from dpl.types.state.context import Arg, Context
+from dpl.types.state.env import Primitive, Value
+from dpl.types.state.scope import Ambient, Definition, Frame
 
 FOLLOWED = 400  # calls, at most
 SWAPPED = ("module", "modules", "layers", "owned", "history", "horizon", "locals", "trail", "evidence", "frames",

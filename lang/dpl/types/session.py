@@ -13,12 +13,12 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Module
 from dpl.types.check import Run
-from dpl.types.context import Context
 from dpl.types.declarations import Item
 from dpl.types.declarations import Module as Checker
-from dpl.types.env import Exports, Value
 from dpl.types.library import library
-from dpl.types.scheme import Scheme
+from dpl.types.solve.scheme import Scheme
+from dpl.types.state.context import Context
+from dpl.types.state.env import Exports, Value
 
 
 class Session:

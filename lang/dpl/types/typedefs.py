@@ -6,12 +6,12 @@ from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types import sizes
-from dpl.types.annotations import apply, combine, misapplied, must_be_closed
-from dpl.types.context import Context
-from dpl.types.env import Constructor, TypeName
-from dpl.types.errors import printer
-from dpl.types.meta import PURE, Type
+from dpl.types.messages.errors import printer
+from dpl.types.rules.annotations import apply, combine, misapplied, must_be_closed
+from dpl.types.solve import sizes
+from dpl.types.solve.meta import PURE, Type
+from dpl.types.state.context import Context
+from dpl.types.state.env import Constructor, TypeName
 
 
 def declare_types(module, decl: tree.DeclType) -> None:

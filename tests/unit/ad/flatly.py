@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.builder import Builder
-from dplc.ad.differentiate import expand
+from dplc.ad.differentiate import differentiate
 from dplc.flat import term as f
 from dplc.flat.interp import Array, Machine
 from dplc.flat.verify import verify
@@ -103,7 +103,7 @@ def gradient(program: f.Program, name: str, supply: f.Supply) -> str:
 
 
 def expanded(program: f.Program) -> Machine:
-    return Machine(verify(expand(verify(program))))
+    return Machine(verify(differentiate(verify(program))))
 
 
 # ---- values as vectors ----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dplc.ad.builder import int_
-from dplc.ad.differentiate import expand
+from dplc.ad.differentiate import differentiate
 from dplc.ad.reverse.min_cut import cut
 from dplc.flat import term as f
 from dplc.flat.walk import every
@@ -55,7 +55,7 @@ def test_a_loop_keeps_its_state_alone() -> None:
     check(program, "m", 1.3, supply)
     program = f.Program({"m": fn("m", (F,), midpoint, supply)}, main=gradient(program, "m", supply))
     gradient(program, "m", supply)
-    assert kept_by_step(expand(program)) == [1]
+    assert kept_by_step(differentiate(program)) == [1]
 
 
 def tree(supply: f.Supply) -> f.Program:
@@ -81,7 +81,7 @@ def test_recursion_keeps_a_record_for_each_path() -> None:
     check(tree(supply), "g", 0.3, supply)
     program = tree(supply)
     gradient(program, "g", supply)
-    (record,) = [data for name, data in expand(program).datas.items() if name.startswith("res.")]
+    (record,) = [data for name, data in differentiate(program).datas.items() if name.startswith("res.")]
     own = f.Data(record.name)
     assert set(record.payloads) == {None, f.Tup((F, F, own, own))}
 
@@ -90,7 +90,7 @@ def test_tangents_through_recursion_are_known_to_be_there() -> None:
     supply = f.Supply()
     program = tree(supply)
     program.fns["g.J"] = fn("g.J", (F, F), lambda b, x, dx: b.bind((F, F), f.Ad("jvp", "g", (x, dx), "j")), supply)
-    made = expand(program)
+    made = differentiate(program)
     assert "select" not in {b.rhs.op for fn in made.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Op)}
 
 

@@ -15,11 +15,11 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types.check import check_all
-from dpl.types.context import Context
+from dpl.types.state.context import Context
 from dplc.passes.entry.exports import exports
-from dplc.tools.lsp import colours, hints, problems
-from dplc.tools.lsp.documents import Document, Workspace
-from dplc.tools.lsp.pages import Book
+from dplc.tools.lsp.features import colours, hints, problems
+from dplc.tools.lsp.text.documents import Document, Workspace
+from dplc.tools.lsp.text.pages import Book
 from lsprotocol import types as lsp
 
 EVERYTHING = lsp.Range(lsp.Position(0, 0), lsp.Position(10**6, 0))
@@ -242,7 +242,7 @@ def test_positions_are_true_after_edits() -> None:
 
 
 def test_lines_of_all_kinds_and_characters_of_all_sizes() -> None:
-    from dplc.tools.lsp.positions import Lines, readable
+    from dplc.tools.lsp.text.positions import Lines, readable
 
     text = "a\r\nθ😀x\rb\n"
     for encoding, place in (("utf-16", 3), ("utf-8", 6), ("utf-32", 2)):

@@ -6,7 +6,7 @@ import io
 
 import pytest
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.eval import machine
+from dpl.eval.machine import machine
 from dpl.eval.run import ProgramExit, run
 from dpl.source import Source
 from dpl.syntax.load import load

@@ -10,7 +10,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import DplError
 from dpl.eval.run import Interpreter
-from dpl.eval.value import Array
+from dpl.eval.values.value import Array
 from dpl.source import NOWHERE
 
 INT, F = t.I64, t.F64

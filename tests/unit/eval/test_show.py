@@ -7,9 +7,9 @@ import math
 import pytest
 from dpl.core import ty as t
 from dpl.core.term import LIST, Data
-from dpl.eval.datatypes import DataTypes
-from dpl.eval.show import Shower
-from dpl.eval.value import Array, Con, make_list
+from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.show import Shower
+from dpl.eval.values.value import Array, Con, make_list
 
 INT, F = t.I64, t.F64
 LEAVES = t.Con("leaves")

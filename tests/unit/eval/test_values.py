@@ -6,11 +6,11 @@ import math
 
 import pytest
 from dpl.diagnostics import DplError
-from dpl.eval import arrays
-from dpl.eval.active import Dual
-from dpl.eval.scalar import cast, scalar
-from dpl.eval.structure import compare, equal, leaves, rebuild
-from dpl.eval.value import Array, Con, make_list
+from dpl.eval.values import arrays
+from dpl.eval.values.active import Dual
+from dpl.eval.values.scalar import cast, scalar
+from dpl.eval.values.structure import compare, equal, leaves, rebuild
+from dpl.eval.values.value import Array, Con, make_list
 
 
 def test_old_versions_keep_their_elements():

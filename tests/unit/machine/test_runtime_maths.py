@@ -8,8 +8,8 @@ from itertools import count
 from random import Random
 
 import pytest
-from dpl.eval.scalar import cast as cast_of
-from dpl.eval.scalar import scalar as meaning
+from dpl.eval.values.scalar import cast as cast_of
+from dpl.eval.values.scalar import scalar as meaning
 from dpl.prims import TABLE
 from dplc.machine.emit import maths
 from dplc.machine.llvm.types import SCALARS

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from dpl.core import formats
-from dpl.eval.show import scalar_text
+from dpl.eval.values.show import scalar_text
 from library import Shown, forwarding, function
 
 NUMBERS = {"f64": "double", "f32": "float", "i64": "i64", "u64": "i64", "i8": "i8", "u8": "i8"}

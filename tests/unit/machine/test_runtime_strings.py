@@ -6,7 +6,7 @@ import ctypes
 from random import Random
 
 import pytest
-from dpl.eval.strings import to_float, to_int
+from dpl.eval.values.strings import to_float, to_int
 from library import Loaded, forwarding, function
 
 STRING = ("ptr", "ptr", "i64")

@@ -187,7 +187,7 @@ class Counting:
     def op(self, op: str, args: list, variables: tuple[f.Var, ...]) -> tuple:
         heap = self.heap
         match op, args:
-            case "new", []:
+            case "buf_take", []:
                 return (heap.new([]),)
             case "number", _:
                 return (None,)
@@ -232,8 +232,7 @@ class Counting:
             case "fail" | "exit", _:
                 raise OutOfFuel
             case _:
-                own = OPS[op].own if op in OPS and op != "cast" else range(len(args))
-                for i in own:
+                for i in OPS[op].own:
                     heap.drop(args[i])
                 return tuple([self.make(var.ty) for var in variables])
         return ()

@@ -5,9 +5,9 @@ from dplc.flat import term as f
 from dplc.flat.verify import verify
 from dplc.flat.walk import every
 from dplc.passes.arrays.accumulate import accumulate
-from dplc.passes.arrays.fold_transposes import orient
+from dplc.passes.arrays.fold_transposes import fold_transposes
 from dplc.passes.arrays.fuse import fuse
-from dplc.passes.simplify.branch_threading import thread_nulls
+from dplc.passes.simplify.branch_threading import thread_branches
 from unit.machine.native import Main
 
 VECTOR, MATRIX = f.Arr(f.F64, 1), f.Arr(f.F64, 2)
@@ -87,7 +87,7 @@ def test_products_take_transposed_operands():
     a, b = matrix(m, 2, 3), matrix(m, 2, 3)
     m.numbers(m.op("matmul", (a, m.op("transpose", (b,)))))
     m.numbers(m.op("transpose", (m.op("matmul", (m.op("transpose", (a,)), b)),)))
-    assert "transpose" not in operations(same(m.program(), orient))
+    assert "transpose" not in operations(same(m.program(), fold_transposes))
 
 
 def test_nulls_are_asked_for_once():
@@ -106,7 +106,7 @@ def test_nulls_are_asked_for_once():
     second = guarded(first, lambda x: m.op("mul", (x, m.float(3.0))))
     third = guarded(second, lambda x: m.op("add", (x, v)))
     m.numbers(m.op("acc_zeros", (third, m.int(2))))
-    after = same(m.program(), thread_nulls)
+    after = same(m.program(), thread_branches)
     assert operations(after).count("is_null") == 1
     assert len(maps(same(after, fuse))) == 1
 

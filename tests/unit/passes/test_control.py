@@ -10,7 +10,7 @@ from dpl.source import Source
 from dplc.passes.closures.show import show_mono
 from dplc.passes.control.cps import explicit_control
 from dplc.pipeline import Context, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 PROGRAMS = sorted((ROOT / "tests" / "agree" / "programs").glob("*.dp")) + sorted((ROOT / "examples").glob("*.dp"))
 

@@ -9,7 +9,7 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.walk import blocks, every
 from dplc.pipeline import Context, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 LANTERN = """
 let less n = n - 1

@@ -84,7 +84,7 @@ class Generator:
             case f.Ref(elem):
                 rhs = f.Op("ref_new", (self.atom(scope, binds, elem),))
             case _:
-                rhs = f.Op("new", ())
+                rhs = f.Op("buf_take", ())
         var = self.var(ty)
         binds.append(f.Bind((var,), rhs))
         return var

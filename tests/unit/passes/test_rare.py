@@ -10,7 +10,7 @@ from dplc.ad.rules.bulk import masked
 from dplc.flat import term as f
 from dplc.flat.interp import Machine
 from dplc.flat.verify import verify
-from dplc.passes.simplify.nan_guards import branch_rarely
+from dplc.passes.simplify.nan_guards import branch_on_nan_guards
 
 
 def program() -> f.Program:
@@ -26,17 +26,17 @@ def program() -> f.Program:
     ("t", "p", "result"), [(2.0, 3.0, 6.0), (0.0, 3.0, 0.0), (0.0, math.inf, 0.0), (2.0, math.inf, math.inf)]
 )
 def test_the_same_values(t: float, p: float, result: float) -> None:
-    for made in (program(), branch_rarely(program())):
+    for made in (program(), branch_on_nan_guards(program())):
         assert Machine(verify(made)).call("f", t, p) == (result,)
 
 
 def test_not_a_number_stays_none() -> None:
-    (result,) = Machine(verify(branch_rarely(program()))).call("f", 1.0, math.nan)
+    (result,) = Machine(verify(branch_on_nan_guards(program()))).call("f", 1.0, math.nan)
     assert math.isnan(result)
 
 
 def test_the_product_is_tested_and_nothing_else() -> None:
-    body = branch_rarely(program()).fns["f"].body
+    body = branch_on_nan_guards(program()).fns["f"].body
     assert [getattr(bind.rhs, "op", "if") for bind in body.binds] == ["mul", "eq", "if"]
 
 
@@ -46,4 +46,4 @@ def test_what_looks_alike_stays() -> None:
     changed = [f.Bind(b.vars, f.Op("select", (b.rhs.args[0], f.Const(1.0, f.F64), b.rhs.args[2])))
                if isinstance(b.rhs, f.Op) and b.rhs.op == "select" else b for b in fn.body.binds]  # fmt: skip
     made.fns["f"] = f.Fn("f", fn.params, fn.results, f.Block(tuple(changed), fn.body.results))
-    assert branch_rarely(made).fns["f"] == made.fns["f"]
+    assert branch_on_nan_guards(made).fns["f"] == made.fns["f"]

@@ -13,7 +13,7 @@ from dplc.flat.verify import verify
 from dplc.flat.walk import every
 from dplc.passes.vectors.tupling import tupling
 from dplc.pipeline import Context, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 LOOP = "let f (x, y) = loop (a, b) = (x, y) for _ < 50 do (sin a * b, cos b + a)\n"
 RECURSION = """

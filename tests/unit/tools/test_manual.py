@@ -20,7 +20,7 @@ def test_pages_are_current() -> None:
 
 
 def test_every_verb_has_a_page() -> None:
-    from dplc.tools.commands import cli
+    from dplc.commands import cli
 
     assert {f"dpl-{verb}.1" for verb in cli.commands} | {"dpl.1"} <= {page.name for page in PAGES.iterdir()}
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from dpl.diagnostics import Bug, DplError
-from dplc.tools.process import guarded, on_large_stack
+from dplc.stack import on_large_stack
+from dplc.tools.process import guarded
 
 
 def fail(error: BaseException):

@@ -11,7 +11,7 @@ from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Source
 from dpl.syntax.load import load
 from dpl.types.check import Checked, check_all
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
 
 
 def check(text: str) -> Checked:

@@ -8,7 +8,7 @@ import pytest
 from dpl.core import ty as t
 from dpl.core.term import Arm, Data, Lit, PArray, PAs, PCon, PLit, POr, PTuple, PVar, PWild
 from dpl.source import NOWHERE
-from dpl.types.exhaustive import check
+from dpl.types.rules.exhaustive import check
 
 INT, LIST = t.I64, t.list_of(t.I64)
 OPTION, RECORD, BIG = t.Con("main.option"), t.Con("main.point"), t.Con("main.big")

@@ -6,7 +6,7 @@ from checking import check, rejected
 from dpl.source import Source
 from dpl.syntax.load import load
 from dpl.types.check import check_all
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
 
 DEPTH = 25
 PAIRS = " ".join(f"let x{i} = (x{i - 1}, x{i - 1}) in" for i in range(1, DEPTH + 1))

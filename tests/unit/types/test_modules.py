@@ -11,7 +11,7 @@ from dpl.diagnostics import DplError
 from dpl.syntax.load import load
 from dpl.types import library
 from dpl.types.check import check_all
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
 
 MODEL = """
 type 'a box = { v : 'a }

@@ -6,7 +6,7 @@ import pytest
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax.load import load
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
 from dpl.types.session import Session
 
 

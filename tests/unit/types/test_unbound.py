@@ -10,7 +10,7 @@ from dpl.source import Source
 from dpl.syntax.foreign import table
 from dpl.syntax.load import load
 from dpl.types.check import check_all
-from dpl.types.unbound import distance
+from dpl.types.state.unbound import distance
 
 TABLE = table()
 MEANT = "fun x y z n i k c a b r f g xs ys text -> "  # what stands for what was meant

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Reversed
-from dplc.ad.tangents.symbolic_zeros import Presence
+from dplc.ad.tangents.symbolic_zeros import Zeros
 from dplc.flat import term as f
 
 
 def checkpoint(
-    d: Derivatives, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Presence], ...]
-) -> list[Presence]:
+    d: Derivatives, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
+) -> list[Zeros]:
     """Writes f.fwd and f.bwd of a checkpoint."""
     there, back = Builder(d.supply), Builder(d.supply)
     ys = there.call(fn.name, fn.params, fn.results, fn.span)
@@ -33,4 +33,4 @@ def checkpoint(
     d.program.fns[made.bwd] = f.Fn(
         made.bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back.block(*totals), fn.label, fn.span
     )
-    return true.presence
+    return true.zeros

@@ -19,11 +19,10 @@ from dplc.ad.derivatives import Derivatives
 from dplc.ad.rules import bulk
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import rebuild
 
-PRODUCTS = {"mul": (0, 1), "dot": (0, 1), "matmul": (0, 1), "matmul_acc": (1, 2)}
-SUMS = {"add": (0, 1), "sub": (0, 1), "acc_add": (0, 1)}
 MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f.STR)
 
 
@@ -101,13 +100,10 @@ class Checking:
     def op(self, b: Builder, op: f.Op) -> f.Op:
         """An operation whose result depends on the tangent."""
         on = [i for i in bulk.flows(op) if self.depends(op.args[i])]
-        if (
-            len([i for i in PRODUCTS.get(op.op, ()) if i in on]) > 1
-            or (op.op == "div" and 1 in on)
-            or (op.op in bulk.CURVED and on)
-        ):
+        derivative = OPS[op.op].derivative
+        if len([i for i in derivative.bilinear if i in on]) > 1 or any(i in on for i in derivative.curved):
             return f.Op("fail", (MESSAGE,), (("code", "R0504"),), op.span)
-        for i in SUMS.get(op.op, ()) if on else ():
+        for i in derivative.sums if on else ():
             self.meet(b, op.args[i], True)
         return op
 

@@ -22,14 +22,14 @@ from dplc.ad.builder import Builder
 from dplc.ad.custom import linearity
 from dplc.ad.derivatives import Derivatives, Forwarded, Reversed
 from dplc.ad.tangents import shape_check
-from dplc.ad.tangents.symbolic_zeros import Part, Presence
+from dplc.ad.tangents.symbolic_zeros import Part, Zeros
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 
-def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Zeros]]) -> None:
     """Writes f.jvp of a function with a rule."""
     if not asks_rule(d, fn, [i for i, _ in active]):
         return forward_body(d, fn, made, active)
@@ -50,7 +50,7 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     finish_forward(d, fn, made, b, given, (y,), chosen)
 
 
-def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Zeros]]) -> None:
     """Where the argument is constant there is nothing for a rule to say: what is captured is differentiated through the
     function itself.  The value is that of the function with its rule, as the argument may vary in another derivative
     around this one."""
@@ -62,10 +62,10 @@ def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tup
     finish_forward(d, fn, made, b, given, values, [slopes.get(i, zero(types[i])) for i in made.results])
 
 
-def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Presence]]) -> dict[int, Part]:
+def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Zeros]]) -> dict[int, Part]:
     """The parameters of f.jvp that are tangents, by the numbers of their leaves."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
-    return {i: Part(b.fresh("d", types[i]), presence) for i, presence in active}
+    return {i: Part(b.fresh("d", types[i]), zeros) for i, zeros in active}
 
 
 def along(
@@ -75,7 +75,7 @@ def along(
     """Calls a function: its values, and by leaf their tangents along those of what it captures.  If it runs `again`,
     for the tangents only, it prints nothing."""
     fn = d.body(name)
-    made = d.forward(name, tuple([(i, part.presence) for i, part in captured]), fn.span) if captured else None
+    made = d.forward(name, tuple([(i, part.zeros) for i, part in captured]), fn.span) if captured else None
     if made is None or not made.results:
         return () if again else b.call(name, args, fn.results, fn.span), {}
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
@@ -96,7 +96,7 @@ def finish_forward(
 
 
 def reverse(
-    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]
 ) -> None:
     """Writes f.fwd and f.bwd of a function with a rule."""
     if not asks_rule(d, fn, active):
@@ -123,8 +123,8 @@ def reverse(
         value = there.make((*fn.params, *more))
         param = back.fresh("res", value.ty)
         params = [back.get(param, i) for i in range(len(fn.params))]
-        presence = dict(wanted)
-        cts = [Part(seeds[i], presence[i]) if i in seeds else None for i in range(width(d, fn))]
+        zeros = dict(wanted)
+        cts = [Part(seeds[i], zeros[i]) if i in seeds else None for i in range(width(d, fn))]
         parts = transpose(d, back, name, params, params[-1], cts, fn, again=True)
     totals = {i: d.convert.add(back, acc, parts[i - start]) if i >= start else acc for i, acc in accs.items()}
     if side is not None:
@@ -133,7 +133,7 @@ def reverse(
 
 
 def reverse_body(
-    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+    d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]
 ) -> None:
     """The same where the argument is constant."""
     name = without_rule(d, fn)
@@ -192,10 +192,10 @@ class Side:
     wanted: tuple[int, ...]
 
 
-def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]) -> Side | None:
+def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]) -> Side | None:
     """None: no derivative flows."""
     deps, given = d.deps(name), frozenset(active)
-    chosen = tuple([(i, presence) for i, presence in wanted if deps[i] & given])
+    chosen = tuple([(i, zeros) for i, zeros in wanted if deps[i] & given])
     on = given & frozenset[int]().union(*(deps[i] for i, _ in chosen))
     if not on:
         return None
@@ -226,7 +226,7 @@ def taken_back(
 
 
 def given_cotangents(
-    d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[int], wanted: Sequence[tuple[int, Presence]]
+    d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]
 ) -> tuple[dict[int, f.Var], dict[int, f.Var]]:
     """The parameters of f.bwd: cotangents of the results' leaves, and accumulators, by their numbers."""
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
@@ -267,7 +267,7 @@ def transpose(
     if not active:
         b.call(d.silent.name(name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
         return outs
-    made = d.reverse(name, active, tuple((i, part.presence) for i, part, _ in wanted), of.span)
+    made = d.reverse(name, active, tuple((i, part.zeros) for i, part, _ in wanted), of.span)
     there = d.silent.name(made.fwd) if again else made.fwd
     *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
     if result_like is not None:

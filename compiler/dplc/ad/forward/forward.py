@@ -21,9 +21,10 @@ from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.loops import split, with_states
 from dplc.ad.rules import bulk, products
 from dplc.ad.tangents.convert import Conversions
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, Presence, atom_of, either, together, whole
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, Zeros, atom_of, either, together, whole
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
 Parts = list["Part | None"]  # of the leaves of a value
@@ -32,9 +33,7 @@ Parts = list["Part | None"]  # of the leaves of a value
 class Forward:
     extra: tuple[f.Var, ...] = ()  # what every derivative is given besides
 
-    def __init__(
-        self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Presence]]
-    ) -> None:
+    def __init__(self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Zeros]]) -> None:
         self.d = derivatives
         self.mode = mode
         self.tangents = mode.tangents
@@ -43,14 +42,14 @@ class Forward:
         self.varied = graph.varied(i for i, _ in active)
         self.env: dict[Node, Part] = {}
 
-    def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Presence]]:
+    def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Zeros]]:
         """The derivative of `fn`, giving also the tangents of the leaves `results` of its results."""
         b = Builder(self.d.supply)
         nodes = [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
         types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
         seeds = [b.fresh("d", types[i]) for i, _ in self.active]
-        for (i, presence), seed in zip(self.active, seeds, strict=True):
-            self.env[nodes[i]] = Part(seed, presence)
+        for (i, zeros), seed in zip(self.active, seeds, strict=True):
+            self.env[nodes[i]] = Part(seed, zeros)
         self.block(b, fn.body)
         parts = [part for r in fn.body.results for part in self.parts(r)]
         leaves = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
@@ -73,26 +72,24 @@ class Forward:
                 self.env[(var.name, i)] = part
 
     def packed(self, b: Builder, atom: f.Atom) -> Part | None:
-        """The tangent in one piece, arrays in it maybe null; None if nothing is there."""
+        """The tangent in one piece, in which arrays may be null; None if it is zero."""
         parts = self.parts(atom)
         if not any(parts):
             return None
         if not isinstance(atom.ty, f.Tup):
             return parts[0]
-        leaves = self.tangents.leaves(atom.ty)
-        return Part(
-            self.tangents.pack(b, atom.ty, [atom_of(p, leaf) for p, leaf in zip(parts, leaves, strict=True)]), MAYBE
-        )
+        leaves = zip(parts, self.tangents.leaves(atom.ty), strict=True)
+        return Part(self.tangents.pack(b, atom.ty, [atom_of(part, leaf) for part, leaf in leaves]), MAYBE_ZERO)
 
     def solid(self, b: Builder, atom: f.Atom) -> Part:
         """The tangent in one piece, as an element or a part of an array: no null array."""
         part = self.packed(b, atom)
         ty = self.tangents.of(atom.ty)
         if not isinstance(ty, f.Arr):
-            return part or Part(self.tangents.pack(b, atom.ty, [None] * len(self.tangents.leaves(atom.ty))), MAYBE)
-        if part is not None and part.presence is not MAYBE:
+            return part or Part(self.tangents.pack(b, atom.ty, [None] * len(self.tangents.leaves(atom.ty))), MAYBE_ZERO)
+        if part is not None and part.zeros is not MAYBE_ZERO:
             return part
-        return Part(b.op("acc_zeros", atom_of(part, ty), *self.dims(b, atom)), HOLEY)
+        return Part(b.op("acc_zeros", atom_of(part, ty), *self.dims(b, atom)), ZERO_ELEMENTS)
 
     def dims(self, b: Builder, atom: f.Atom) -> tuple[f.Atom, ...]:
         """The dimensions of the tangent of an array."""
@@ -107,10 +104,10 @@ class Forward:
         if not part.nullable:
             return write(b, part)
         some = b.inner()
-        parts = write(some, Part(part.atom, HOLEY if isinstance(part.atom.ty, f.Arr) else MAYBE))
+        parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
         nothing = f.Block((), tuple(zero(p.atom.ty) for p in parts))
         vars_ = b.choose(b.op("is_null", part.atom), nothing, some.block(*(p.atom for p in parts)))
-        return [Part(v, MAYBE) for v in vars_]
+        return [Part(v, MAYBE_ZERO) for v in vars_]
 
     # ---- bindings ------------------------------------------------------------------------------------------------
 
@@ -160,7 +157,7 @@ class Forward:
         parts = [part for arg in call.args for part in self.parts(arg)]
         matter = frozenset[int]().union(*self.d.deps(call.fn))
         parts = [part if i in matter else None for i, part in enumerate(parts)]
-        active = tuple((i, part.presence) for i, part in enumerate(parts) if part is not None)
+        active = tuple((i, part.zeros) for i, part in enumerate(parts) if part is not None)
         made = self.d.forward(call.fn, active, call.span, self.mode)
         if not made.results:
             b.binds.append(f.Bind(tuple(vars_), call))
@@ -169,9 +166,9 @@ class Forward:
         outs = [b.fresh("d", leaves[i][2]) for i in made.results]
         args = (*call.args, *(part.atom for part in parts if part is not None), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
-        for i, out, presence in zip(made.results, outs, made.presence, strict=True):
+        for i, out, zeros in zip(made.results, outs, made.zeros, strict=True):
             var, k, _ = leaves[i]
-            self.env[(var.name, k)] = Part(out, presence)
+            self.env[(var.name, k)] = Part(out, zeros)
 
     # ---- control -------------------------------------------------------------------------------------------------
 
@@ -211,7 +208,7 @@ class Forward:
 
             def parts(some: Builder, part: Part) -> list[Part]:
                 opened = self.convert.open(some, part.atom, case.tag)
-                return [Part(leaf, MAYBE) for leaf in self.tangents.unpack(some, opened)]
+                return [Part(leaf, MAYBE_ZERO) for leaf in self.tangents.unpack(some, opened)]
 
             return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
 
@@ -223,7 +220,7 @@ class Forward:
         self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
 
     def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int]) -> None:
-        """A loop whose varied state has tangents beside it; the `doubtful` leaves are known to become MAYBE."""
+        """A loop whose varied state has tangents beside it; the `doubtful` leaves are known to become MAYBE_ZERO."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -232,11 +229,12 @@ class Forward:
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
         states = [b.fresh("d", leaves[k][2]) for k in carried]
         for k, state in zip(carried, states, strict=True):
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, MAYBE if k in doubtful else either([inits[k]]))
+            zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros)
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
-        worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].presence]
+        worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
         if worse and not doubtful:
             return self.loop(b, bind, carried)  # once more, assuming the least
         kept = self.kept(inner, rhs.body.results[width:])
@@ -254,7 +252,7 @@ class Forward:
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
             var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
-            self.env[(var.name, leaves[k][1])] = Part(out, self.env[(leaves[k][0].name, leaves[k][1])].presence)
+            self.env[(var.name, leaves[k][1])] = Part(out, self.env[(leaves[k][0].name, leaves[k][1])].zeros)
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
         """The tangent of a kept tuple, in one piece, if it has one."""
@@ -281,7 +279,7 @@ class Forward:
         both, primal = b.binds[-1].vars[-1], bind.vars[-1]
         tangent = b.fresh("d", f.Arr(kept[0].ty, 1))
         split(b, both, [primal, tangent], [width - 1, None])
-        self.env[(primal.name, 0)] = Part(tangent, HOLEY)
+        self.env[(primal.name, 0)] = Part(tangent, ZERO_ELEMENTS)
 
     def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
         inner = b.inner()
@@ -301,15 +299,16 @@ class Forward:
     def op(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         if not bulk.known(op):
             raise bulk.refuse(op)
-        if bulk.scalar_row(op.op):
+        row = OPS[op.op]
+        if row.scalar:
             return self.row(b, op, y)
+        if row.derivative.bilinear:
+            return self.product(b, op, y)
         match op.op:
-            case "dot" | "matmul" | "matmul_acc":
-                return self.product(b, op, y)
             case "acc_add":
                 parts = [part for _, part in self.there(op)]
                 total = parts[0].atom if len(parts) == 1 else self.convert.add(b, parts[0].atom, parts[1].atom)
-                return [Part(total, min(p.presence for p in parts))]
+                return [Part(total, min(p.zeros for p in parts))]
             case "acc_zeros":
                 return [part for _, part in self.there(op)]
             case "acc_index" | "acc_slice":
@@ -318,14 +317,12 @@ class Forward:
                     return [a] if a is not None else []
                 (leaf,) = self.tangents.leaves(y.ty)
                 made = self.linear(b, op, {0: atom_of(a, leaf), 1: v.atom})
-                return [Part(made, together(a.presence if a is not None else MAYBE, MAYBE if v.nullable else HOLEY))]
-            case "update" | "concat" | "array":
+                added = MAYBE_ZERO if v.nullable else ZERO_ELEMENTS
+                return [Part(made, together(MAYBE_ZERO if a is None else a.zeros, added))]
+            case "update" | "concat" | "array" | "fill":
                 solid = {i: self.solid(b, op.args[i]) for i in bulk.flows(op)}
                 made = self.linear(b, op, {i: part.atom for i, part in solid.items()})
                 return [Part(made, whole(solid.values()))]
-            case "fill":
-                part = self.solid(b, op.args[1])
-                return [Part(self.linear(b, op, {1: part.atom}), whole([part]))]
             case _:
                 pass
         ((i, part),) = self.there(op)
@@ -333,9 +330,9 @@ class Forward:
 
     def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """A row of the table."""
-        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.holes))
+        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.has_zeros))
                                 for i, part in self.there(op)])  # fmt: skip
-        return [Part(p.atom, max(p.presence, hollow(y))) if op.op in bulk.MASKS else p for p in parts]
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if OPS[op.op].derivative.chooses else p for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """A product of arrays."""
@@ -367,20 +364,20 @@ class Forward:
         for part in done[1:]:
             name = "acc_add" if total.nullable or part.nullable else "add"
             if name == "acc_add":
-                total, part = (Part(bulk.lift(b, p.atom, y), p.presence) for p in (total, part))
-            total = Part(b.op(name, total.atom, part.atom), together(total.presence, part.presence))
+                total, part = (Part(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
+            total = Part(b.op(name, total.atom, part.atom), together(total.zeros, part.zeros))
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
         """A contribution, of the rank of `y` if that is wanted `now` (else a later sum may lift it)."""
         lower = rank_of(atom.ty) < rank_of(y.ty)
-        presence = HOLEY if of.presence is MAYBE and rank_of(y.ty) and not of.nullable else of.presence
-        return Part(bulk.lift(b, atom, y) if lower and now else atom, presence)
+        zeros = ZERO_ELEMENTS if of.zeros is MAYBE_ZERO and rank_of(y.ty) and not of.nullable else of.zeros
+        return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros)
 
 
-def hollow(y: f.Var) -> Presence:
-    """Of a tangent of `y` that may be nothing in places."""
-    return HOLEY if isinstance(y.ty, f.Arr) else MAYBE
+def zeros_of_choice(y: f.Var) -> Zeros:
+    """Of a tangent of `y`, where an operation chose what goes into it."""
+    return ZERO_ELEMENTS if isinstance(y.ty, f.Arr) else MAYBE_ZERO
 
 
 def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
@@ -396,5 +393,5 @@ def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.At
     left, right = [t.atom if j == i else arg for j, arg in enumerate(op.args)][shift:]
     if op.op == "dot":
         return products.dot(b, t, (right, left)[i], op.span)
-    hollow = i - shift if t.holes else None
-    return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), hollow, None, op.span)
+    factor = i - shift if t.has_zeros else None
+    return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), factor, None, op.span)

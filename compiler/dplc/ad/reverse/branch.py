@@ -16,7 +16,7 @@ from dplc.ad.builder import Builder
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import FULL, MAYBE, Part, atom_of
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, atom_of
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
@@ -83,7 +83,7 @@ class Branch:
         there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
         for target, leaf in zip(targets, there, strict=True):
             assert target is not None
-            scope.parts[target] = Part(leaf, MAYBE)
+            scope.parts[target] = Part(leaf, MAYBE_ZERO)
         del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
         return node
 
@@ -97,7 +97,7 @@ class Branch:
         mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
         leaves = [None if part is None else part.atom for part in parts]
         made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
-        scope.add(node, Part(made, FULL))
+        scope.add(node, Part(made, NO_ZEROS))
 
     def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
         """The backward branches with their prologues, now that it is known what they need."""

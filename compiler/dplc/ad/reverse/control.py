@@ -20,7 +20,7 @@ from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.tape import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, atom_of, either, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, atom_of, either, together
 from dplc.flat import term as f
 
 
@@ -65,7 +65,7 @@ class Call:
         )  # fmt: skip
         if not active:
             return
-        wanted = tuple((i, part.presence) for i, part in parts)
+        wanted = tuple((i, part.zeros) for i, part in parts)
         made = d.reverse(self.call.fn, active, wanted, self.call.span)
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
@@ -77,12 +77,12 @@ class Call:
         ]
         args = (residual, *(part.atom for _, part in parts), *accs)
         outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
-        for node, new, out, presence in zip(targets, first, outs, made.presence, strict=True):
+        for node, new, out, zeros in zip(targets, first, outs, made.zeros, strict=True):
             old = scope.get(node)
             if new:
-                scope.set(node, Part(out, presence if old is None else together(presence, old.presence)))
+                scope.set(node, Part(out, zeros if old is None else together(zeros, old.zeros)))
             else:
-                scope.add(node, Part(out, presence))
+                scope.add(node, Part(out, zeros))
 
 
 @dataclass(slots=True)
@@ -150,9 +150,9 @@ class Loop:
 
         inner = LoopScope(scope, frozenset(self.tape.names))
         states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
-        begin = [MAYBE if doubtful else either([exits[k]]) for k in carried]
-        for k, state, presence in zip(carried, states, begin, strict=True):
-            inner.add(targets[k], Part(state, presence))
+        begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
+        for k, state, zeros in zip(carried, states, begin, strict=True):
+            inner.add(targets[k], Part(state, zeros))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
         assert count is not None
         back = scope.b.fresh("j", f.I64)
@@ -163,7 +163,7 @@ class Loop:
         self.collected(scope, inner, index)
         self.tape.backward(inner)
         nexts = [inner.get(node) for node in carried.values()]
-        if not doubtful and any(either([n]) > presence for n, presence in zip(nexts, begin, strict=True)):
+        if not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts, begin, strict=True)):
             return self.run(scope, doubtful=True)
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
@@ -175,8 +175,8 @@ class Loop:
         outs = scope.b.bind([i.ty for i in inits], loop, "c")
         for node, out in zip(inner.touched, outs[len(states) :], strict=True):
             scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
-        for k, out, n, presence in zip(carried, outs, nexts, begin, strict=False):
-            scope.add(sources[k], Part(out, max(presence, either([n]))))
+        for k, out, n, zeros in zip(carried, outs, nexts, begin, strict=False):
+            scope.add(sources[k], Part(out, max(zeros, either([n]))))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
         """The cotangent of the array kept by this loop (which then is itself part of a derivative), at this step."""
@@ -191,7 +191,7 @@ class Loop:
         tup = inner.b.op("index", solid, index, unchecked=True)
         leaves = iter(self.reverse.tangents.unpack(inner.b, tup))
         for item in self.rhs.body.results[width:]:
-            self.reverse.add(inner, item, [Part(next(leaves), MAYBE) for _ in self.reverse.nodes(item)])
+            self.reverse.add(inner, item, [Part(next(leaves), MAYBE_ZERO) for _ in self.reverse.nodes(item)])
 
     def forward(self) -> list[f.Bind]:
         rhs, width, binds = self.rhs, len(self.rhs.state), self.tape.forward()
@@ -248,9 +248,9 @@ class Build:
             self.run(scope, [(k, self.solid(scope, self.bind.vars[k], part)) for k, part in parts])
 
     def solid(self, scope: Scope, array: f.Var, part: Part) -> Part:
-        if part.presence is not MAYBE:
+        if part.zeros is not MAYBE_ZERO:
             return part
-        return Part(scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array)), HOLEY)
+        return Part(scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array)), ZERO_ELEMENTS)
 
     def run(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
         index, tangents = self.rhs.index, self.reverse.tangents

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives
-from dplc.ad.tangents.symbolic_zeros import FULL, HOLEY, MAYBE, Part, atom_of, either, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, atom_of, either, together
 from dplc.ad.tangents.types import is_zero
 from dplc.flat import term as f
 
@@ -41,17 +41,17 @@ class Scope:
 
     def add(self, node: Node | None, part: Part | None) -> None:
         """One contribution more to a node's cotangent."""
-        if node is None or part is None or not self.active(node) or (part.presence is MAYBE and is_zero(part.atom)):
+        if node is None or part is None or not self.active(node) or (part.zeros is MAYBE_ZERO and is_zero(part.atom)):
             return
         old = self.get(node)
         if old is None or is_zero(old.atom):
             self.set(node, part)
             return
         total = self.d.convert.add(self.b, old.atom, part.atom)
-        self.set(node, Part(total, together(old.presence, part.presence)))
+        self.set(node, Part(total, together(old.zeros, part.zeros)))
 
     def current(self, node: Node) -> f.Atom:
-        """What has been added so far, zero if nothing: to be handed to who adds to it."""
+        """The current cotangent, or zero: passed to the next contributor."""
         return atom_of(self.get(node), self.leaf[node])
 
 
@@ -92,7 +92,7 @@ class LoopScope(Inner):
         before = self.parent.get(node)
         var = self.b.fresh("c", self.type(node))
         self.state.append(var)
-        return Part(var, MAYBE if before is None else before.presence)
+        return Part(var, MAYBE_ZERO if before is None else before.zeros)
 
 
 Write = Callable[[Inner], None]
@@ -124,7 +124,7 @@ def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> 
     if not part.nullable:
         write(scope, part)
         return
-    known = Part(part.atom, HOLEY if isinstance(part.atom.ty, f.Arr) else FULL)
+    known = Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else NO_ZEROS)
     unless(scope, scope.b.op("is_null", part.atom), lambda inner: write(inner, known))
 
 

@@ -1,4 +1,4 @@
-"""What the forward sweep keeps for the backward sweep: the choice of residuals.
+"""The choice of residuals: what forward code keeps for backward code, by a minimum cut (rematerialisation).
 
 Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept; so
 much is kept that the rest can be, and as little as possible:
@@ -12,12 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dplc.ad.reverse.min_cut import cut
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentioned
 
-CHEAP = frozenset({
-    "add", "sub", "mul", "neg", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "bit_and", "bit_or", "bit_xor",
-    "shift_left", "shift_right", "min", "max", "select", "cast", "dim", "is_null",
-})  # fmt: skip
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
 ARRAY, OTHER = 1 << 16, 1 << 8  # what may hold much in memory is taken to weigh so much
 
@@ -77,7 +74,7 @@ def is_cheap(bind: f.Bind, local: Collection[str]) -> bool:
         case f.Op("is_null", (f.Var(name),)):
             return name in local
         case f.Op(op):
-            return op in CHEAP
+            return OPS[op].cheap
         case f.TupGet():
             return True
         case _:

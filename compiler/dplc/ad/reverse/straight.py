@@ -12,8 +12,9 @@ from dplc.ad.reverse import transpose
 from dplc.ad.reverse.cotangents import Scope, if_there
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk as rules
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
 
@@ -46,14 +47,14 @@ class Op:
             return
         if not rules.known(self.op):
             raise rules.refuse(self.op)
-        if rules.scalar_row(self.op.op):
+        if OPS[self.op.op].scalar:
             self.row(scope, part)
         else:
             if_there(scope, part, self.bulk)
 
     def bulk(self, scope: Scope, part: Part) -> None:
         op = transpose.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
-        transpose.spread(self.reverse, scope, op, self.y, part)
+        transpose.transpose(self.reverse, scope, op, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
         if part.nullable:
@@ -63,11 +64,11 @@ class Op:
             (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
             if node is None or not scope.active(node):
                 continue
-            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.holes)
+            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.has_zeros)
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)
-            masked = Part(part.atom, max(part.presence, HOLEY)) if self.op.op in rules.MASKS else part
+            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if OPS[self.op.op].derivative.chooses else part
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
 
 
@@ -89,4 +90,4 @@ class Con:
         assert self.con.arg is not None
         d = self.reverse.d
         leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
-        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE) for leaf in leaves])
+        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE_ZERO) for leaf in leaves])

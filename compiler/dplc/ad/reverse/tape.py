@@ -23,7 +23,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
-from dplc.ad.tangents.symbolic_zeros import MAYBE, Part, Presence, either
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
@@ -95,7 +95,7 @@ class Reverse:
     `step_of` makes the step of a binding (`reverse/steps.py`)."""
 
     def __init__(
-        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Presence]],
+        self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]],
         step_of: Callable[[Tape, f.Bind], Step],
     ) -> None:  # fmt: skip
         self.d = derivatives
@@ -113,8 +113,8 @@ class Reverse:
         self.sources: dict[Node, Node | None] = {}  # of the leaves of tuples
         self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
 
-    def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Presence]]:
-        """f.fwd and f.bwd, and the presence of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
+    def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
+        """f.fwd and f.bwd, and the zeros of the accumulators that come out.  What f.fwd keeps is a tuple, or of the
         data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
         self.sizes, self.box = Dims(fn.body), box
@@ -127,9 +127,9 @@ class Reverse:
         accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]
         seeds = [scope.b.fresh("c", types[i]) for i, _ in self.wanted]
         for i, acc in zip(self.active_params, accs, strict=True):
-            scope.set(params[i], Part(acc, MAYBE))
-        for (i, presence), seed in zip(self.wanted, seeds, strict=True):
-            scope.add(results[i], Part(seed, presence))
+            scope.set(params[i], Part(acc, MAYBE_ZERO))
+        for (i, zeros), seed in zip(self.wanted, seeds, strict=True):
+            scope.add(results[i], Part(seed, zeros))
         tape.backward(scope)
         body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
         kept, again = self.choose(body, tape.names, (), tape.forward())
@@ -173,7 +173,7 @@ class Reverse:
         binds: Sequence[f.Bind],
         anyway: Collection[str] = (),
     ) -> tuple[list[f.Var], list[f.Bind]]:
-        """What is to be kept, and what computed again (`keep.choose`)."""
+        """What is to be kept, and what computed again (`residuals.choose`)."""
         kept, again = residuals.choose(block, local, given, binds, anyway)
         self.kept.update(var.name for var in kept)
         return kept, again
@@ -244,7 +244,7 @@ class Reverse:
             return None
         if not isinstance(atom.ty, f.Tup):
             return parts[0]
-        return Part(self.tangents.pack(scope.b, atom.ty, [None if p is None else p.atom for p in parts]), MAYBE)
+        return Part(self.tangents.pack(scope.b, atom.ty, [None if p is None else p.atom for p in parts]), MAYBE_ZERO)
 
     def dim(self, array: f.Atom, k: int) -> f.Atom:
         """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""

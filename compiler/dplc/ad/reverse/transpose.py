@@ -1,4 +1,4 @@
-"""The reverse rules of bulk operations: how the cotangent of a result spreads to the operands.
+"""The transpose rules of bulk operations: what the cotangent of a result adds to those of the operands.
 
     y = index a i            ca = acc_index ca cy i       in place
     y = update a v i         cv = index cy i;  ca = update cy 0 i
@@ -6,12 +6,12 @@
     y = matmul a b           ca = matmul_acc ca cy b';  cb = matmul_acc cb a' cy
     y = fill n x             cx = sum cy               y = sum a     ca = fill n cy
 
-Cotangents are there (not null) when they come here, floats maybe apart.
+Cotangents that come here are not null; floats may be symbolic zeros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.node import replace
 
@@ -19,83 +19,105 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk, products
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Part, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 
+Transpose = Callable[[Reverse, Scope, f.Op, f.Var, Part], None]
+"""Spreads the cotangent (the last operand) of the result of an operation to its operands."""
 
-def spread(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    b, c, args = scope.b, ct.atom, op.args
-    match op.op:
-        case "cast":
-            give(r, scope, args[0], ct, b.op("cast", c, to=scalar_name(args[0].ty), span=op.span))
-        case "copy":
-            give(r, scope, args[0], ct, c)
-        case "transpose":
-            give(r, scope, args[0], ct, b.op("transpose", c))
-        case "reshape":
-            if wanted(r, scope, args[0]):
-                give(r, scope, args[0], ct, b.op("reshape", c, *r.dims(args[0])))
-        case "sum":
-            if wanted(r, scope, args[0]):
-                give(r, scope, args[0], ct, b.op("fill", r.dim(args[0], 0), c))
-        case "sum_to":
-            if wanted(r, scope, args[0]):
-                for k in reversed(range(rank_of(args[0].ty) - rank_of(y.ty))):
-                    c = b.op("fill", r.dim(args[0], k), c)
-                give(r, scope, args[0], ct, c)
-        case "fill":
-            give_sum(r, scope, args[1], ct)
-        case "index":
-            at_index(r, scope, args[0], ct, args[1:])
-        case "slice":
-            at_slice(r, scope, args[0], ct, args[1])
-        case "update":
-            if wanted(r, scope, args[1]):
-                take(r, scope, args[1], ct, *args[2:])
-            if wanted(r, scope, args[0]):
-                cleared = b.op("update", c, nothing(r, b, args[1]), *args[2:], unchecked=True)
-                scope.add(r.nodes(args[0])[0], Part(cleared, HOLEY))
-        case "array":
-            for i, x in enumerate(args):
-                if wanted(r, scope, x):
-                    read(r, scope, x, ct, int_(i))
-        case "concat":
-            for x, lo, hi in ((args[0], None, args[0]), (args[1], args[0], args[1])):
-                if wanted(r, scope, x):
-                    start = r.dim(lo, 0) if lo is not None else int_(0)
-                    end = b.op("add", start, r.dim(hi, 0))
-                    give(r, scope, x, ct, b.op("slice", c, start, end, unchecked=True))
-        case "dot":
-            for x, other in ((args[0], args[1]), (args[1], args[0])):
-                if wanted(r, scope, x):
-                    part = b.op("mul", c, other, span=op.span)
-                    give(r, scope, x, ct, bulk.masked(b, c, part) if ct.holes else part)
-        case "matmul" | "matmul_acc":
-            if op.op == "matmul_acc":
-                give(r, scope, args[0], ct, c)
-            for i in (0, 1):
-                if wanted(r, scope, args[-2:][i]):
-                    product(r, scope, op, i, ct)
-        case "acc_add":
-            give(r, scope, args[0], ct, c)
-            give(r, scope, args[1], ct, c)
-        case "acc_zeros":
-            give(r, scope, args[0], ct, c)
-        case "acc_index" | "acc_slice":
-            rank = op.attr("rank")
-            assert isinstance(rank, int)
-            give(r, scope, args[0], ct, c)
-            if wanted(r, scope, args[1]):
-                at = args[2 + rank :]
-                if op.op == "acc_index":
-                    take(r, scope, args[1], ct, *at)
-                else:
-                    end = b.op("add", at[0], r.dim(args[1], 0))
-                    give(r, scope, args[1], ct, b.op("slice", c, at[0], end, unchecked=True))
-        case _:
-            pass
+
+def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    rule = TRANSPOSES.get(op.op)
+    if rule is not None:
+        rule(r, scope, op, y, ct)
+
+
+def to_first(write: Callable[[Reverse, Builder, f.Op, f.Var, f.Atom], f.Atom]) -> Transpose:
+    """What is written of all of the cotangent goes to the first operand, if that wants it."""
+
+    def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+        if wanted(r, scope, op.args[0]):
+            give(r, scope, op.args[0], ct, write(r, scope.b, op, y, ct.atom))
+
+    return rule
+
+
+def to_all(*operands: int) -> Transpose:
+    """Each of these operands gets the whole cotangent."""
+
+    def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+        for i in operands:
+            give(r, scope, op.args[i], ct, ct.atom)
+
+    return rule
+
+
+def cast(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
+    return b.op("cast", c, to=scalar_name(op.args[0].ty), span=op.span)
+
+
+def sum_to(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
+    for k in reversed(range(rank_of(op.args[0].ty) - rank_of(y.ty))):
+        c = b.op("fill", r.dim(op.args[0], k), c)
+    return c
+
+
+def update(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    array, element, *at = op.args
+    if wanted(r, scope, element):
+        take(r, scope, element, ct, *at)
+    if wanted(r, scope, array):
+        cleared = scope.b.op("update", ct.atom, nothing(r, scope.b, element), *at, unchecked=True)
+        scope.add(r.nodes(array)[0], Part(cleared, ZERO_ELEMENTS))
+
+
+def array(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    for i, x in enumerate(op.args):
+        if wanted(r, scope, x):
+            read(r, scope, x, ct, int_(i))
+
+
+def concat(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    b, (first, second) = scope.b, op.args
+    for x, before in ((first, None), (second, first)):
+        if wanted(r, scope, x):
+            start = r.dim(before, 0) if before is not None else int_(0)
+            end = b.op("add", start, r.dim(x, 0))
+            give(r, scope, x, ct, b.op("slice", ct.atom, start, end, unchecked=True))
+
+
+def dot(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    for x, other in (op.args, op.args[::-1]):
+        if wanted(r, scope, x):
+            part = scope.b.op("mul", ct.atom, other, span=op.span)
+            give(r, scope, x, ct, bulk.masked(scope.b, ct.atom, part) if ct.has_zeros else part)
+
+
+def matmul(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    for i in (0, 1):
+        if wanted(r, scope, op.args[-2:][i]):
+            product(r, scope, op, i, ct)
+
+
+def matmul_acc(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    give(r, scope, op.args[0], ct, ct.atom)
+    matmul(r, scope, op, y, ct)
+
+
+def acc_index(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    give(r, scope, op.args[0], ct, ct.atom)
+    if wanted(r, scope, op.args[1]):
+        take(r, scope, op.args[1], ct, *op.args[2 + op.attr("rank") :])
+
+
+def acc_slice(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    give(r, scope, op.args[0], ct, ct.atom)
+    if wanted(r, scope, op.args[1]):
+        lo = op.args[2 + op.attr("rank")]
+        end = scope.b.op("add", lo, r.dim(op.args[1], 0))
+        give(r, scope, op.args[1], ct, scope.b.op("slice", ct.atom, lo, end, unchecked=True))
 
 
 def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
@@ -154,11 +176,11 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
         return
     b, old, leaf = scope.b, scope.get(node), scope.type(node)
     assert isinstance(leaf, f.Arr)
-    presence = together(MAYBE if old is None else old.presence, MAYBE if ct.nullable else HOLEY)
+    zeros = together(MAYBE_ZERO if old is None else old.zeros, MAYBE_ZERO if ct.nullable else ZERO_ELEMENTS)
     current = scope.current(node)
     if f.is_float(leaf.elem):
         made = b.op("acc_index", current, ct.atom, *r.dims(a), *at, rank=leaf.rank)
-        scope.set(node, Part(made, presence))
+        scope.set(node, Part(made, zeros))
         return
     array = b.op("acc_zeros", current, *r.dims(a))
     before = b.op("index", array, *at, unchecked=True)
@@ -171,7 +193,7 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
             unchecked=True,
         )
     total = r.d.convert.add_values(b, before, ct.atom)
-    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), HOLEY))
+    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), ZERO_ELEMENTS))
 
 
 def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
@@ -183,7 +205,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
     assert isinstance(leaf, f.Arr)
     if f.is_float(leaf.elem):
         made = b.op("acc_slice", scope.current(node), ct.atom, *r.dims(a), lo, rank=leaf.rank)
-        scope.set(node, Part(made, HOLEY if old is None else together(old.presence, HOLEY)))
+        scope.set(node, Part(made, ZERO_ELEMENTS if old is None else together(old.zeros, ZERO_ELEMENTS)))
         return
     array, index, state, body = (
         b.op("acc_zeros", scope.current(node), *r.dims(a)),
@@ -196,7 +218,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
     total = body.op("update", state, r.d.convert.add_values(body, *pair), at, unchecked=True)
     count = b.op("dim", ct.atom, k=0)
     (made,) = b.bind((leaf,), f.For(index, count, (state,), (array,), body.block(total)), "c")
-    scope.set(node, Part(made, HOLEY))
+    scope.set(node, Part(made, ZERO_ELEMENTS))
 
 
 def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
@@ -213,7 +235,7 @@ def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
     parts = r.tangents.unpack(body, body.op("index", ct.atom, index, unchecked=True))
     totals = [r.d.convert.add(body, s, part) for s, part in zip(state, parts, strict=True)]
     loop = f.For(index, b.op("dim", ct.atom, k=0), tuple(state), tuple(map(zero, leaves)), body.block(*totals))
-    r.add(scope, x, [Part(total, MAYBE) for total in b.bind(leaves, loop, "c")])
+    r.add(scope, x, [Part(total, MAYBE_ZERO) for total in b.bind(leaves, loop, "c")])
 
 
 def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
@@ -222,6 +244,19 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
     if node is None:
         return
     factors, old = bulk.matmul_parts(op, ct.atom, i), scope.get(node)
-    hollow = (0 if factors[0] is ct.atom else 1) if ct.holes else None
-    made = products.matmul(r.d.convert, scope.b, factors, hollow, None if old is None else old.atom, op.span)
-    scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE if old is None else old.presence)))
+    factor = (0 if factors[0] is ct.atom else 1) if ct.has_zeros else None
+    made = products.matmul(r.d.convert, scope.b, factors, factor, None if old is None else old.atom, op.span)
+    scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE_ZERO if old is None else old.zeros)))
+
+
+TRANSPOSES: dict[str, Transpose] = {
+    "cast": to_first(cast), "copy": to_all(0), "transpose": to_first(lambda r, b, op, y, c: b.op("transpose", c)),
+    "reshape": to_first(lambda r, b, op, y, c: b.op("reshape", c, *r.dims(op.args[0]))),
+    "sum": to_first(lambda r, b, op, y, c: b.op("fill", r.dim(op.args[0], 0), c)), "sum_to": to_first(sum_to),
+    "fill": lambda r, scope, op, y, ct: give_sum(r, scope, op.args[1], ct),
+    "index": lambda r, scope, op, y, ct: at_index(r, scope, op.args[0], ct, op.args[1:]),
+    "slice": lambda r, scope, op, y, ct: at_slice(r, scope, op.args[0], ct, op.args[1]),
+    "update": update, "array": array, "concat": concat, "dot": dot, "matmul": matmul, "matmul_acc": matmul_acc,
+    "acc_add": to_all(0, 1), "acc_zeros": to_all(0), "acc_index": acc_index, "acc_slice": acc_slice,
+}  # fmt: skip
+"""By the names of operations; every one that is linear has its transpose here."""

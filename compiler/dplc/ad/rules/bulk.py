@@ -8,54 +8,31 @@ operands (or bilinear), and its rule says what becomes of a tangent of each of t
     forward  y = sum a            dy = sum da
     reverse                       ca = ca + fill n cy
 
-The accumulating operations of `flat/ops/table.py` are linear too and have rules like the rest, so that derivatives can
-be differentiated again.
+The accumulating operations (`flat/ops/accumulators.py`) are linear too and have rules like the rest, so that
+derivatives can be differentiated again.
 """
 
 from __future__ import annotations
 
 from dpl.diagnostics import DplError
-from dpl.prims import TABLE, contribution
+from dpl.prims import contribution
 from dpl.source import NOWHERE
 
 from dplc.ad.builder import Builder, World
 from dplc.flat import term as f
+from dplc.flat.ops.row import Rule
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-
-# Operands of which an operation is a linear function, the others being fixed.
-LINEAR: dict[str, tuple[int, ...]] = {
-    "cast": (0,), "index": (0,), "update": (0, 1), "slice": (0,), "concat": (0, 1), "reshape": (0,), "copy": (0,),
-    "transpose": (0,), "fill": (1,), "sum": (0,), "sum_to": (0,), "dot": (0, 1), "matmul": (0, 1),
-    "matmul_acc": (0, 1, 2), "acc_add": (0, 1), "acc_zeros": (0,), "acc_index": (0, 1), "acc_slice": (0, 1),
-}  # fmt: skip
-# Operations with floats in and floats out, or references to them, whose derivative is zero or handled elsewhere.
-CONSTANT = frozenset({"stop_grad", "ref_new", "ref_get", "ref_set", "fail", "exit", "dim", "is_null"})
-# Rows whose derivative never multiplies: zero stays zero there, whatever the operands.
-MASKS = frozenset({"max", "min", "clip", "select", "relu"})  # they choose: what is not chosen gets nothing
-SAFE = MASKS | {"add", "sub", "neg"}
-# Rows that are not linear in what they are differentiated by.
-CURVED = frozenset(
-    row.name
-    for row in TABLE.values()
-    if row.linear and any(row.linear) and row.name not in ("add", "sub", "neg", "mul", "div", "select", "to_like")
-)
-
-
-def scalar_row(op: str) -> bool:
-    return op in TABLE and TABLE[op].elementwise
 
 
 def flows(op: f.Op) -> tuple[int, ...]:
     """The operands whose tangents matter to the results'."""
-    if op.op == "array" or not known(op):
-        return tuple(range(len(op.args)))
-    if scalar_row(op.op):
-        return tuple(i for i, rule in enumerate(TABLE[op.op].linear or ()) if rule is not None)
-    return LINEAR.get(op.op, ())
+    found = OPS[op.op].derivative.flows
+    return tuple(range(len(op.args))) if found is None else found
 
 
 def known(op: f.Op) -> bool:
-    return op.op == "array" or op.op in LINEAR or op.op in CONSTANT or scalar_row(op.op)
+    return OPS[op.op].derivative.rule is not Rule.NONE
 
 
 def refuse(op: f.Op) -> DplError:
@@ -69,15 +46,15 @@ def refuse(op: f.Op) -> DplError:
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 
-def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, holes: bool) -> f.Atom:
+def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bool) -> f.Atom:
     """What the tangent `t` of operand `i` of a scalar row contributes to the result's, or the cotangent `t` of the
-    result to the operand's: the same expression.  With `holes`, zero in `t` means nothing is there, and stays zero."""
-    row = TABLE[op.op]
-    assert row.linear is not None
-    rule = row.linear[i]
+    result to the operand's: the same expression.  Where `t` `has_zeros`, a zero may be symbolic, and stays zero."""
+    row = OPS[op.op]
+    assert row.scalar is not None and row.scalar.linear is not None
+    rule = row.scalar.linear[i]
     assert rule is not None
     part = contribution(World(b, op.span), rule, t, op.args, y)
-    return masked(b, t, part) if holes and op.op not in SAFE else part
+    return masked(b, t, part) if has_zeros and row.derivative.multiplies else part
 
 
 def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:

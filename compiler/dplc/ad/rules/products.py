@@ -1,10 +1,9 @@
-"""Products of arrays in which a tangent has holes: where nothing is there, nothing is added, even if the other factor
-is infinite there (0.0 * inf is NaN).
+"""Products of arrays in which a tangent has symbolic zeros.  These add nothing, even if the other factor is infinite
+there (0.0 * inf is NaN).
 
-    matmul c w, c a tangent with holes       if w is finite then matmul c w else matmul.masked c w
+    matmul c w, c a tangent with symbolic zeros       if w is finite then matmul c w else matmul.masked c w
 
-Other factors are finite as a rule, which is found by a look at each of their elements; a product by hand is for the
-rest.
+The other factor is nearly always finite, which a sum of its absolute values shows.  Else a loop multiplies.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ Factors = tuple[f.Atom, f.Atom, bool, bool]  # left, right, and whether they are
 
 
 def matmul(
-    convert: Conversions, b: Builder, factors: Factors, hollow: int | None, into: f.Atom | None, span: Span
+    convert: Conversions, b: Builder, factors: Factors, factor: int | None, into: f.Atom | None, span: Span
 ) -> f.Var:
-    """`into` and a matrix product; the factor of number `hollow` has holes."""
+    """`into` and a matrix product; the factor of number `factor` has symbolic zeros."""
 
     def product(b: Builder) -> f.Var:
         left, right, ta, tb = factors
@@ -35,18 +34,18 @@ def matmul(
             return b.op("matmul", left, right, ta=ta, tb=tb, span=span)
         return b.op("matmul_acc", into, left, right, ta=ta, tb=tb, span=span)
 
-    if hollow is None:
+    if factor is None:
         return product(b)
     plain, by_hand = b.inner(), b.inner()
     made = product(plain)
-    size = b.op("sum_to", b.op("abs", factors[:2][1 - hollow]), rank=0)
-    part = masked(convert, by_hand, factors, hollow, made.ty)
+    size = b.op("sum_to", b.op("abs", factors[:2][1 - factor]), rank=0)
+    part = masked(convert, by_hand, factors, factor, made.ty)
     total = part if into is None else by_hand.op("acc_add", into, part)
     finite = b.op("lt", size, f.Const(inf, size.ty))
     return b.choose(finite, plain.block(made), by_hand.block(total))[0]
 
 
-def masked(convert: Conversions, b: Builder, factors: Factors, hollow: int, ty: f.Type) -> f.Var:
+def masked(convert: Conversions, b: Builder, factors: Factors, factor: int, ty: f.Type) -> f.Var:
     left, right, ta, tb = factors
 
     def write(b: Builder, left: f.Var, right: f.Var) -> f.Atom:
@@ -55,14 +54,14 @@ def masked(convert: Conversions, b: Builder, factors: Factors, hollow: int, ty: 
         total = b.fresh("total", elem_of(ty))
         row, cell, term = b.inner(), b.inner(), b.inner()
         pair = term.op("index", left, *order((i, k), ta)), term.op("index", right, *order((k, j), tb))
-        part = bulk.masked(term, pair[hollow], term.op("mul", *pair))
+        part = bulk.masked(term, pair[factor], term.op("mul", *pair))
         step = term.block(term.op("add", total, part))
         last = cell.bind((total.ty,), f.For(k, inner, (total,), (zero(total.ty),), step))
         line = row.bind((f.Arr(elem_of(ty), 1),), f.Build(j, columns, cell.block(*last)))
         (made,) = b.bind((ty,), f.Build(i, rows, row.block(*line)))
         return b.op("reshape", made, rows, columns)
 
-    name = convert.helper(f"matmul{ta:d}{tb:d}{hollow}.masked", left.ty, (left.ty, right.ty), ty, write)
+    name = convert.helper(f"matmul{ta:d}{tb:d}{factor}.masked", left.ty, (left.ty, right.ty), ty, write)
     return b.call(name, (left, right), (ty,))[0]
 
 
@@ -71,6 +70,6 @@ def order(pair: tuple[f.Var, ...], swapped: bool) -> tuple[f.Var, ...]:
 
 
 def dot(b: Builder, t: Part, other: f.Atom, span: Span) -> f.Var:
-    if not t.holes:
+    if not t.has_zeros:
         return b.op("dot", t.atom, other, span=span)
     return b.op("sum", bulk.masked(b, t.atom, b.op("mul", t.atom, other, span=span)))

@@ -20,6 +20,8 @@ from dplc.ad.activity import Grapher, Node, reach
 from dplc.ad.stores.effects import Effects, Holds
 from dplc.ad.tangents.types import Tangents
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.retype import Retype
 from dplc.flat.show import show_type
 from dplc.flat.walk import every
@@ -57,7 +59,7 @@ def cells(program: f.Program) -> Iterator[f.Type]:
 def written(program: f.Program) -> Iterator[f.Type]:
     for fn in program.fns.values():
         for bind in every(fn.body):
-            if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("ref_new", "ref_set"):
+            if isinstance(bind.rhs, f.Op) and Effect.WRITE in OPS[bind.rhs.op].effects:
                 yield bind.rhs.args[-1].ty
 
 

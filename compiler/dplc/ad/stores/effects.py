@@ -11,25 +11,20 @@ made, nor others with its own: it is *closed* to them, and what it does to them 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Flag
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import REFERENCE, Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
 
 
-class Effect(Flag):
-    NONE = 0
-    READ = 1
-    WRITE = 2
-    NEW = 4
-
-
-NONE, READ, WRITE, NEW = Effect.NONE, Effect.READ, Effect.WRITE, Effect.NEW
-OPERATIONS = {"ref_get": READ, "ref_set": WRITE, "ref_new": WRITE | NEW}
+def on_references(op: str) -> Effect:
+    """What an operation does to a reference."""
+    return OPS[op].effects & REFERENCE
 
 
 def content_of(op: f.Op, vars_: tuple[f.Var, ...]) -> f.Type:
-    """Of the reference that an operation of `OPERATIONS` is about."""
+    """Of the reference that an operation is about."""
     return vars_[0].ty if op.op == "ref_get" else op.args[-1].ty
 
 
@@ -79,8 +74,8 @@ class Effects:
         for fn in program.fns.values():
             for bind in every(fn.body):
                 match bind.rhs:
-                    case f.Op(op) if op in OPERATIONS:
-                        self.add(fn.name, content_of(bind.rhs, bind.vars), OPERATIONS[op])
+                    case f.Op(op) if on_references(op):
+                        self.add(fn.name, content_of(bind.rhs, bind.vars), on_references(op))
                     case f.Ad("pullback"):
                         pass  # what was done to references was done when the derivative was taken
                     case f.Call(callee) | f.Ad(_, callee):
@@ -107,8 +102,9 @@ class Effects:
         return self.of(fn, content) != old
 
     def of(self, fn: str, content: f.Type) -> Effect:
-        return self.found.get((fn, content), NONE)
+        return self.found.get((fn, content), Effect.NONE)
 
     def gives(self, fn: str, content: f.Type) -> bool:
         """Whether references made by a function can be among what it gives."""
-        return NEW in self.of(fn, content) and any(content in self.holds.of(ty) for ty in self.program.fns[fn].results)
+        results = self.program.fns[fn].results
+        return Effect.NEW in self.of(fn, content) and any(content in self.holds.of(ty) for ty in results)

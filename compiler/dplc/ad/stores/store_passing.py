@@ -24,8 +24,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dpl.node import node, replace
 
 from dplc.ad.stores.carried import carried
-from dplc.ad.stores.effects import NEW, NONE, OPERATIONS, WRITE, Effects, content_of
+from dplc.ad.stores.effects import Effects, content_of, on_references
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect
 from dplc.flat.retype import Retype
 from dplc.flat.show import show_type
 from dplc.flat.walk import binders, blocks, every, mentioned, supply_for
@@ -49,7 +50,7 @@ def pass_stores(program: f.Program) -> f.Program:
 def refuse_rules(program: f.Program, effects: Effects) -> None:
     for name, rule in program.rules.items():
         for used in filter(None, (name, rule.fn, rule.pullback)):
-            if any(effects.of(used, content) is not NONE for content in effects.contents):
+            if any(effects.of(used, content) is not Effect.NONE for content in effects.contents):
                 message = "a function with a derivative of its own changes references through which derivatives flow"
                 raise NeedsInterpreter(message, program.fns[name].span)
 
@@ -99,7 +100,7 @@ class _Stores(Threads):
         env: Env = {}
         begin: list[f.Bind] = []
         for content in self.contents:
-            if self.effects.of(fn.name, content) is not NONE:
+            if self.effects.of(fn.name, content) is not Effect.NONE:
                 env |= {key: f.Var(self.supply.fresh("held"), self.type(key)) for key in self.taken(fn.name, content)}
             elif self.touched(fn.body, content):
                 self.open(content, fn.body, env, begin)
@@ -115,14 +116,14 @@ class _Stores(Threads):
     def taken(self, fn: str, content: f.Type) -> Iterator[Hashable]:
         """What a function is given of the store."""
         effect = self.effects.of(fn, content)
-        if effect is not NONE:
+        if effect is not Effect.NONE:
             yield Held(content)
-        if NEW in effect:
+        if Effect.NEW in effect:
             yield Count(content)
 
     def given(self, fn: str, content: f.Type) -> Iterator[Hashable]:
         """What it gives back."""
-        if WRITE in self.effects.of(fn, content):
+        if Effect.WRITE in self.effects.of(fn, content):
             yield Held(content)
         if self.effects.gives(fn, content):
             yield Count(content)
@@ -141,9 +142,9 @@ class _Stores(Threads):
         """Whether a block does anything with references to this content."""
         for bind in every(block):
             match bind.rhs:
-                case f.Op(op) if op in OPERATIONS and content_of(bind.rhs, bind.vars) == content:
+                case f.Op(op) if on_references(op) and content_of(bind.rhs, bind.vars) == content:
                     return True
-                case f.Call(fn) | f.Ad("jvp" | "vjp" | "jet", fn) if self.effects.of(fn, content) is not NONE:
+                case f.Call(fn) | f.Ad("jvp" | "vjp" | "jet", fn) if self.effects.of(fn, content) is not Effect.NONE:
                     return True
                 case _:
                     pass
@@ -201,7 +202,7 @@ class _Stores(Threads):
 
     def plain(self, bind: f.Bind, env: Env, out: list[f.Bind]) -> None:
         match bind.rhs:
-            case f.Op(op) if op in OPERATIONS and Held(content_of(bind.rhs, bind.vars)) in env:
+            case f.Op(op) if on_references(op) and Held(content_of(bind.rhs, bind.vars)) in env:
                 self.operation(bind, bind.rhs, env, out)
             case f.Call(fn) | f.Ad("jvp" | "vjp" | "jet", fn) as call:
                 rhs = self.again(call)

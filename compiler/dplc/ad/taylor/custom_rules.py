@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded
-from dplc.ad.tangents.symbolic_zeros import HOLEY, MAYBE, Presence
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Zeros
 from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.jet import innermost, outermost
 from dplc.flat import term as f
@@ -19,7 +19,7 @@ from dplc.flat.types import elem_of
 from dplc.passes import NeedsInterpreter
 
 
-def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Presence]]) -> None:
+def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Zeros]]) -> None:
     """Writes f.jet of a function with a rule."""
     b, order = Builder(d.supply), f.Var(d.supply.fresh("n"), f.I64)
     at = {i: ty for i, ty in zip(indices(d, fn.params), leaves(d, fn.params), strict=True)}
@@ -28,8 +28,8 @@ def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int
     types = [ends[i] for i in made.results]
     if not all(isinstance(ty, f.Arr) and f.is_float(ty.elem) for ty in (*types, *(xs.ty for xs in given))):
         raise NeedsInterpreter("Taylor series of data in a function with a rule of its own", fn.span)
-    first = d.forward(fn.name, tuple([(i, presence_of(d, fn, i, presence)) for i, presence in active]), fn.span)
-    parts = [parted(b, xs, presence) for xs, (_, presence) in zip(given, active, strict=True)]
+    first = d.forward(fn.name, tuple([(i, presence_of(d, fn, i, zeros)) for i, zeros in active]), fn.span)
+    parts = [parted(b, xs, zeros) for xs, (_, zeros) in zip(given, active, strict=True)]
     jvp = d.program.fns[first.name]
     slopes = tuple(part[1] for part in parts)
     once, more = b.inner(), b.inner()
@@ -45,12 +45,12 @@ def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int
 
 
 def followed(
-    d: Derivatives, b: Builder, fn: f.Fn, jvp: f.Fn, active: Sequence[tuple[int, Presence]],
+    d: Derivatives, b: Builder, fn: f.Fn, jvp: f.Fn, active: Sequence[tuple[int, Zeros]],
     parts: Sequence[tuple[f.Atom, f.Atom, f.Atom]], order: f.Var,
 ) -> f.Block:  # fmt: skip
     """What f gives, and the series of its results, from an order above 1."""
     start = len(d.param_nodes(fn))
-    both = (*active, *((start + k, presence) for k, (_, presence) in enumerate(active)))
+    both = (*active, *((start + k, zeros) for k, (_, zeros) in enumerate(active)))
     inner = d.forward(jvp.name, both, fn.span, d.series)
     shorts, slopes, rates = zip(*parts, strict=True)
     ends = leaves(d, jvp.results)
@@ -75,13 +75,13 @@ def leaves(d: Derivatives, of: Sequence[f.Var] | Sequence[f.Type]) -> list[f.Typ
     return [leaf for a in of for leaf in d.series.tangents.leaves(a.ty if isinstance(a, f.Var) else a)]
 
 
-def presence_of(d: Derivatives, fn: f.Fn, i: int, presence: Presence) -> Presence:
-    """Of the slope that a series of this presence has."""
+def presence_of(d: Derivatives, fn: f.Fn, i: int, zeros: Zeros) -> Zeros:
+    """Of the slope that a series of this zeros has."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
-    return MAYBE if presence is HOLEY and f.is_float(types[i]) else presence
+    return MAYBE_ZERO if zeros is ZERO_ELEMENTS and f.is_float(types[i]) else zeros
 
 
-def parted(b: Builder, xs: f.Var, presence: Presence) -> tuple[f.Atom, f.Atom, f.Atom]:
+def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]:
     """The series of x without its last coefficient; the slope, and its series."""
     assert isinstance(xs.ty, f.Arr)
     some = b.inner()
@@ -91,7 +91,7 @@ def parted(b: Builder, xs: f.Var, presence: Presence) -> tuple[f.Atom, f.Atom, f
     short = some.op("slice", full, int_(0), count, unchecked=True)
     rest = innermost(some, some.op("slice", full, int_(1), some.op("dim", full, k=0), unchecked=True))
     there = (innermost(some, short), slope, some.op("mul", rest, numbers(some, count, 2, xs)))
-    if presence is not MAYBE:
+    if zeros is not MAYBE_ZERO:
         b.binds += some.binds
         return there
     nothing = f.Block((), tuple(zero(a.ty) for a in there))

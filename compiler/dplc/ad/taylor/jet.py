@@ -19,10 +19,10 @@ from dplc.ad.activity import Graph
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.forward.forward import Forward, linear
-from dplc.ad.rules import bulk
-from dplc.ad.tangents.symbolic_zeros import HOLEY, Part, Presence, together
+from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, Zeros, together
 from dplc.ad.taylor.recurrence import Term, convolution, series
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
 
@@ -36,9 +36,7 @@ def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
 
 
 class Jet(Forward):
-    def __init__(
-        self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Presence]]
-    ) -> None:
+    def __init__(self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Zeros]]) -> None:
         super().__init__(derivatives, mode, graph, active)
         self.order = f.Var(derivatives.supply.fresh("n"), f.I64)
         self.extra = (self.order,)
@@ -52,7 +50,7 @@ class Jet(Forward):
         for var in vars_:
             part = self.env.get((var.name, 0))
             if part is not None and f.is_float(elem_of(var.ty)):
-                self.env[(var.name, 0)] = Part(b.op("reshape", part.atom, *self.dims(b, var)), part.presence)
+                self.env[(var.name, 0)] = Part(b.op("reshape", part.atom, *self.dims(b, var)), part.zeros)
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
         """Dimensions that an operation is given end with that of the coefficients."""
@@ -80,31 +78,32 @@ class Jet(Forward):
             i, part = there[0]
             return self.unless_null(b, part, lambda some, p: [self.alone(some, op, i, p, y, level)])
         solid = [(i, self.solid(b, op.args[i])) for i, _ in there]
-        presence = min(p.presence for _, p in solid)
+        zeros = min(p.zeros for _, p in solid)
         if op.op in ("add", "sub") and level:
-            return [Part(b.op(op.op, solid[0][1].atom, solid[1][1].atom), presence)]
-        return [self.called(b, op, solid, presence, y)]
+            return [Part(b.op(op.op, solid[0][1].atom, solid[1][1].atom), zeros)]
+        return [self.called(b, op, solid, zeros, y)]
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
         """A row of which one operand is varied."""
-        presence = max(part.presence, HOLEY) if op.op in bulk.MASKS else part.presence
+        zeros = max(part.zeros, ZERO_ELEMENTS) if OPS[op.op].derivative.chooses else part.zeros
         if op.op in ("add", "neg") and level:
-            return Part(part.atom if op.op == "add" else b.op("neg", part.atom), presence)
-        return self.called(b, op, [(i, part)], presence, y)
+            return Part(part.atom if op.op == "add" else b.op("neg", part.atom), zeros)
+        return self.called(b, op, [(i, part)], zeros, y)
 
-    def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], presence: Presence, y: f.Var) -> Part:
-        holes = bulk.scalar_row(op.op) and op.op not in bulk.SAFE and all(part.holes for _, part in there)
-        fn = self.function_of(op, [i for i, _ in there], holes)
+    def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], zeros: Zeros, y: f.Var) -> Part:
+        row = OPS[op.op]
+        has_zeros = bool(row.scalar) and row.derivative.multiplies and all(part.has_zeros for _, part in there)
+        fn = self.function_of(op, [i for i, _ in there], has_zeros)
         made = b.call(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
-        return Part(made[0], presence)
+        return Part(made[0], zeros)
 
-    def function_of(self, op: f.Op, active: Sequence[int], holes: bool) -> str:
+    def function_of(self, op: f.Op, active: Sequence[int], has_zeros: bool) -> str:
         """The name of the function of series that belongs to a row, or a product of arrays."""
         types = ", ".join(show_type(a.ty) + ("'" if i in active else "") for i, a in enumerate(op.args))
         attrs = "".join(f" {name}" for name, value in op.attrs if value)
-        name = f"{op.op}{attrs}.series({types}){'?' if holes else ''}"
+        name = f"{op.op}{attrs}.series({types}){'?' if has_zeros else ''}"
         if name not in self.d.program.fns:
-            Writer(self, op, active, holes).write(name)
+            Writer(self, op, active, has_zeros).write(name)
         return name
 
     # ---- products ------------------------------------------------------------------------------------------------
@@ -117,22 +116,22 @@ class Jet(Forward):
             shift = len(op.args) - 2
             times = f.Op("matmul" if shift else op.op, op.args[shift:], op.attrs, op.span)
             solid = [(i - shift, self.solid(b, op.args[i])) for i in there]
-            parts.append(self.called(b, times, solid, min(p.presence for _, p in solid), y))
+            parts.append(self.called(b, times, solid, min(p.zeros for _, p in solid), y))
         total = parts[0]
         for part in parts[1:]:
-            total = Part(b.op("acc_add", total.atom, part.atom), together(total.presence, part.presence))
+            total = Part(b.op("acc_add", total.atom, part.atom), together(total.zeros, part.zeros))
         return [total]
 
 
 class Writer:
     """Writes the function of series that belongs to an operation."""
 
-    def __init__(self, jet: Jet, op: f.Op, active: Sequence[int], holes: bool) -> None:
+    def __init__(self, jet: Jet, op: f.Op, active: Sequence[int], has_zeros: bool) -> None:
         self.jet = jet
         self.d = jet.d
         self.b = b = Builder(jet.d.supply)
         self.op = op
-        self.holes = holes
+        self.has_zeros = has_zeros
         self.order = b.fresh("n", f.I64)
         self.args = [b.fresh("x", a.ty) for a in op.args]
         self.given = {i: b.fresh("d", of_rank(op.args[i].ty, 1)) for i in active}
@@ -140,13 +139,13 @@ class Writer:
     def write(self, name: str) -> None:
         b, op = self.b, self.op
         outer = {i: outermost(b, xs) for i, xs in self.given.items()}
-        if op.op in ("dot", "matmul"):
+        if OPS[op.op].scalar is None:
             made = self.product(outer)
         else:
             operands = [(x, self.whole(x, outer[i]) if i in outer else None) for i, x in enumerate(self.args)]
             full = series(b, op.op, operands, self.order, self.link)
             made = b.op("slice", full, int_(1), b.op("add", self.order, int_(1)), unchecked=True)
-        if self.holes:
+        if self.has_zeros:
             made = self.masked(outer.values(), made)
         made = innermost(b, made)
         params = (*self.args, *self.given.values(), self.order)

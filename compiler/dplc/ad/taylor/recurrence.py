@@ -8,7 +8,7 @@ The rule is traced once, as terms that are shared: what it mentions of other row
 do, they lead back to each other.  Each term is then a sequence of coefficients, computed in one loop over the order; a
 *rate* is a term that is linear in a derivative (x'), one order behind.  Comparisons look at values alone.
 
-A rule that leads to ever new terms is a chain (`CHAINS`): x ** n needs x ** (n - 1), and so on; of these as many are
+A rule that leads to ever new terms is a chain: x ** n needs x ** (n - 1), and so on; of these as many are
 computed as there are orders, the last first, each from the one before to one order more.  Nothing is divided by x, so
 powers at zero have the derivatives that the rule gives; elsewhere x ** (n - 1) is y / x, without a chain.
 
@@ -26,10 +26,8 @@ from dpl.source import NOWHERE
 from dplc.ad.builder import Builder, World, int_
 from dplc.ad.rules import bulk
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
-
-ALGEBRAIC = frozenset({"add", "sub", "neg", "mul", "div", "select"})
-CHAINS = {"pow": (1, -1), "powi": (1, -1), "polygamma": (0, 1)}  # the operand that changes along a chain, its step
 
 Times = Callable[[Builder, f.Atom, f.Atom], f.Atom]
 Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series, None if it is a constant
@@ -84,7 +82,7 @@ class Trace(World):
             return self.apply("div", self.whole, args[0])
         if not flowing(name, args):
             return Term("constant", super().apply(name, *(a.first for a in args)))
-        return self.given(self.b, name, args) if name in CHAINS else self.term(name, args)
+        return self.given(self.b, name, args) if OPS[name].derivative.chain else self.term(name, args)
 
     def term(self, name: str, args: tuple[Term, ...]) -> Term:
         first = super().apply(name, *(a.first for a in args))
@@ -93,7 +91,7 @@ class Trace(World):
         self.known[(name, *args)] = made
         if self.quotient and self.whole is None:
             self.whole = made
-        if name not in ALGEBRAIC:
+        if not OPS[name].derivative.algebraic:
             total = self.total(made, lambda arg: Term("rate", arg.first, (arg,), rate=True))
             curved = any(not t.rate and t.varied for t in below(total))
             self.law[made] = (total, True) if curved else (self.total(made, lambda arg: arg), False)
@@ -294,7 +292,7 @@ def series(b: Builder, row: str, args: Operands, order: f.Atom, given: Given) ->
     def terms() -> list[Term]:
         return [Term("constant", x) if xs is None else Term("given", x, series=xs) for x, xs in args]
 
-    if row not in CHAINS:
+    if OPS[row].derivative.chain is None:
         trace = Trace(b, row, given)
         return coefficients(trace, trace.term(row, tuple(terms())), order)
     depth = links(b, row, args, order)
@@ -324,7 +322,7 @@ def chain(
     b: Builder, row: str, args: Operands, order: f.Atom, depth: f.Atom, given: Given, terms: Callable[[], list[Term]]
 ) -> f.Atom:
     """The series of a row, from those of the rows that its rule leads to."""
-    place, step = CHAINS[row]
+    place, step = changing(row)
     value = b.op(row, *(x for x, _ in args))
     nothing = b.op("acc_zeros", f.Const(None, of_rank(value.ty, 1)), b.op("sub", order, depth), *b.dims(value))
     index, link, inner = b.fresh("i", f.I64), b.fresh("s", nothing.ty), b.inner()
@@ -340,9 +338,16 @@ def chain(
     return b.bind((nothing.ty,), loop)[0]
 
 
+def changing(row: str) -> tuple[int, int]:
+    """The operand that changes along a chain, and by how much."""
+    chain = OPS[row].derivative.chain
+    assert chain is not None
+    return chain
+
+
 def links(b: Builder, row: str, args: Operands, order: f.Atom) -> f.Atom:
     """How long a chain is: `order`, or the exponent of a power that is a natural number below that."""
-    start, xs = args[CHAINS[row][0]]
+    start, xs = args[changing(row)[0]]
     if row == "polygamma" or xs is not None or rank_of(start.ty):
         return order
     whole = b.op("cast", start, to="i64") if f.is_float(start.ty) else start

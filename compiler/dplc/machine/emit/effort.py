@@ -10,12 +10,9 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks
-
-LIGHT = frozenset({
-    "array", "index", "dim", "dup", "drop", "take", "state", "ref_new", "ref_get", "ref_set", "is_null", "same_shape",
-})  # fmt: skip
-WRITING = frozenset({"buf_str", "buf_quoted", "buf_num", "buf_format"})
 
 
 def effort(program: f.Program) -> int:
@@ -35,13 +32,13 @@ def repeats(bind: f.Bind) -> bool:
         case f.For() | f.While() | f.Build() | f.Map() as loop:
             return not writes([inner for block in blocks(loop) for inner in bindings(block)])
         case f.Op(name, args):
-            return name not in LIGHT and any(isinstance(x.ty, f.Arr) for x in (*args, *bind.vars))
+            return not OPS[name].light and any(isinstance(x.ty, f.Arr) for x in (*args, *bind.vars))
         case _:
             return False
 
 
 def writes(binds: list[f.Bind]) -> bool:
-    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op in WRITING for bind in binds)
+    return any(isinstance(bind.rhs, f.Op) and Effect.APPEND in OPS[bind.rhs.op].effects for bind in binds)
 
 
 def bindings(block: f.Block) -> Iterator[f.Bind]:

@@ -14,14 +14,11 @@ from collections import Counter
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import mentions, names
 from dplc.machine.emit import arrays
 from dplc.machine.emit.emitter import Emitter
 from dplc.machine.llvm.writer import Values
-
-CHANGES = ("update", "acc_index", "acc_slice")
-NULLABLE = ("acc_index", "acc_slice")
 
 
 @node
@@ -39,11 +36,16 @@ def chains(loop: f.For | f.While) -> list[Chain]:
     compute."""
     uses = Counter(mentions(loop.body))
     if isinstance(loop, f.While):
-        if not all(isinstance(b.rhs, f.Op) and b.rhs.op in (*ELEMENTWISE, "dim", "index") for b in loop.cond.binds):
+        if not all(_only_computes(bind.rhs) for bind in loop.cond.binds):
             return []
         uses.update(mentions(loop.cond))
     found = [_chain(loop, i, uses) for i, var in enumerate(loop.state) if isinstance(var.ty, f.Arr)]
     return [chain for chain in found if chain]
+
+
+def _only_computes(rhs: f.Rhs) -> bool:
+    row = OPS[rhs.op] if isinstance(rhs, f.Op) else None
+    return row is not None and (row.elementwise or (row.short and row.repeatable))
 
 
 def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | None:
@@ -56,7 +58,7 @@ def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | Non
             return None
         variables.append(name)
         change, name = links[name]
-        if change.op in NULLABLE:
+        if OPS[change.op].accumulates:
             dims = change.args[2 : 2 + change.attr("rank")]
     if not variables or uses[name] != 1 or body.results[index] != f.Var(name, loop.state[index].ty):
         return None
@@ -69,7 +71,7 @@ def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | Non
 def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
     """The array that an operation changes, with the operation."""
     match rhs:
-        case f.Op(op, (f.Var(name), *_)) if op in CHANGES:
+        case f.Op(op, (f.Var(name), *_)) if OPS[op].changes:
             return [(name, rhs)]
         case _:
             return []

@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.table import OPS
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 
 STRIP = 4096
-CHEAP = ("index", "update", "dim", "dup", "drop")  # operations on elements of an array of numbers
 
 
 def poll(e: BodyEmitter) -> None:
@@ -67,8 +66,9 @@ def is_short(block: f.Block) -> bool:
 def _is_short(rhs: f.Rhs) -> bool:
     match rhs:
         case f.Op(op, args):
-            others = args[1:] if op in CHEAP else args
-            return (op in CHEAP or op in ELEMENTWISE) and not any(isinstance(atom.ty, f.Arr) for atom in others)
+            row = OPS[op]
+            others = args[1:] if row.short else args
+            return (row.short or row.elementwise) and not any(isinstance(atom.ty, f.Arr) for atom in others)
         case f.If(_, then, else_):
             return is_short(then) and is_short(else_)
         case _:

@@ -3,12 +3,11 @@ files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dpl.diagnostics import Bug
+from collections.abc import Callable
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS
 from dplc.machine.emit import accumulators, array_ops, maps
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, zeros
@@ -18,58 +17,64 @@ from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 
-SITED = frozenset({"str_of_codes", "read_text", "write_text", "read_bytes", "write_bytes", "arg", "env"})  # take a site
-LIBRARY = SITED | {
-    "str_append", "str_length", "str_codes", "str_cmp", "str_to_int", "str_to_float",
-    "buf_str", "buf_quoted", "buf_take", "write", "progress", "arg_count", "time",
-}  # fmt: skip
+Emit = Callable[[BodyEmitter, f.Op, tuple[f.Var, ...]], Values]
+"""Writes an operation; the leaves of the variables that it binds."""
 
 
 def op(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """Writes an operation; the leaves of the variables that it binds."""
-    name = op.op
-    if name in ELEMENTWISE:
-        if any(isinstance(atom.ty, f.Arr) for atom in op.args):
-            return maps.single(e, op, variables)
-        return [scalar(e, op, [e.one(atom) for atom in op.args])]
-    if name in HANDLERS:
-        return HANDLERS[name](e, op)
-    if name in LIBRARY:
-        return _library(e, f"@rt.{name}", op, variables, sited=name in SITED)
-    if name == "buf_num":
-        return _library(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
-    if name == "buf_format":
-        kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
-        return _library(e, f"@rt.buf_format.{kind}", op, variables)
-    if name in ("fail", "exit"):
-        return _stop(e, op, variables)
-    if name == "state":
-        return state(e, op, variables)
-    if name == "extern":
-        return _extern(e, op, variables)
-    raise Bug(f"no operation {name}")
+    return EMITTERS[op.op](e, op, variables)
 
 
-def _library(e: BodyEmitter, callee: str, op: f.Op, variables: Sequence[f.Var], sited: bool = False) -> Values:
+def elementwise(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    if any(isinstance(atom.ty, f.Arr) for atom in op.args):
+        return maps.single(e, op, variables)
+    return [scalar(e, op, [e.one(atom) for atom in op.args])]
+
+
+# ---- the runtime library, the end, C
+
+
+def call(e: BodyEmitter, callee: str, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A call of the runtime library; what may fail is told where."""
     args = [f"{t} {v}" for atom in op.args for t, v in zip(leaves(atom.ty), e.value(atom), strict=True)]
-    if sited:
+    if OPS[op.op].fails is not Fails.NEVER:
         args.insert(0, f"i64 {e.site(op.span)}")
     return e.w.call([leaf for var in variables for leaf in leaves(var.ty)], callee, args)
 
 
-def _stop(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    """Ends the program.  Code that follows is unreachable, but is written all the same."""
-    if op.op == "exit":
-        e.fail(Failure.EXIT, 0, e.one(op.args[0]))
-    else:
-        _, text, size = e.value(op.args[0])
-        e.fail(Failure.MESSAGE, e.site(op.span, op.attr("code", "")), text=text, size=size)
+def library(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """A function of the runtime library that has the operation's name."""
+    return call(e, f"@rt.{op.op}", op, variables)
+
+
+def buf_num(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    return call(e, f"@rt.buf_num.{scalar_type(op.args[0].ty)}", op, variables)
+
+
+def buf_format(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    kind = op.args[1].ty.name if isinstance(op.args[1].ty, f.Num) else "str"
+    return call(e, f"@rt.buf_format.{kind}", op, variables)
+
+
+def fail(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    _, text, size = e.value(op.args[0])
+    e.fail(Failure.MESSAGE, e.site(op.span, op.attr("code", "")), text=text, size=size)
+    return _unreachable(e, variables)
+
+
+def exit_(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    e.fail(Failure.EXIT, 0, e.one(op.args[0]))
+    return _unreachable(e, variables)
+
+
+def _unreachable(e: BodyEmitter, variables: tuple[f.Var, ...]) -> Values:
+    """The program has ended.  Code that follows is unreachable, but is written all the same."""
     e.w.do("unreachable")
     e.w.start(e.w.block("never"))
     return [leaf for var in variables for leaf in zeros(var.ty)]
 
 
-def _extern(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+def extern(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
     """A call of a C function.  Its name in LLVM begins with \\01, so that the runtime may declare the same function."""
     symbol = f'@"\\01{op.attr("symbol")}"'
     e.unit.sites.externs.setdefault(op.attr("symbol"), e.site(op.span))
@@ -190,7 +195,24 @@ def tally(e: BodyEmitter, op: f.Op) -> Values:
     return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
 
 
-HANDLERS = array_ops.OPS | accumulators.OPS | {
-    "copied": copied, "ref_new": ref_new, "ref_get": ref_get, "ref_set": ref_set, "check_equal": check_equal,
-    "stop_grad": same, "dup": dup, "drop": drop, "take": take, "tick": tick, "tally": tally,
+# ---- all of them
+
+
+def alone(emit: Callable[[BodyEmitter, f.Op], Values]) -> Emit:
+    """One that asks nothing of the variables."""
+    return lambda e, op, variables: emit(e, op)
+
+
+EMITTERS: dict[str, Emit] = {
+    **{name: elementwise for name, row in OPS.items() if row.elementwise},
+    **{name: alone(emit) for name, emit in (array_ops.OPS | accumulators.OPS).items()},
+    "str_append": library, "str_length": library, "str_codes": library, "str_of_codes": library, "str_cmp": library,
+    "str_to_int": library, "str_to_float": library,
+    "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,
+    "write": library, "progress": library, "read_text": library, "write_text": library, "read_bytes": library,
+    "write_bytes": library, "arg_count": library, "arg": library, "env": library, "time": library,
+    "fail": fail, "exit": exit_, "extern": extern, "state": state,
+    "check_equal": alone(check_equal), "copied": alone(copied), "stop_grad": alone(same),
+    "ref_new": alone(ref_new), "ref_get": alone(ref_get), "ref_set": alone(ref_set),
+    "dup": alone(dup), "drop": alone(drop), "take": alone(take), "tick": alone(tick), "tally": alone(tally),
 }  # fmt: skip

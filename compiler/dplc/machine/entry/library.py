@@ -18,6 +18,8 @@ import re
 from collections.abc import Sequence
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
 from dplc.interface import Export
 from dplc.machine.emit.program import emit_program
@@ -117,7 +119,8 @@ def library_text(
 def keeps_state(program: f.Program) -> bool:
     """Whether it matters which thread calls, or how often the definitions are evaluated."""
     makers = (bind.rhs for bind in every(program.fns[program.main].body) if isinstance(bind.rhs, f.Op))
-    return any(op.op in ("ref_new", "write", "write_text", "write_bytes", "progress", "extern") for op in makers)
+    lasting = Effect.NEW | Effect.OUTPUT | Effect.STORE | Effect.FOREIGN
+    return any(OPS[op.op].effects & lasting for op in makers)
 
 
 def entry_points(unit: Unit, exports: Sequence[Export], prefix: str, own: str, start: str) -> str:

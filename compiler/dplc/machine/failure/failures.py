@@ -20,7 +20,7 @@ from dplc.flat import places
 from dplc.machine.runtime.failure_codes import Failure
 
 if TYPE_CHECKING:
-    from dpl.eval.indexing import OutOfBounds
+    from dpl.eval.values.indexing import OutOfBounds
 
     from dplc.machine.failure.trace import Frame
 
@@ -98,7 +98,7 @@ class Record:
 
 def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     """The message for a failure (not for EXIT, which is none), with the path of calls."""
-    from dpl.eval.failure import RuntimeFailure, Site, for_user, located
+    from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
     if span == NOWHERE and frames:  # out of memory: the innermost call says where
@@ -186,7 +186,7 @@ def bounds_word(failure: Failure, back: int = 0) -> str:
 
 def out_of_bounds(word: str, title: str, holes: Mapping[str, object]) -> OutOfBounds | None:
     """The failure of an index or a slice at a site with this word; None for other sites."""
-    from dpl.eval.indexing import OutOfBounds
+    from dpl.eval.values.indexing import OutOfBounds
 
     name, _, back = word.partition(" ")
     if name not in (Failure.INDEX.name, Failure.SLICE.name):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.eval.failure import RuntimeFailure, Site, for_user, located
+from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
 from dpl.node import replace
 from dpl.render import render
 from dpl.source import NOWHERE, Span

@@ -52,10 +52,9 @@ def _source(system: str = target.HOST_SYSTEM):
     return common
 
 
-def library(text: str, machine: Vectors | None = None, where: target.Target | None = None) -> str:
-    """The text of all symbols in `text`, transitively.  `where` is the machine and `machine` its vector unit, if not
-    those of this one."""
-    return closure(text, lambda symbol: definition(symbol, machine, where))
+def library(text: str, vectors: Vectors | None = None, where: target.Target | None = None) -> str:
+    """The definitions of all symbols in `text`, transitively; for this machine, or for `where` with these `vectors`."""
+    return closure(text, lambda symbol: definition(symbol, vectors, where))
 
 
 def library_for(where: target.Target) -> Callable[[str], str]:
@@ -84,20 +83,20 @@ def closure(text: str, define: Callable[[str], str | None]) -> str:
     return "\n".join(done.values()) + "\n"
 
 
-def definition(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
+def definition(symbol: str, vectors: Vectors | None = None, where: target.Target | None = None) -> str | None:
     """The text of one symbol; None if the library does not define it."""
     from dplc.machine.rtl.functions import translate
 
     source = _source(where.system if where else target.HOST_SYSTEM)
     if name := source.symbols.get(symbol):
         return translate(source, name)
-    return generated(symbol, machine, where)
+    return generated(symbol, vectors, where)
 
 
-def generated(symbol: str, machine: Vectors | None = None, where: target.Target | None = None) -> str | None:
+def generated(symbol: str, vectors: Vectors | None = None, where: target.Target | None = None) -> str | None:
     """The text of a function that is generated for a type or machine, by default this one."""
     if match := DIVISION.fullmatch(symbol):
         return divisions.definition(match[1], match[2])
     if symbol == stacks.SYMBOL:
         return stacks.definition(where.arch if where else target.arch())
-    return kernels.definition(symbol, machine or Vectors.of(target.features()))
+    return kernels.definition(symbol, vectors or Vectors.of(target.features()))

@@ -1,4 +1,4 @@
-"""flat -> flat where what is only added to an accumulator is added as it is computed.
+"""flat -> flat where a term that is only added to an accumulator is computed into it, in place.
 
     m = matmul a b                          c' = matmul_acc c a b
     c' = acc_add c m               =>
@@ -6,13 +6,13 @@
     z = acc_index null v n i                c' = acc_index c v n i
     c' = acc_add c z
 
-The second one spares an array of zeros for each element looked up.  Additions go into the branches that give the terms:
+The second one saves an array of zeros for each element read.  Additions move into the branches that give the terms:
 
     z, y = if p { yield null, c }           y' = if p { yield c }
               { yield u, v }        =>               { t = acc_add v u; yield t }
     y' = acc_add y z
 
-And what is made zero only to be added to is written over (`overwrite`).
+An element that is set to zero only to be added to is written directly (`overwrite`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from typing import TypeGuard
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import mentions, names, with_blocks
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
-
-STARTED = ("acc_index", "acc_slice")  # with an accumulator of their own
 
 
 def accumulate(program: f.Program) -> f.Program:
@@ -63,7 +62,7 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
 
 
 def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bind, ...]:
-    """Additions to what a branch gives are made in it."""
+    """Moves additions to the result of a branch into the branch."""
     written: list[f.Bind] = []
     where: dict[str, int] = {}  # which binding defines a variable
     for bind in binds:
@@ -75,7 +74,7 @@ def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bin
 
 
 def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int], uses: Counter[str]) -> bool:
-    """Whether an addition went into the branches that one of its operands comes from."""
+    """Moves an addition into the branch that one of its operands comes from; whether that could be done."""
     for x, y in (op.args, op.args[::-1]):
         if not isinstance(y, f.Var) or uses[y.name] != 1:
             continue
@@ -141,7 +140,7 @@ def _starter(rhs: f.Rhs) -> f.Op | None:
     match rhs:
         case f.Op("matmul"):
             return rhs
-        case f.Op(op, (f.Const(None), *_)) if op in STARTED:
+        case f.Op(op, (f.Const(None), *_)) if OPS[op].accumulates:  # with an accumulator of its own
             return rhs
         case _:
             return None

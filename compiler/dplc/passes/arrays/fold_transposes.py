@@ -1,4 +1,4 @@
-"""flat -> flat where products of matrices take transposed operands as they are.
+"""flat -> flat where products of matrices read transposed operands in place, by their flags `ta` and `tb`.
 
 t = transpose b                     m = matmul tb=True a b
 m = matmul a t               =>
@@ -17,12 +17,12 @@ from dplc.flat import term as f
 from dplc.flat.walk import mentions, with_blocks
 
 
-def orient(program: f.Program) -> f.Program:
-    fns = {name: replace(fn, body=_Orienter(fn).block(fn.body)) for name, fn in program.fns.items()}
+def fold_transposes(program: f.Program) -> f.Program:
+    fns = {name: replace(fn, body=_Folder(fn).block(fn.body)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
-class _Orienter:
+class _Folder:
     """One function: its products and transpositions of matrices so far, and how often variables are mentioned."""
 
     def __init__(self, fn: f.Fn) -> None:
@@ -67,7 +67,7 @@ class _Orienter:
         return _product(op, (*first, a, b), ta, tb)
 
     def use(self, old: tuple[f.Atom, ...], new: tuple[f.Atom, ...]) -> None:
-        """Mentions `new` in place of `old`."""
+        """Counts `new` as used in place of `old`."""
         self.uses.subtract(atom.name for atom in old if isinstance(atom, f.Var))
         self.uses.update(atom.name for atom in new if isinstance(atom, f.Var))
 

@@ -1,12 +1,12 @@
-"""flat -> flat where elementwise operations on arrays are loops, one for a whole chain of them.
+"""Loop fusion: flat -> flat where each chain of elementwise operations on arrays is one loop, a `Map`.
 
     t = mul x w                       u, s = map (p = x, q = w) { t' = mul p q; u' = exp t'; yield u', u' }
     u = exp t                 =>             keeping u', summing u'
     s = sum u
 
-Operations that read each other's elements at the same place join a *group*, which becomes one `Map`.  A group stays
-open until something else wants one of its arrays (or an operation needs it at another place: lifted, or its sum); then
-it is written, just before that.  Arrays that only the group itself reads are never made.
+Operations that read each other's elements at the same index join a *group*, which becomes one `Map`.  A group is open
+until something else reads one of its arrays, or an operation reads it at another index (lifted, or as a sum).  Then it
+is written, just before its reader.  Arrays that only the group itself reads are never made.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.ops.table import ELEMENTWISE
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import expect_type
 
-OUTSIDE = ("time", "extern")  # who looks at the clock, or asks C, finds that done which comes before
+OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # who looks at the clock, or asks C, finds that done which comes before
 LARGEST = 48  # operations in a group: more would only run out of registers
-SUMS = ("sum", "sum_to", "dot")
 
 
 def fuse(program: f.Program) -> f.Program:
@@ -73,7 +73,7 @@ class _Scope:
     def before(self, rhs: f.Rhs) -> None:
         """Writes what a right-hand side wants."""
         if self.open:
-            outside = isinstance(rhs, f.Op) and rhs.op in OUTSIDE
+            outside = isinstance(rhs, f.Op) and bool(OPS[rhs.op].effects & OUTSIDE)
             self.seal(None if outside else set(rhs_mentions(rhs)))
 
     def seal(self, wanted: set[str] | None) -> None:
@@ -91,9 +91,10 @@ class _Scope:
         op = bind.rhs
         if not isinstance(op, f.Op):
             return False
-        if op.op in SUMS:
+        row = OPS[op.op]
+        if row.reduces:
             return self.join_sum(position, bind, op)
-        if op.op not in ELEMENTWISE or not rank_of(bind.vars[0].ty):
+        if not row.elementwise or not rank_of(bind.vars[0].ty):
             return False
         group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
         group.members.append((position, bind.vars[0], op))
@@ -101,7 +102,7 @@ class _Scope:
         return True
 
     def join_sum(self, position: int, bind: f.Bind, op: f.Op) -> bool:
-        """Only of what is being computed: other arrays have a kernel of their own."""
+        """Joins a sum to a group that computes its operand: sums of other arrays are kernels of their own."""
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)

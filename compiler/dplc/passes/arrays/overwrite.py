@@ -1,11 +1,11 @@
-"""What is added to an element that was made zero before is written there, whatever else is added in between:
+"""Adding to an element that was set to zero -> writing it, whatever is added to other elements in between:
 
     z = update c 0.0 i                      c' = update c w i
     y = acc_index z v n j          =>       y' = acc_index c' v n j
     y' = acc_index y w n i
 
-So the cotangent of an array is taken back through an update: what is at `i` is taken out, and something else comes in.
-Where that is an array, one of zeros is spared.
+The cotangent of an array is changed so where reverse mode passes an update: what is at `i` is taken out, and something
+else comes in.  If that is itself an array, an array of zeros is saved.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dplc.passes.simplify.fold import is_null, is_zero, solid
 
 
 def written_over(binds: Sequence[f.Bind], uses: Counter[str]) -> tuple[f.Bind, ...]:
-    """A chain of additions from where an element is made zero up to the addition to that element moves to where that
-    one is."""
+    """Moves the chain of additions, from the update that sets an element to zero up to the addition to that element, to
+    its end."""
     defs: dict[str, f.Rhs] = {}
     chains: dict[str, tuple[str, ...]] = {}  # their variables, by the last
     written: dict[str, f.Bind] = {}

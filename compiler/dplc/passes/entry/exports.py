@@ -17,8 +17,8 @@ from dpl.core import ty as t
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Span
 from dpl.types.check import Checked
-from dpl.types.env import Entry, Value
-from dpl.types.pretty import Printer
+from dpl.types.messages.pretty import Printer
+from dpl.types.state.env import Entry, Value
 
 from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text, Tuple
 

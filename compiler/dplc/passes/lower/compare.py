@@ -3,7 +3,8 @@
     (1, "a") < (1, "b")      c = order of 1 and 1; if c = 0 then str_cmp "a" "b" else c; lt c 0
 
 Equality of floats is IEEE's, also inside data.  Order inside data is a comparison of three outcomes, for which a NaN
-equals every float; that of two numbers by themselves is the machine's.  The interpreter's side is `eval/structure.py`.
+equals every float; that of two numbers by themselves is the machine's.  The interpreter's side is
+`eval/values/structure.py`.
 """
 
 from __future__ import annotations

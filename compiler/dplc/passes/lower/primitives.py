@@ -18,7 +18,8 @@ from dpl.prims import TABLE
 
 from dplc.flat import term as f
 from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, product, type_of
-from dplc.flat.types import FIXED, elem_of, rank_of
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower import derivatives
 from dplc.passes.lower.body import Body
@@ -37,7 +38,6 @@ RENAMED = {
 PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
            "progress": "progress"}  # fmt: skip
-LAPACK = frozenset(op for op in FIXED if op.startswith("lapack_"))
 BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32"}
 
 
@@ -283,7 +283,9 @@ def lapack(body: Body, e: c.Prim) -> Value:
     """Its last operand may be a vector, or of more dimensions than a matrix."""
     b = body.b
     *args, last = [body.atom(a) for a in e.args]
-    results = b.bind(f.Op(e.op, (*args, as_matrix(b, last)), (), e.span), FIXED[e.op])
+    operands = (*args, as_matrix(b, last))
+    types = OPS[e.op].result(tuple([a.ty for a in operands]), {})
+    results = b.bind(f.Op(e.op, operands, (), e.span), types or ())
     if len(results) > 1:
         return Bundle(tuple(results))
     return results[0] if rank_of(last.ty) == 2 else b.op("reshape", (results[0], *dims(b, last)))
@@ -297,7 +299,7 @@ HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,
     "keep": keep, "recall": recall,
-    **dict.fromkeys(LAPACK, lapack),
+    **{op: lapack for op in OPS if op.startswith("lapack_")},
     "jvp": derivatives.jvp, "taylor": derivatives.taylor, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
     "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,
     "tree_map": derivatives.tree_map, "tree_map2": derivatives.tree_map, "tree_leaves": derivatives.tree_leaves,

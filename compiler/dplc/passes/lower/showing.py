@@ -2,7 +2,7 @@
 
     print [Some 1; None]      call show.4 xs; buf_str "\\n"; write (buf_take)
 
-What text a value has is laid down in `eval/show.py`.
+What text a value has is laid down in `eval/values/show.py`.
 """
 
 from __future__ import annotations

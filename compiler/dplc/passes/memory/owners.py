@@ -108,7 +108,7 @@ def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom]
     parameters functions borrow.  Tuples and a Switch's scrutinee are matters of their own."""
     match rhs:
         case f.Op(op, args):
-            own = OPS[op].own if op in OPS and op != "cast" else range(len(args))
+            own = OPS[op].own
             return split(args, lambda i: i in own)
         case f.Call(fn, args):
             return split(args, lambda i: i not in borrowed[fn])

@@ -8,13 +8,13 @@
                                               z = ref_new 0.0;  a = ref_get z
                                               b = step(a, n);   ref_set z b
 
-Where a reference is made by a function of a circle of calls, or by one that calls that circle, and is read, written and
-handed on to the circle only, nobody else looks while the function runs: it may as well have a cell of its own, and then
-`promote` needs none.
+The functions are those of one SCC of the call graph.  A reference that they, or their callers, make and only read,
+write and pass to each other is seen by nothing else while one of them runs.  So each may have a cell of its own, which
+`promote` then turns into a variable.
 
-Two parameters may be one reference, and a parameter may be a reference of the world outside in one call and not in
-another.  So there is a copy of a function for each way of calling it: a *key* says for each parameter that is a
-reference which of the others it is the same as, and whether it is its callers' own.
+Two parameters may be one reference (they alias), and a parameter may come from outside in one call and not in another.
+So a function has a copy for each way of calling it.  A *key* says of each parameter that is a reference which earlier
+one it is the same as, and whether its callers made it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.walk import atoms, blocks, every, names, supply_for
 
-VARIANTS = 8  # copies of a function, on the average, for which a circle is given up
+VARIANTS = 8  # copies of a function, on the average, at which an SCC is left as it is
 
 Param = tuple[str, str]  # of a function
 
 
 @node
 class Cell:
-    """What is known of a reference: its name, equal for those surely the same; whether it is its callers' own."""
+    """What is known of a reference: its name, the same for aliases; whether the callers of the function made it."""
 
     name: str
     own: bool
@@ -44,14 +44,14 @@ class Cell:
 Key = tuple[Cell, ...]  # one for each parameter that is a reference, named by numbers
 
 
-def contents_for_cells(program: f.Program, circle: set[str]) -> tuple[f.Program, set[str]]:
-    """The program, and the functions that a circle has become; none if it stays."""
-    work = _Circle(program, circle)
+def references_by_value(program: f.Program, scc: set[str]) -> tuple[f.Program, set[str]]:
+    """The program, and the functions that an SCC has become; none if it stays."""
+    work = _Scc(program, scc)
     return (work.rewritten(), set(work.made)) if work.outside() else (program, set())
 
 
 @dataclass
-class _Circle:
+class _Scc:
     program: f.Program
     members: set[str]
     names: dict[tuple[str, Key], str] = field(default_factory=dict)
@@ -67,13 +67,13 @@ class _Circle:
         self.kept = self.keeping()
 
     def called(self, fn: f.Fn) -> list[f.Call]:
-        """The calls of the circle."""
+        """The calls of the SCC."""
         return [bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members]
 
-    # ---- who keeps what ------------------------------------------------------------------------------------------
+    # ---- escape analysis -----------------------------------------------------------------------------------------
 
     def keeping(self) -> dict[str, set[str]]:
-        """The references of each function that are kept somewhere, or given away to others than the circle."""
+        """The references of each function that are kept somewhere, or given away to others than the SCC."""
         kept = {name: set(self.elsewhere(self.program.fns[name].body)) for name in self.refs}
         while True:
             before = sum(map(len, kept.values()))
@@ -85,7 +85,7 @@ class _Circle:
                 return kept
 
     def elsewhere(self, block: f.Block) -> Iterator[str]:
-        """What is mentioned otherwise than to be read, written or handed on."""
+        """References that escape: used for anything but reading, writing and passing on."""
         yield from names(block.results)
         for bind in block.binds:
             match bind.rhs:
@@ -117,7 +117,7 @@ class _Circle:
         return True
 
     def key(self, call: f.Call, cells: dict[str, Cell]) -> Key:
-        """How a call is made by somebody who knows this about references."""
+        """The key of a call, given what its caller knows of references."""
         numbers: dict[Cell, int] = {}
         key = []
         for i in self.refs[call.fn]:
@@ -127,7 +127,7 @@ class _Circle:
         return tuple(key)
 
     def caller(self, name: str) -> _Copy:
-        """One of the callers, of whose parameters nothing is known."""
+        """A caller outside the SCC: nothing is known of its parameters."""
         return _Copy(self, self.program.fns[name], tuple([Cell(str(i), False) for i in self.refs[name]]))
 
     def rewritten(self) -> f.Program:
@@ -144,21 +144,21 @@ class _Circle:
 class _Copy(Copier):
     """A function as it is called in one way."""
 
-    def __init__(self, circle: _Circle, fn: f.Fn, key: Key) -> None:
-        super().__init__(circle.supply, {})
-        self.circle = circle
+    def __init__(self, scc: _Scc, fn: f.Fn, key: Key) -> None:
+        super().__init__(scc.supply, {})
+        self.scc = scc
         self.fn = fn
-        self.cells = {fn.params[i].name: cell for i, cell in zip(circle.refs[fn.name], key, strict=True)}
-        self.again = circle.again(fn.name, key)
+        self.cells = {fn.params[i].name: cell for i, cell in zip(scc.refs[fn.name], key, strict=True)}
+        self.again = scc.again(fn.name, key)
         for bind in every(fn.body):
             match bind:
-                case f.Bind((f.Var(name),), f.Op("ref_new")) if name not in circle.kept[fn.name]:
+                case f.Bind((f.Var(name),), f.Op("ref_new")) if name not in scc.kept[fn.name]:
                     self.cells[name] = Cell(name, True)
                 case _:
                     pass
 
     def calls(self) -> list[tuple[str, Key]]:
-        return [(call.fn, self.circle.key(call, self.cells)) for call in self.circle.called(self.fn)]
+        return [(call.fn, self.scc.key(call, self.cells)) for call in self.scc.called(self.fn)]
 
     def own(self, var: f.Atom) -> bool:
         return isinstance(var, f.Var) and var.name in self.cells and self.cells[var.name].own
@@ -184,15 +184,15 @@ class _Copy(Copier):
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         out: list[f.Bind] = []
         for bind in binds:
-            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.circle.members:
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.scc.members:
                 self.call(bind, bind.rhs, out)
             else:
                 out += super().binds((bind,))
         return tuple(out)
 
     def call(self, bind: f.Bind, call: f.Call, out: list[f.Bind]) -> None:
-        key = self.circle.key(call, self.cells)
-        again = self.circle.again(call.fn, key)
+        key = self.scc.key(call, self.cells)
+        again = self.scc.again(call.fn, key)
         args: list[f.Atom] = []
         held: list[f.Atom] = []
         for i, a in enumerate(call.args):
@@ -204,7 +204,7 @@ class _Copy(Copier):
                 before, (args[-1],) = self.read(held[-1:])
                 out += before
         outs = [f.Var(self.supply.fresh("held"), content_of(cell)) for cell in held]
-        rhs = f.Call(self.circle.names[call.fn, key], tuple(args), call.span)
+        rhs = f.Call(self.scc.names[call.fn, key], tuple(args), call.span)
         out.append(f.Bind((*map(self.var, bind.vars), *outs), rhs))
         out += [f.Bind((), f.Op("ref_set", pair)) for pair in zip(held, outs, strict=True)]
 

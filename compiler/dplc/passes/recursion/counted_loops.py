@@ -1,10 +1,10 @@
-"""flat -> flat where a loop that asks how far it has counted is one that knows how often it runs.
+"""flat -> flat where a while loop with a counter is a for loop.
 
     (i', s') = while state (i = a, s = b)        count = if a < n { n - a } else { 0 }
       cond { c = lt i n; yield c }         =>    (s') = for j < count state (s = b) { i = a + j; ...; yield t }
       do   { ...; k = i + 1; yield k, t }        i' = a + count
 
-Arrays of what such a loop keeps have their size from the beginning.
+A for loop knows how often it runs, so arrays of what it keeps are made in their full size.
 """
 
 from __future__ import annotations

@@ -6,14 +6,16 @@
         step(sin y, dz, n - 1)
         ref_set dy (ref_get dz * cos y)
 
-That is what a loop is whose body says `shift k -> (...; k y; ...)`: its continuation calls the next step, which comes
-back and does what is left to be done.  In four steps: what is called in several places, such as the continuation after
-a branch, is part of its callers; references that nobody keeps go in and come out as their contents (`cells`); functions
-that are called in a circle become one (`union`); what is done before its call of itself is a loop, and what is done
-after it another (`sweeps`).
+A loop whose body says `shift k -> (...; k y; ...)` is such a recursion: its continuation calls the next step, which
+returns and does the rest.  For each SCC of the call graph there are four steps:
 
-Only circles that hand on references of their own are looked at, and it is done before derivatives are taken: what is
-left to differentiate has no references, or fewer.
+1. a function that is called in several places, such as the continuation after a branch, is copied into its callers;
+2. references that do not escape are passed by value and returned (`by_value`);
+3. mutually recursive functions become one (`merge`);
+4. linear recursion becomes two loops: one for what is done before the call, one for what is done after (`two_loops`).
+
+Only SCCs that pass references of their own are changed, before derivatives are taken: what is left to differentiate
+has no references, or fewer.
 """
 
 from __future__ import annotations
@@ -25,50 +27,50 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.walk import atoms, every, names, supply_for, with_blocks
-from dplc.passes.recursion.by_value import contents_for_cells
+from dplc.passes.recursion.by_value import references_by_value
 from dplc.passes.recursion.merge import one_function
 from dplc.passes.recursion.mutual import Merging
 from dplc.passes.recursion.promote import promote
-from dplc.passes.recursion.two_loops import two_sweeps
+from dplc.passes.recursion.two_loops import two_loops
 from dplc.passes.simplify.constant_parameters import constant_parameters
 from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
 
-COPIES = 128  # bindings that copies of continuations may add to a circle
-LARGE = 160  # bindings of a circle, copies and all, that is left as it is
+COPIES = 128  # bindings that copies of continuations may add to an SCC
+LARGE = 160  # bindings of an SCC, copies and all, that is left as it is
 
 
-def frames(program: f.Program) -> f.Program:
-    for circle in circles(program):
-        if any(hands_on(program.fns[name], circle) for name in circle):
-            program = without_frames(program, circle) or program
+def linear_recursion_to_loops(program: f.Program) -> f.Program:
+    for scc in sccs(program):
+        if any(hands_on(program.fns[name], scc) for name in scc):
+            program = scc_to_loops(program, scc) or program
     return program
 
 
-def without_frames(program: f.Program, circle: set[str]) -> f.Program | None:
-    """The program with a circle as loops; None if that cannot be, or would be too much code."""
+def scc_to_loops(program: f.Program, scc: set[str]) -> f.Program | None:
+    """The program with an SCC as loops; None if that cannot be, or would be too much code."""
     supply = supply_for(program)
-    program = simplify(joined(apart(program, circle, supply), circle, supply))
-    program, made = contents_for_cells(program, circle & program.fns.keys())
+    program = simplify(joined(apart(program, scc, supply), scc, supply))
+    program, made = references_by_value(program, scc & program.fns.keys())
     program = simplify(constant_parameters(promote(program)))
-    for new in circles(program):
+    for new in sccs(program):
         if new & made:
             if sum(work(program.fns[name].body) for name in new) > LARGE:
                 return None
-            program = swept(program, new)
+            program = in_two_loops(program, new)
     return simplify(program) if made else None
 
 
-def swept(program: f.Program, circle: set[str]) -> f.Program:
-    """The program with a circle as loops, or as it was if that cannot be."""
+def in_two_loops(program: f.Program, scc: set[str]) -> f.Program:
+    """The program with an SCC as loops, or as it was if that cannot be."""
     try:
-        return two_sweeps(*one_function(program, circle)) or program
+        return two_loops(*one_function(program, scc)) or program
     except ValueError:  # of some type, nothing could stand for a value that is not there
         return program
 
 
-def circles(program: f.Program) -> list[set[str]]:
-    """The functions that call each other, without what has a meaning of its own elsewhere: derivatives, rules."""
+def sccs(program: f.Program) -> list[set[str]]:
+    """The recursive SCCs of the call graph, without those that derivatives and rules refer to."""
     number, recursive = groups(program)
     fixed = {program.main, *program.checkpoints, *program.rules}
     for rule in program.rules.values():
@@ -78,11 +80,11 @@ def circles(program: f.Program) -> list[set[str]]:
     for name in program.fns:
         if number[name] in recursive:
             found.setdefault(number[name], set()).add(name)
-    return [circle for circle in found.values() if not circle & fixed]
+    return [scc for scc in found.values() if not scc & fixed]
 
 
-def hands_on(fn: f.Fn, circle: set[str]) -> bool:
-    """Whether a function gives a reference that it makes to one of its circle."""
+def hands_on(fn: f.Fn, scc: set[str]) -> bool:
+    """Whether a function passes a reference that it makes to one of its SCC."""
     own: set[str] = set()
     for bind in every(fn.body):
         match bind.rhs:
@@ -90,7 +92,7 @@ def hands_on(fn: f.Fn, circle: set[str]) -> bool:
                 own.add(bind.vars[0].name)
             case f.TupMake(items) if own.intersection(names(items)):
                 own.add(bind.vars[0].name)
-            case f.Call(callee) if callee in circle and own.intersection(names(atoms(bind.rhs))):
+            case f.Call(callee) if callee in scc and own.intersection(names(atoms(bind.rhs))):
                 return True
             case _:
                 pass
@@ -98,7 +100,7 @@ def hands_on(fn: f.Fn, circle: set[str]) -> bool:
 
 
 def apart(program: f.Program, chosen: set[str], supply: f.Supply) -> f.Program:
-    """The chosen functions take the parts of tuples, and what single closures have captured."""
+    """Scalar replacement of the chosen functions' arguments: of tuples, and of what single closures captured."""
     pieces = Pieces(supply, program.datas)
 
     def block(block: f.Block) -> f.Block:
@@ -120,16 +122,16 @@ def apart(program: f.Program, chosen: set[str], supply: f.Supply) -> f.Program:
     return replace(program, fns=fns)
 
 
-def joined(program: f.Program, circle: set[str], supply: f.Supply) -> f.Program:
-    """A circle in which functions that are called by others of it only are part of these, as long as that is not much
+def joined(program: f.Program, scc: set[str], supply: f.Supply) -> f.Program:
+    """An SCC in which functions that are called by others of it only are part of these, as long as that is not much
     more code."""
     room = COPIES
     while True:
         calls = [(name, bind.rhs.fn) for name, fn in program.fns.items() for bind in every(fn.body)
-                 if isinstance(bind.rhs, f.Call) and bind.rhs.fn in circle]  # fmt: skip
+                 if isinstance(bind.rhs, f.Call) and bind.rhs.fn in scc]  # fmt: skip
         sites = Counter(callee for _, callee in calls)
-        kept = {callee for caller, callee in calls if caller not in circle or caller == callee}
-        costs = {name: (sites[name] - 1) * work(program.fns[name].body) for name in circle & program.fns.keys() - kept}
+        kept = {callee for caller, callee in calls if caller not in scc or caller == callee}
+        costs = {name: (sites[name] - 1) * work(program.fns[name].body) for name in scc & program.fns.keys() - kept}
         cheapest = min(costs, key=lambda name: (costs[name], name), default=None)
         if cheapest is None or costs[cheapest] > room:
             return program

@@ -1,10 +1,10 @@
-"""flat -> flat where the functions of a circle of calls are one, which is told as whom it is called.
+"""flat -> flat where the functions of an SCC are one function, whose first argument says which of them is called.
 
     fn a(x, y)  ... b(y) ...                   fn c(which, x, y)
     fn b(y)     ... a(0, y + 1) ...     =>       switch which { 0: ... c(1, x, y) ...;  1: ... c(0, 0, y + 1) ... }
 
-Parameters share places, as results do: one that a function hands on as it is stays where it was, and a place that the
-called has no use for keeps what is there.
+Parameters share places, as results do.  A parameter that a function passes on unchanged stays in its place, and a place
+that the callee does not use keeps its value.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from dplc.flat.walk import every, supply_for
 from dplc.passes.recursion.tail_calls import filler
 
 
-def one_function(program: f.Program, circle: set[str]) -> tuple[f.Program, str]:
-    """The program, and the function that the circle has become."""
-    return (program, next(iter(circle))) if len(circle) == 1 else _Union(program, circle).rewritten()
+def one_function(program: f.Program, scc: set[str]) -> tuple[f.Program, str]:
+    """The program, and the function that the SCC has become."""
+    return (program, next(iter(scc))) if len(scc) == 1 else _Merged(program, scc).rewritten()
 
 
-class _Union:
-    def __init__(self, program: f.Program, circle: set[str]) -> None:
+class _Merged:
+    def __init__(self, program: f.Program, scc: set[str]) -> None:
         self.program = program
         self.supply = supply_for(program)
         self.entries = [
             bind.rhs.fn
             for name, fn in program.fns.items()
             for bind in every(fn.body)
-            if name not in circle and isinstance(bind.rhs, f.Call) and bind.rhs.fn in circle
+            if name not in scc and isinstance(bind.rhs, f.Call) and bind.rhs.fn in scc
         ]
         self.places: list[f.Type] = []
         self.at: dict[str, list[int]] = {}  # the place of each parameter
-        self.lay(circle)
+        self.lay(scc)
         self.results: list[f.Type] = []
         self.gives = {name: self.results_of(self.program.fns[name]) for name in self.at}
         self.order = {name: k for k, name in enumerate(self.at)}
@@ -44,7 +44,7 @@ class _Union:
 
     # ---- places --------------------------------------------------------------------------------------------------
 
-    def lay(self, circle: set[str]) -> None:
+    def lay(self, scc: set[str]) -> None:
         """Functions in the order in which they are met, beginning with one that is called from outside."""
         first = self.entries[0]
         self.at[first] = self.places_for(self.program.fns[first], {}, (None,) * len(self.program.fns[first].params))
@@ -53,7 +53,7 @@ class _Union:
             caller = self.program.fns[todo.pop(0)]
             here = {p.name: place for p, place in zip(caller.params, self.at[caller.name], strict=True)}
             for bind in every(caller.body):
-                if isinstance(bind.rhs, f.Call) and bind.rhs.fn in circle and bind.rhs.fn not in self.at:
+                if isinstance(bind.rhs, f.Call) and bind.rhs.fn in scc and bind.rhs.fn not in self.at:
                     self.at[bind.rhs.fn] = self.places_for(self.program.fns[bind.rhs.fn], here, bind.rhs.args)
                     todo.append(bind.rhs.fn)
 
@@ -106,7 +106,7 @@ class _Union:
         return f.Block(tuple(binds), tuple(results))
 
     def door(self, fn: f.Fn) -> f.Fn:
-        """The function as others call it."""
+        """The wrapper that calls from outside the SCC go through."""
         params = tuple([f.Var(self.supply.fresh(p.name), p.ty) for p in fn.params])
         binds: list[f.Bind] = []
         there = [filler(ty, binds, self.supply) for ty in self.places]
@@ -129,19 +129,19 @@ class _Union:
 
 
 class _Part(Copier):
-    """Copies a body; calls of the circle are calls of the one function."""
+    """Copies a body, in which calls within the SCC become calls of the one function."""
 
-    def __init__(self, union: _Union, known: dict[str, f.Var], there: tuple[f.Var, ...]) -> None:
-        super().__init__(union.supply, known)
-        self.union = union
+    def __init__(self, merged: _Merged, known: dict[str, f.Var], there: tuple[f.Var, ...]) -> None:
+        super().__init__(merged.supply, known)
+        self.merged = merged
         self.there = there
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         out: list[f.Bind] = []
         for bind in binds:
-            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.union.at:
+            if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.merged.at:
                 args = [self.atom(a) for a in bind.rhs.args]
-                self.union.call(bind.rhs.fn, args, self.there, out, [self.var(v) for v in bind.vars])
+                self.merged.call(bind.rhs.fn, args, self.there, out, [self.var(v) for v in bind.vars])
             else:
                 out += super().binds((bind,))
         return tuple(out)

@@ -1,4 +1,4 @@
-"""flat -> which calls of a function by itself are the last thing done but for the cell that is made with the result.
+"""flat -> which recursive calls are tail calls modulo cons: all that is left to do is to make a cell with the result.
 
     fn map(xs)                                    map(xs, out)
       ...                                           ...
@@ -7,8 +7,9 @@
       c = :: (t, r)                                 map(rest, address of _)
       return c
 
-Such a function can be given the place where its result is wanted: the cell is made first, with a hole in it, which the
-call, now in tail position, fills.  It takes no stack then, however long the list.  (Emission does this; here is where.)
+Such a function can be given the address where its result belongs (destination passing): the cell is made first, with a
+hole in it, which the call, now in tail position, fills.  So it takes no stack, however long the list.  This file finds
+the calls; emission changes them.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def is_small(rhs: f.Rhs, made: tuple[f.Var, ...]) -> bool:
 
 
 def with_holes(program: f.Program) -> set[str]:
-    """The functions to which this applies: they give one cell, and call nobody who calls them in turn."""
+    """The functions to which this applies: they give one cell, and are not mutually recursive."""
     group, _ = groups(program)
     sizes = Counter(group.values())
     return {

@@ -1,11 +1,11 @@
-"""flat -> flat where functions that call each other in a circle, one of them from one place only, are one function.
+"""flat -> flat where mutually recursive functions are merged: one that is called in one place only is inlined there.
 
     fn even(n)  ... odd(n - 1)                 fn even(n)
     fn odd(n)   ... even(n - 1)          =>      m = sub n 1
                                                  ... even(m - 1)
 
-Continuations of a loop's steps are such functions: together they are a function that calls itself, and a loop if it
-does so last (`loops`).
+Continuations of a loop's steps are such functions (an SCC of the call graph).  Merged, they call themselves, and become
+a loop if all those calls are tail calls (`tail_calls`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dplc.flat.inline import Inliner
 from dplc.flat.walk import every, supply_for, with_blocks
 
 
-def collapse(program: f.Program) -> f.Program:
+def merge_mutual_recursion(program: f.Program) -> f.Program:
     hosts = called_once(program)
     if not hosts:
         return program
@@ -35,7 +35,7 @@ def collapse(program: f.Program) -> f.Program:
 
 
 def called_once(program: f.Program) -> dict[str, str]:
-    """Functions to be merged, with their only callers, which are of the same circle."""
+    """Functions to be merged, with their only callers, which are in the same SCC."""
     number, recursive = groups(program)
     uses: Counter[str] = Counter()
     caller: dict[str, str] = {}
@@ -57,7 +57,7 @@ def called_once(program: f.Program) -> dict[str, str]:
         for name, host in caller.items()
         if uses[name] == 1 and name not in fixed and number[name] in recursive and number[name] == number[host]
     }
-    for name in list(hosts):  # one of each circle stays
+    for name in list(hosts):  # one of each SCC stays
         at = hosts.get(name)
         while at is not None and at != name:
             at = hosts.get(at)

@@ -1,4 +1,4 @@
-"""flat -> flat where references that nobody else can see are variables.
+"""flat -> flat where references that do not escape are variables (escape analysis, scalar replacement).
 
     r = ref_new 0.0                                     s' = for i < n state (s = 0.0)
     for i < n { x = ref_get r; y = add x a;       =>      y = add s a
@@ -17,8 +17,6 @@ from collections.abc import Hashable, Iterable
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, binders, blocks, every, names, supply_for
 from dplc.passes.recursion.state_passing import Env, Threads
-
-REFERENCES = frozenset({"ref_new", "ref_get", "ref_set"})
 
 
 def promote(program: f.Program) -> f.Program:
@@ -44,7 +42,7 @@ def private(body: f.Block) -> dict[str, f.Type]:
 
 
 def seen(block: f.Block) -> Iterable[str]:
-    """What is mentioned otherwise than as the reference that is read or written."""
+    """What escapes: mentioned otherwise than as the reference that is read or written."""
     yield from names(block.results)
     for bind in every(block):
         given = atoms(bind.rhs)

@@ -1,11 +1,11 @@
-"""flat in which things change -> flat in which what they are at each point is a value that is passed along.
+"""State passing: mutable state -> values that are passed along, one for each point of the program.
 
     if c { r := b } else { }                    v' = if c { yield b } else { yield v }
     for i < n { x = !r; y = mul x x; r := y }   v" = for i < n state (w = v') { y = mul w w; yield y }
     ... !r ...                                  ... v" ...
 
-What changes is named by *keys*, and an environment has the current value of each.  A pass that derives from `Threads`
-says which keys a binding writes and what becomes of the bindings that read and write; the way through control is here:
+What changes is named by *keys*, and an environment has the current value of each.  A pass derives from `Threads`, and
+says which keys a binding writes and what becomes of the bindings that read and write.  Control flow is done here:
 a branch that writes gives the new value as one result more, a loop has it as one state more.  A comprehension that
 writes is a loop over its elements, as one element sees what those before it wrote.
 """
@@ -42,7 +42,7 @@ class Threads(ABC):
         """A binding without inner blocks."""
 
     def matters(self, key: Hashable, vars_: tuple[f.Var, ...]) -> bool:
-        """Whether anybody can care what a key became in blocks that give `vars_`; if not, it is as before them."""
+        """Whether the value of a key after blocks that give `vars_` can matter; if not, it is as before them."""
         return True
 
     def element(self, bind: f.Bind, build: f.Build, env: Env, begin: list[f.Bind]) -> Env:
@@ -136,7 +136,7 @@ class Threads(ABC):
 
 
 def asked_in_turn(bind: f.Bind, loop: f.While, supply: f.Supply) -> Iterator[f.Bind]:
-    """A loop whose question comes to be part of its body.
+    """A while loop whose condition becomes part of its body.
 
     s' = while state (s = a) { q } do { b }     =>     g = q[a];  (_, s') = while state (g, s) { g } do { b; q[b] }
     """

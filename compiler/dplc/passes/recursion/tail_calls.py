@@ -1,4 +1,4 @@
-"""flat -> flat in which a function whose calls of itself are all tail calls is a loop.
+"""flat -> flat where a function that calls itself only in tail position is a loop.
 
     fn go(n, acc)                            fn go(n, acc)
       c = eq n 0                               (n', acc') = while state (n' = n, acc' = acc)
@@ -7,10 +7,10 @@
                       q = go m a; yield q }      return acc'
       return r
 
-Before derivatives are taken: the reverse sweep of a loop keeps what it needs in an array, that of a recursion in
+This comes before differentiation: the reverse mode of a loop keeps what it needs in an array, that of a recursion in
 linked records.
 
-Where the function is not of that form (more ways out, or work before the question), the loop carries a flag and the
+A function with more than one way out, or with effects before its condition, becomes a loop that carries a flag and the
 results so far:
 
     (go, n', r) = while state (go = true, n' = n, r = 0) cond { yield go }
@@ -31,7 +31,7 @@ from dplc.flat.walk import blocks, every, supply_for
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
-def loops(program: f.Program) -> f.Program:
+def tail_calls_to_loops(program: f.Program) -> f.Program:
     supply = supply_for(program)
     for name, fn in program.fns.items():
         calls = sum(is_call(bind.rhs, name) for bind in every(fn.body))
@@ -65,7 +65,7 @@ def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
 
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
-    """If one question, asked at the cost of pure operations, decides between an end without calls and going on."""
+    """The simple form: one pure condition decides between an end without calls and going on."""
     match tail(fn.body):
         case f.If(cond, then, else_):
             on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
@@ -97,7 +97,7 @@ def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
 
 
 def all_tails(block: f.Block, name: str) -> bool | None:
-    """True: every way through ends in a call of `name`; False: none does; None: some do."""
+    """True: every path ends in a call of `name`; False: none does; None: some do."""
     match tail(block):
         case f.Call(fn) if fn == name:
             return True
@@ -109,7 +109,7 @@ def all_tails(block: f.Block, name: str) -> bool | None:
 
 
 def next_state(block: f.Block, name: str) -> f.Block:
-    """A block whose every way through ends in a call: it gives the arguments instead."""
+    """A block of which every path ends in a call: it gives the arguments instead."""
     *before, last = block.binds
     if isinstance(last.rhs, f.Call):
         return f.Block(tuple(before), last.rhs.args)
@@ -133,7 +133,7 @@ def with_ends(choice: f.Rhs, end) -> f.Rhs:
 def is_pure(rhs: f.Rhs) -> bool:
     match rhs:
         case f.Op(op):
-            return (op not in OPS and op not in ("div", "mod", "quot", "rem")) or (op in OPS and OPS[op].pure)
+            return OPS[op].pure
         case f.TupGet() | f.TupMake():
             return True
         case _:
@@ -141,7 +141,7 @@ def is_pure(rhs: f.Rhs) -> bool:
 
 
 def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
-    """The general form; None if there is no value that could stand for a result not known yet."""
+    """The general form; None if some result has a type without a placeholder."""
     nothing: list[f.Bind] = []
     try:
         blanks = tuple(blank(ty, nothing, supply) for ty in fn.results)
@@ -161,7 +161,7 @@ def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
 def flag_ends(
     block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply
 ) -> f.Block:
-    """Every way through gives (whether to go on, arguments, results)."""
+    """Every path gives (whether to go on, arguments, results)."""
     match tail(block):
         case f.Call(fn, args) if fn == name:
             return f.Block(block.binds[:-1], (TRUE, *args, *sofar))
@@ -174,7 +174,7 @@ def flag_ends(
 
 
 def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
-    """Some value of a type, which nobody looks at."""
+    """A placeholder: some value of a type, which is never read."""
     match ty:
         case f.Num("bool"):
             return FALSE

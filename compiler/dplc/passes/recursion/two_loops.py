@@ -1,13 +1,13 @@
-"""flat -> flat where a function that calls itself once on every way is two loops (Danvy and Goldberg 2005: there and
-back again).
+"""flat -> flat where linear recursion (one call at most on every path) is two loops.  (Danvy and Goldberg 2005: "There
+and back again".)
 
     fn f(x, n)                               (x', kept) = while (n > 0) keep x { yield x / 2, n - 1 }
       if n > 0 { y = f(x / 2, n - 1)   =>    r = x'
                  yield x * y }               for the rows of kept, last first { r = x * r }
       else { yield x }
 
-What is done after the call needs, of what was there before it, only what it mentions: that is kept, for each step, with
-the number of the call that was made if there are several.
+The first loop runs the code before the call, the second one the code after it, last step first.  What the second loop
+mentions of the first is kept for each step, and the number of the call that was made if there are several.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from dplc.passes.recursion.mutual import Renamed
 from dplc.passes.recursion.tail_calls import filler, flagged, is_call, is_pure, rotated
 from dplc.passes.simplify.dead_code import drop_unused
 
-NUMBER = f.Num("u8")  # of a call: there are fewer of them than `frames` takes bindings
+NUMBER = f.Num("u8")  # of a call: `linear_recursion.LARGE` bounds how many there are
 
 
-def two_sweeps(program: f.Program, name: str) -> f.Program | None:
+def two_loops(program: f.Program, name: str) -> f.Program | None:
     """The program with that function as loops; None if that cannot be."""
     fn = program.fns[name]
-    body = _Sweeps(supply_for(program), fn).body() if linear(fn.body, name) else None
+    body = _TwoLoops(supply_for(program), fn).body() if linear(fn.body, name) else None
     return None if body is None else replace(program, fns=program.fns | {name: replace(fn, body=body)})
 
 
 def linear(block: f.Block, name: str) -> bool:
-    """Whether every way through a block makes one call at most, and no loop makes any."""
+    """Whether every path through a block makes one call at most, and no loop makes any."""
     calling = [bind for bind in block.binds if calls(bind.rhs, name)]
     match calling:
         case []:
@@ -56,7 +56,7 @@ def calls(rhs: f.Rhs, name: str) -> bool:
 
 @node
 class Rest:
-    """What is done with values once they are there."""
+    """The code after a binding: what is done with its values."""
 
     vars: tuple[f.Var, ...]
     binds: tuple[f.Bind, ...]
@@ -65,7 +65,7 @@ class Rest:
 
 @dataclass
 class Back:
-    """What is done after one of the calls, the variables that it takes from before, and those that are there."""
+    """The code after one of the calls, the variables that it needs from before, and the names in scope there."""
 
     values: tuple[f.Var, ...]
     block: f.Block
@@ -73,7 +73,7 @@ class Back:
     there: set[str]
 
 
-class _Sweeps:
+class _TwoLoops:
     def __init__(self, supply: f.Supply, fn: f.Fn) -> None:
         self.supply = supply
         self.fn = fn
@@ -87,7 +87,7 @@ class _Sweeps:
         self.made = 0
 
     def body(self) -> f.Block | None:
-        """The loop there, and the loop back."""
+        """The two loops."""
         down = replace(self.fn, params=(*self.fn.params, self.steps, *self.kept), body=self.down(self.fn.body, ()))
         begin: list[f.Bind] = []
         nothing = [filler(ty, begin, self.supply) for ty in self.places]
@@ -120,8 +120,8 @@ class _Sweeps:
         return [v for name, v in mentioned(block).items() if name not in known]
 
     def choose(self) -> None:
-        """On the way back, one knows which call was made by its number, or by asking again what was asked before it,
-        if that takes less room."""
+        """How the second loop knows which call was made: by its number, or by evaluating the conditions before it
+        again, if keeping what they need takes less room."""
         self.asked = False
         first: list[f.Var] = []
         if len(self.backs) > 1:
@@ -153,7 +153,7 @@ class _Sweeps:
         return places
 
     def again(self, block: f.Block, ends: list[f.Block]) -> f.Block:
-        """The way through a block to its calls, as far as it is a matter of numbers; instead of each call, an end."""
+        """The path through a block to its calls, as far as it computes numbers; each call is replaced by an end."""
         i, bind = next((i, bind) for i, bind in enumerate(block.binds) if calls(bind.rhs, self.fn.name))
         before = tuple([b for b in block.binds[:i] if is_number(b)])
         if isinstance(bind.rhs, f.Call):
@@ -179,7 +179,7 @@ class _Sweeps:
         return f.Block(tuple(binds), tuple(values))
 
     def down(self, block: f.Block, pending: tuple[Rest, ...]) -> f.Block:
-        """A block whose calls are the last that is done, with one step more and what is kept."""
+        """A block whose calls are tail calls, with one step more and what is kept."""
         for i, bind in enumerate(block.binds):
             if not calls(bind.rhs, self.fn.name):
                 continue
@@ -207,7 +207,7 @@ class _Sweeps:
     # ---- and back ------------------------------------------------------------------------------------------------
 
     def around(self, begin: list[f.Bind], nothing: list[f.Atom], block: f.Block, exact: bool) -> f.Block:
-        """Before the loop there, itself, its end, and the loop back; `exact` if each step there makes a call."""
+        """The first loop and what surrounds it, then the second; `exact` if each step of the first makes a call."""
         at = next(i for i, bind in enumerate(block.binds) if isinstance(bind.rhs, f.While))
         loop, vars_ = block.binds[at].rhs, block.binds[at].vars
         assert isinstance(loop, f.While)
@@ -251,7 +251,7 @@ class _Sweeps:
         return f.Block((*binds, before, back), outs)
 
     def step(self, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
-        """What is done after whichever call was made."""
+        """The code after whichever call was made."""
         ends = [self.end(back, state, parts) for back in self.backs]
         if len(ends) == 1:
             return ends[0]
@@ -269,14 +269,14 @@ class _Sweeps:
 
 
 def is_number(bind: f.Bind) -> bool:
-    """Whether numbers are computed from numbers, without more ado."""
+    """Whether a binding is a pure operation on numbers."""
     return isinstance(bind.rhs, f.Op) and is_pure(bind.rhs) and all(
         isinstance(a.ty, f.Num) for a in (*bind.vars, *bind.rhs.args)
     )  # fmt: skip
 
 
 def answerable(rhs: f.Rhs, name: str) -> bool:
-    """Whether a choice that leads to calls can be made again by numbers."""
+    """Whether a branch that leads to calls can be taken again from numbers alone."""
     if not isinstance(rhs, f.Switch) or not calls(rhs, name):
         return True
     return isinstance(rhs.scrutinee.ty, f.Num) and all(

@@ -1,4 +1,4 @@
-"""flat -> flat where it is asked once whether a cotangent is null.
+"""Branch threading: flat -> flat where it is tested once whether a cotangent is null.
 
     v = if p { yield null }               v, w = if p { yield null, null }
            { m = ...; yield m }                  { m = ...; r = mul m x; yield m, r }
@@ -6,8 +6,8 @@
     w = if n { yield null }
            { r = mul v x; yield r }
 
-What depends on one cotangent, link after link, becomes one piece of straight code, in which elementwise operations can
-be fused and products find their accumulators.
+What depends on one cotangent becomes one piece of straight-line code, in which elementwise operations can be fused and
+products find their accumulators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import is_null, solid
 
 
-def thread_nulls(program: f.Program) -> f.Program:
+def thread_branches(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {}
     for name, fn in program.fns.items():
@@ -32,7 +32,7 @@ def thread_nulls(program: f.Program) -> f.Program:
 
 
 class _Threader:
-    """One function; `defs` are the right-hand sides of variables that have one of their own."""
+    """One function; `defs` has the right-hand sides that bind a single variable."""
 
     def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
         self.supply = supply
@@ -49,7 +49,7 @@ class _Threader:
         return f.Block(tuple(replace(b, rhs=with_blocks(b.rhs, self.block)) for b in written), block.results)
 
     def merged(self, bind: f.Bind, written: list[f.Bind], where: dict[str, int]) -> bool:
-        """Whether a branch by `is_null v` went into the branch that `v` comes from."""
+        """Moves a branch on `is_null v` into the branch that `v` comes from; whether that could be done."""
         second, asked = bind.rhs, self.asked(bind.rhs)
         at = where.get(asked.name, -1) if asked else -1
         if asked is None or at < 0:
@@ -76,7 +76,7 @@ class _Threader:
         return True
 
     def asked(self, rhs: f.Rhs) -> f.Var | None:
-        """The variable that a branch asks about."""
+        """The variable that a branch tests for null."""
         if not isinstance(rhs, f.If) or not isinstance(rhs.cond, f.Var):
             return None
         match self.defs.get(rhs.cond.name):
@@ -86,7 +86,7 @@ class _Threader:
                 return None
 
     def extended(self, arm: f.Block, variables: tuple[f.Var, ...], more: f.Block) -> f.Block:
-        """An arm with what comes next, which knew the arm's results as `variables`."""
+        """An arm followed by `more`, which knew the arm's results as `variables`."""
         known = {var.name: atom for var, atom in zip(variables, arm.results, strict=True)}
         copy = Copier(self.supply, known).block(more)
         self.defs.update({b.vars[0].name: b.rhs for b in every(copy) if len(b.vars) == 1})
@@ -94,5 +94,5 @@ class _Threader:
 
 
 def _free(block: f.Block) -> set[str]:
-    """What a block mentions; names are unique, so what it binds itself does no harm."""
+    """Free names of a block, and those that it binds itself, which do no harm as names are unique."""
     return {name for bind in block.binds for name in rhs_mentions(bind.rhs)} | set(names(block.results))

@@ -3,9 +3,12 @@
     fn f(x, acc) { ...; y = f(a, null); ... }         fn f(x) { ... null ...; y = f(a); ... }
     r = f(b, null)                               =>   r = f(b)
 
-The reverse sweep of a recursive function is given the cotangents that other uses of its arguments have already
-gathered; where there are no others, it need not ask at every call.  All parameters start as unknown; what calls give is
-joined, a parameter that a function hands on counting as what it is itself, until nothing changes.
+Backward code of a recursive function is given the cotangents that other uses of its arguments have added so far.  Where
+there are no other uses, these are null in every call, and need not be tested.
+
+This is an optimistic fixpoint (interprocedural constant propagation): all parameters start as unknown; then the values
+that calls give are joined, until nothing changes.  A parameter that a function passes on has the value that it was
+given.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.simplify import expression_of
 
 Param = tuple[str, str]  # of a function
-Given = dict[Param, f.Const | None]  # the constant that it is; None: it varies; absent: nobody calls yet
+Given = dict[Param, f.Const | None]  # the constant that it is; None: it varies; absent: no call is known yet
 
 
 def constant_parameters(program: f.Program) -> f.Program:
@@ -72,7 +75,7 @@ def alike(a: f.Const | None, b: f.Const) -> bool:
 
 
 def without(block: f.Block, program: f.Program, same: dict[str, dict[str, f.Atom]]) -> f.Block:
-    """Calls give the other arguments only."""
+    """The code with calls that give only the remaining arguments."""
 
     def rewrite(rhs: f.Rhs) -> f.Rhs:
         if isinstance(rhs, f.Call) and rhs.fn in same:

@@ -1,4 +1,4 @@
-"""flat -> flat without what nobody uses: bindings, results of branches, state of loops.
+"""Dead code elimination, by liveness: flat -> flat without unused bindings, results of branches and state of loops.
 
 (a, b) = if c { yield x, y } else { yield z, w }          a = if c { yield x } else { yield z }
 u = mul a a                                         =>    return a
@@ -86,7 +86,7 @@ def pick(items: Sequence, wanted: Sequence[int]) -> tuple:
 
 
 def without_payloads(switch: f.Switch, live: set[str]) -> f.Switch:
-    """Payloads that no branch looks at are not bound."""
+    """Payloads that no branch uses are not bound."""
     cases = tuple(
         [c if c.payload is None or c.payload.name in live else f.Case(c.tag, None, c.body) for c in switch.cases]
     )

@@ -1,4 +1,4 @@
-"""One operation on known operands -> an atom that is the same, if there is one.
+"""Constant folding: one operation on known operands -> an atom of the same value, if there is one.
 
     mul x 1.0 => x        add 2 3 => 5        is_null (fill n x) => false
 
@@ -12,39 +12,18 @@ from collections.abc import Mapping
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
-from dplc.flat.interp_ops import wrap
-from dplc.flat.types import elem_of, elementwise, rank_of
+from dplc.flat.numbers import wrap
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS, result_type
+from dplc.flat.types import elem_of, rank_of
 
-# Operations whose result is never null.
-SOLID = frozenset(
-    [
-        "fill",
-        "array",
-        "iota",
-        "acc_zeros",
-        "matmul",
-        "matmul_acc",
-        "concat",
-        "update",
-        "slice",
-        "copy",
-        "reshape",
-        "transpose",
-        "str_codes",
-        "read_bytes",
-    ]
-)
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
-def scalar_row(op: str) -> bool:
-    return op in TABLE and TABLE[op].elementwise
-
-
 def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
-    """`defs` gives the right-hand sides of variables that have one of their own."""
+    """`defs` has the right-hand sides that bind a single variable."""
     args = op.args
-    if scalar_row(op.op):
+    if OPS[op.op].scalar:
         return row(op)
     match op.op, args:
         case "cast", (f.Const(value), *_) if not isinstance(value, str):
@@ -73,7 +52,7 @@ def is_null(a: f.Atom) -> bool:
 
 
 def is_zero(a: f.Atom) -> bool:
-    """The float zero that adds nothing: a cotangent not yet begun."""
+    """The float zero of a cotangent that nothing has been added to."""
     return isinstance(a, f.Const) and f.is_float(a.ty) and a.value == 0.0
 
 
@@ -82,12 +61,8 @@ def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
     match defs.get(x.name) if isinstance(x, f.Var) else None:
         case f.ConMake() | f.Build() | f.Map():
             return True
-        case f.Op(op, args):
-            if op == "acc_index":
-                return not isinstance(args[1].ty, f.Arr) or solid(args[0], defs)
-            if op == "acc_add":
-                return any(solid(a, defs) for a in args)
-            return op in SOLID or (op in TABLE and TABLE[op].elementwise)
+        case f.Op() as op:
+            return OPS[op.op].solid(op, lambda atom: solid(atom, defs))
         case _:
             return False
 
@@ -120,22 +95,27 @@ def row(op: f.Op) -> f.Atom | None:
             return TRUE
         case "select", (f.Const(bool(choice)), a, b):
             chosen = a if choice else b
-            return chosen if chosen.ty == elementwise("select", tuple(x.ty for x in args)) else None
+            return chosen if chosen.ty == type_of(op) else None
         case _:
             return None
 
 
 def constant(op: f.Op, values: list) -> f.Const | None:
     """A row on constants."""
-    if op.op in ("div", "mod", "quot", "rem") and isinstance(values[1], int) and values[1] == 0:
+    known = OPS[op.op]
+    if known.fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
         return None  # an error, when it runs
     if op.op in ("shift_left", "shift_right") and not 0 <= values[1] < 64:
         return None
-    evaluate = TABLE[op.op].eval
+    evaluate = known.scalar and known.scalar.eval
     assert evaluate is not None
-    ty = elementwise(op.op, tuple(a.ty for a in op.args))
+    ty = type_of(op)
     value = wrap(evaluate(*values), ty)
     return f.Const(value, ty) if isinstance(value, int | float) else None
+
+
+def type_of(op: f.Op) -> f.Type:
+    return result_type(op.op, tuple([a.ty for a in op.args]), {})
 
 
 def cast(value, to: str) -> f.Const | None:

@@ -1,4 +1,4 @@
-"""flat -> flat where arrays are measured where they are born.
+"""flat -> flat where dimensions are taken right after their array is made.
 
     c = fill n 0.0                      m = dim 0 a
     b = update a v i                    c = fill n 0.0
@@ -6,8 +6,8 @@
     m = dim 0 b                         ... n instead of k
     check_equal m m
 
-An array measured late lives long, and what lives cannot be updated in place.  A dimension that the code tells
-(`flat/dims.py`) is not measured at all; the others are, right after the array is bound.
+An array whose dimension is taken late is live until then, and a live array cannot be updated in place.  A dimension
+that is known from the code (`flat/dims.py`) is not taken at all; the others are hoisted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.walk import binders, every, rebuild
 
 
-def measure(fn: f.Fn, supply: f.Supply) -> f.Fn:
+def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
     dims = Dims(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
@@ -36,11 +36,11 @@ def measure(fn: f.Fn, supply: f.Supply) -> f.Fn:
                 pass
     if not same:
         return fn
-    body = _Measure(wanted, same, supply).block(fn.body, fn.params)
+    body = _Hoister(wanted, same, supply).block(fn.body, fn.params)
     return f.Fn(fn.name, fn.params, fn.results, body, fn.label, fn.span)
 
 
-class _Measure:
+class _Hoister:
     """`wanted`: the dimensions of each array that are to be taken; `same`: what variables are replaced by."""
 
     def __init__(self, wanted: dict[str, dict[int, f.Var]], same: dict[str, f.Atom], supply: f.Supply) -> None:
@@ -88,8 +88,8 @@ class _Measure:
                 params = binders(rhs)
                 return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
 
-    def again(self, vars_: tuple[f.Var, ...]) -> _Measure:
-        """For a second block with these parameters: other names for their dimensions."""
+    def again(self, vars_: tuple[f.Var, ...]) -> _Hoister:
+        """For a second block with the same parameters: other names for their dimensions."""
         new = {v.name: {k: f.Var(self.supply.fresh("dim"), f.I64) for k in self.wanted.get(v.name, {})} for v in vars_}
         names = {self.wanted[array][k].name: dim for array, dims in new.items() for k, dim in dims.items()}
-        return _Measure({**self.wanted, **new}, {**self.same, **names}, self.supply)
+        return _Hoister({**self.wanted, **new}, {**self.same, **names}, self.supply)

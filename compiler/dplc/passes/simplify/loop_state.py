@@ -1,4 +1,4 @@
-"""A loop whose state is a tuple -> one whose state is the tuple's parts, as several bindings.
+"""Scalar replacement of loop state: a loop whose state is a tuple -> one whose state is the tuple's parts.
 
 s' = for i < n state (s = a) { ...; yield t }
 
@@ -15,7 +15,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 
 
-def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+def replaced_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     loop = bind.rhs
     assert isinstance(loop, f.For | f.While)
     width = len(loop.state)
@@ -37,7 +37,7 @@ def in_pieces(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
 
 
 class Pieces:
-    """Takes tuples apart, and puts them together; data of a single constructor too, if told the declarations."""
+    """Takes tuples apart and makes them again; also data of a single constructor, given the declarations."""
 
     def __init__(self, supply: f.Supply, datas: Mapping[str, f.DataDecl] | None = None) -> None:
         self.supply = supply

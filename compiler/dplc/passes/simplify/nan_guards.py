@@ -1,12 +1,12 @@
-"""flat -> flat: what is done only where a number is not a number becomes a branch that is not taken.
+"""flat -> flat where a guard against NaN is a branch that is nearly never taken, instead of a selection.
 
     a = eq t 0.0;  n = ne p p;  m = and a n             o = eq p p
     y = select m 0.0 p                        =>        y = if o { yield p }
                                                                { a = eq t 0.0; z = select a 0.0 p; yield z }
 
-Derivatives ask this of every product with a tangent that may be nothing (`ad/rules/bulk.py`).  A branch costs what
-follows no time, as a selection does: chains of tangents become half as long.  The bodies of elementwise loops are left
-as they are, to be vectorised.
+Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
+branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
+of elementwise loops are left as they are, to be vectorised.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.dead_code import drop_unused
 
 
-def branch_rarely(program: f.Program) -> f.Program:
+def branch_on_nan_guards(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {name: _Brancher(fn, supply).function(fn) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
 class _Brancher:
-    """One function; `defs` are the operations that its variables come from."""
+    """One function; `defs` has the operations that bind its variables."""
 
     def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
         self.supply = supply
@@ -49,7 +49,7 @@ class _Brancher:
         return f.Block(tuple(binds), block.results)
 
     def guarded(self, rhs: f.Rhs) -> tuple[f.Op, f.Var] | None:
-        """Of a selection as above: the comparison with zero, and what is selected where all is well."""
+        """If a right-hand side is such a guard: its comparison with zero, and what it selects otherwise."""
         match rhs:
             case f.Op("select", (f.Var() as mask, f.Const(0.0), f.Var(_, f.Num()) as part)) if f.is_float(part.ty):
                 pass

@@ -1,35 +1,12 @@
-"""Which right-hand sides may be dropped when nobody uses what they give, moved, and shared."""
+"""Which right-hand sides may be dropped when they are dead, moved, and shared."""
 
 from __future__ import annotations
 
-from dpl.prims import TABLE
-
 from dplc.flat import term as f
+from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks
-
-# They fail only on shapes, which the type checker or a `check_equal` before them has seen to.
-SHAPED = frozenset({"matmul", "matmul_acc", "dot", "concat", "array"})
-# They fail or give the same each time: one stands for all.
-REPEATABLE = frozenset({"index", "slice", "reshape", "dot", "matmul", "str_of_codes"})
-CHECKS = frozenset({"same_shape", "check_equal", "fail"})
-# Not shared, as each is to be changed in place.
-FRESH = frozenset(
-    {
-        "fill",
-        "iota",
-        "array",
-        "acc_zeros",
-        "update",
-        "copy",
-        "concat",
-        "acc_index",
-        "acc_slice",
-        "acc_add",
-        "matmul_acc",
-    }
-)
 
 
 def droppable(rhs: f.Rhs) -> bool:
@@ -52,31 +29,42 @@ def natural(count: f.Atom) -> bool:
 
 def pure(op: f.Op) -> bool:
     """No effect, not even an error."""
-    if op.op in TABLE and TABLE[op.op].elementwise:
-        return TABLE[op.op].pure or f.is_float(elem_of(op.args[0].ty))
-    if op.op == "fill":
-        return natural(op.args[0])
-    return OPS[op.op].pure or op.op in SHAPED or (bool(op.attr("unchecked")) and op.op in ("index", "slice", "update"))
+    row = OPS[op.op]
+    match row.fails:
+        case Fails.NEVER | Fails.SHAPES:
+            return row.quiet
+        case Fails.ZERO:
+            return f.is_float(elem_of(op.args[0].ty))
+        case Fails.COUNT:
+            return natural(op.args[0])
+        case Fails.BOUNDS:
+            return bool(op.attr("unchecked"))
+        case _:
+            return False
 
 
 def quiet(op: f.Op) -> bool:
-    """No effect, but that it may fail."""
-    return pure(op) or op.op in (REPEATABLE | FRESH | CHECKS) or (op.op in TABLE and TABLE[op.op].elementwise)
+    """No effect, except that it may fail."""
+    return OPS[op.op].quiet
 
 
 def shareable(op: f.Op) -> bool:
-    """Whether a second one with the same operands is the same."""
-    if op.op in FRESH:
-        return False
-    return pure(op) or op.op in REPEATABLE or (op.op in TABLE and TABLE[op.op].elementwise)
+    """Whether it may be computed once for all uses (common subexpressions)."""
+    return OPS[op.op].repeatable
 
 
 def movable(rhs: f.Rhs) -> bool:
-    """Whether it may be computed before a loop instead of in it."""
+    """Whether it may be computed before a loop instead of in it, if it is invariant."""
     match rhs:
         case f.Op() as op:
-            return pure(op) and op.op not in FRESH and not (op.op == "stop_grad" and rank_of(op.args[0].ty))
+            return pure(op) and OPS[op.op].repeatable and not takes_over(op)
         case f.TupGet():
             return True
         case _:
             return False
+
+
+def takes_over(op: f.Op) -> bool:
+    """Whether an array that it is given goes on in its result."""
+    row = OPS[op.op]
+    return not row.elementwise and any(rank_of(op.args[i].ty) for i in row.own)

@@ -1,4 +1,4 @@
-"""flat -> flat: the same, with less to do.
+"""The simplifier: flat -> flat that does the same with less work.
 
     fn half(x) { y = mul x 0.5; return y }        fn f(a, n)
     fn f(a, n)                                      y = mul a 0.5
@@ -8,9 +8,9 @@
       r = add y z
       return r
 
-One walk over each function, callees first, does everything that looks back only: it inlines calls of functions that are
-small or called once, replaces variables by what they are known to be, folds (`fold`), resolves branches, shares common
-expressions, and takes out of loops what does not change in them.  Then what nobody uses goes (`drop`).
+One walk over each function, callees first, does all that depends only on the code before: it inlines functions that are
+small or called once, propagates copies and constants, folds (`fold`), resolves branches, eliminates common
+subexpressions, and moves loop-invariant code out of loops.  Then dead code goes (`dead_code`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.inline import Inliner
-from dplc.flat.types import elementwise, rank_of
+from dplc.flat.ops.table import OPS, result_type
+from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
 from dplc.passes.simplify.dead_code import drop_unused
-from dplc.passes.simplify.fold import fold, scalar_row
-from dplc.passes.simplify.hoist_dims import measure
-from dplc.passes.simplify.loop_state import in_pieces
+from dplc.passes.simplify.fold import fold
+from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import movable, shareable
 
 SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
@@ -46,7 +47,7 @@ def simplify(program: f.Program) -> f.Program:
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
         body = _Simplifier(supply, inline, program).block(fn.body)
-        fn = measure(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
+        fn = hoist_dims(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
         done[name] = fn = replace(fn, body=drop_unused(fn.body))
         depths[name] = 1 + max((depths[callee] for callee in callees(program.fns[name]) if callee in inline), default=0)
         wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
@@ -59,7 +60,7 @@ def simplify(program: f.Program) -> f.Program:
 
 
 def callees(fn: f.Fn) -> Iterator[str]:
-    """The functions that one calls, as often as it does."""
+    """The functions that one calls, once for each call."""
     return (bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
 
 
@@ -69,7 +70,7 @@ def small(body: f.Block) -> bool:
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
-    """The functions that `main` and others need."""
+    """The functions that the program's roots need."""
     todo = program.roots if program.main in fns else list(fns)
     reached = set(todo)
     while todo:
@@ -86,8 +87,8 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
 
 
 class _Simplifier:
-    """Walks one function.  `known` says what variables are replaced by, `defs` how the others were made, `made` (one
-    dictionary for each enclosing block) which expressions have been computed."""
+    """Walks one function.  `known` has what variables are replaced by; `defs` the right-hand sides of the others;
+    `made`, a dictionary for each enclosing block, the expressions that have been computed."""
 
     def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
         self.supply = supply
@@ -121,7 +122,7 @@ class _Simplifier:
             self.known[var.name] = self.atom(atom)
 
     def splice(self, vars_: Sequence[f.Var], block: f.Block, out: list[f.Bind]) -> None:
-        """A block that surely runs becomes part of the surrounding one."""
+        """A block that always runs becomes part of the surrounding one."""
         self.binds(block.binds, out)
         self.same(vars_, block.results)
 
@@ -152,7 +153,7 @@ class _Simplifier:
                 self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
 
     def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
-        """What a call gives if the callee asks first whether an argument is null, and it is."""
+        """The results of a call whose callee only returns, as it tests first for an argument that is null here."""
         match callee.body:
             case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
                 given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
@@ -189,9 +190,9 @@ class _Simplifier:
         self.put(bind.vars, rhs, out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
-        """An elementwise operation on an array that is one number many times: on the number."""
+        """An elementwise operation on arrays that are filled with one number -> one on the numbers, and a fill."""
         fills: dict[str, f.Op] = {}
-        for a in op.args if scalar_row(op.op) else ():
+        for a in op.args if OPS[op.op].scalar else ():
             made = self.defs.get(a.name) if isinstance(a, f.Var) else None
             if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
                 fills[a.name] = made
@@ -202,7 +203,7 @@ class _Simplifier:
             return f.Op(op.op, args, op.attrs, op.span)
         if any(rank_of(a.ty) for a in args):
             return op
-        var = f.Var(self.supply.fresh(op.op), elementwise(op.op, tuple([a.ty for a in args])))
+        var = f.Var(self.supply.fresh(op.op), result_type(op.op, tuple([a.ty for a in args]), {}))
         self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
         return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
 
@@ -250,7 +251,7 @@ class _Simplifier:
         self.joined(bind.vars, f.If(cond, then, else_), out)
 
     def joined(self, vars_: tuple[f.Var, ...], rhs: f.If | f.Switch, out: list[f.Bind]) -> None:
-        """A branch; results that are the same in every branch, and a condition given back, need none."""
+        """Writes a branch, without results that are the same on every path or that give back the condition."""
         ends = [block.results for block in blocks(rhs)]
         for k, var in enumerate(vars_):
             given = {expression_of(end[k]) for end in ends}
@@ -297,8 +298,8 @@ class _Simplifier:
         self.joined(bind.vars, f.Switch(scrutinee, tuple(cases), default), out)
 
     def made_anew(self, scrutinee: f.Var, case: f.Case) -> f.Block:
-        """An arm for a constructor without payload, which need not be taken from the scrutinee: so that is only looked
-        at, and may stay its owner's."""
+        """The arm of a constructor without payload, with the constructor made anew where the scrutinee was mentioned.
+        So the scrutinee is only read, and can be borrowed."""
         assert isinstance(scrutinee.ty, f.Data)
         same = f.Var(self.supply.fresh("c"), scrutinee.ty)
         make = f.Bind((same,), f.ConMake(scrutinee.ty.name, case.tag, None))
@@ -324,7 +325,7 @@ class _Simplifier:
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
         if any(isinstance(s.ty, f.Tup) for s in loop.state):
-            self.binds(in_pieces(bind, self.supply), out)
+            self.binds(replaced_by_scalars(bind, self.supply), out)
             return
         vars_, loop = self.fixed_state(bind.vars, loop)
         rhs = rebuild(loop, self.atom, self.block, lambda v: v)
@@ -341,7 +342,7 @@ class _Simplifier:
         self.put(vars_, rhs, out)
 
     def fixed_state(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> tuple[tuple[f.Var, ...], f.For | f.While]:
-        """Without state that stays as it begins."""
+        """A loop without invariant state."""
         width = len(loop.state)
         fixed = [k for k in range(width) if loop.body.results[k] == loop.state[k]]
         if not fixed:
@@ -358,7 +359,7 @@ class _Simplifier:
         return rest(vars_), f.While(rest(loop.state), rest(loop.inits), loop.cond, body, loop.collect)
 
     def lifted(self, block: f.Block, inner: set[str], out: list[f.Bind]) -> f.Block:
-        """The body of a loop without what does not depend on its variables `inner`, which is put before it."""
+        """The body of a loop, from which loop-invariant code is moved before it; `inner` are the loop's variables."""
         kept, names = [], set(inner)
         for bind in block.binds:
             if movable(bind.rhs) and not any(isinstance(a, f.Var) and a.name in names for a in atoms(bind.rhs)):

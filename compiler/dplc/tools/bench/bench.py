@@ -15,10 +15,10 @@ from dpl.node import node
 from dpl.source import Source
 
 from dplc.machine.object.compiled import Compiled
+from dplc.stack import on_large_stack
 from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import SAMPLES, TIME, subjects
 from dplc.tools.bench.measure import Measured, measure
-from dplc.tools.process import on_large_stack
 
 SIZES, SQUARES = (10, 100, 1000), (4, 16, 64)  # the last that does not take too long
 OUTSIDE = 3  # of 15 sorted samples, as many at each end are left out by the interval: binomial, 96.5 %

@@ -16,12 +16,12 @@ from typing import Any
 from dpl.core import ty
 from dpl.core.term import LIST, Data
 from dpl.node import node, replace
-from dpl.types.constraints import Lift, Matmul
-from dpl.types.env import Exports, Value
-from dpl.types.meta import Meta, array, dimensions, prune
-from dpl.types.scheme import Scheme
-from dpl.types.scheme import replace as substituted
-from dpl.types.unify import Clash, Solver
+from dpl.types.solve.constraints import Lift, Matmul
+from dpl.types.solve.meta import Meta, array, dimensions, prune
+from dpl.types.solve.scheme import Scheme
+from dpl.types.solve.scheme import replace as substituted
+from dpl.types.solve.unify import Clash, Solver
+from dpl.types.state.env import Exports, Value
 
 OWN = "main"  # the module whose names need no qualification
 SIZE = ty.Size(0, ((("n",), 1),))

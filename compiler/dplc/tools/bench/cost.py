@@ -18,9 +18,9 @@ from dpl.node import node
 from dpl.source import Source
 
 from dplc.machine.object.compiled import Compiled
+from dplc.stack import on_large_stack
 from dplc.tools.bench.driver import COST, subjects
 from dplc.tools.bench.measure import LIMIT, Measured, measure
-from dplc.tools.process import on_large_stack
 
 SIZES = (16, 32, 64, 128, 256)
 SQUARES = (8, 16, 32, 64, 128)  # of arguments with two dimensions and more

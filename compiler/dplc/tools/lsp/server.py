@@ -24,8 +24,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from dplc import VERSION
-from dplc.tools.lsp import colours, completion, hints, hover, navigate, outline, problems, signature
-from dplc.tools.lsp.documents import Document, Workspace
+from dplc.tools.lsp.features import colours, completion, hints, hover, navigate, outline, problems, signature
+from dplc.tools.lsp.text.documents import Document, Workspace
 
 PAUSE = 0.15  # seconds without typing, after which diagnostics are told
 LULL = 2.0  # seconds after a text was closed, after which the memory of those that were is given back

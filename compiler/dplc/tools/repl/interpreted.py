@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.eval.run import Interpreter
-from dpl.eval.show import ESCAPES
+from dpl.eval.values.show import ESCAPES
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 
 Told = tuple[str, term.Def | None]  # what is said of a new name, and the definition whose value is said, too
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpl.eval.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit
 
 from dplc.tools.repl.inputs import ready
 from dplc.tools.repl.lines import Lines

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
-from dpl.eval.instance import erase
-from dpl.eval.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit
+from dpl.eval.values.instance import erase
 from dpl.node import replace
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
@@ -30,7 +30,7 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.layout import counted
 from dplc.passes import NeedsInterpreter
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:

@@ -14,17 +14,18 @@ from pathlib import Path
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.eval.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Loader, Module, read
 from dpl.syntax.parse import parse_expr
 from dpl.types.declarations import Item
-from dpl.types.env import Entry, Value
-from dpl.types.pretty import show, show_scheme
+from dpl.types.messages.pretty import show, show_scheme
 from dpl.types.session import Session as Types
+from dpl.types.state.env import Entry, Value
 
-from dplc.tools.process import internal, on_large_stack
+from dplc.stack import on_large_stack
+from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
 from dplc.tools.repl.native import Native, Restless, mentioned

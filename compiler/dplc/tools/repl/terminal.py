@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from dpl import kept
 from dpl.highlight import DplLexer
-from dpl.types.env import Primitive, Value
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.state.env import Primitive, Value
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion

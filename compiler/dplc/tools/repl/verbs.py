@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import click
-from dpl.types.env import Primitive, Value
-from dpl.types.pretty import show_scheme
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.state.env import Primitive, Value
 
 from dplc.pipeline import NAMES, Context, compile_from
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.repl.inputs import IT
 from dplc.tools.repl.session import ENGINES, Session
 

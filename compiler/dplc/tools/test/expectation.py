@@ -12,7 +12,8 @@ from pathlib import Path
 
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.jit import execute
-from dplc.tools.process import guarded, on_large_stack
+from dplc.stack import on_large_stack
+from dplc.tools.process import guarded
 
 
 def fulfil(file: Path) -> int:

@@ -26,7 +26,7 @@ from dpl.syntax.load import read
 from dplc.passes import NeedsInterpreter
 from dplc.passes.entry.expectations import expectations
 from dplc.pipeline import Context, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from dplc.tools.report import colored
 
 

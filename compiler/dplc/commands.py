@@ -1,0 +1,345 @@
+"""The verbs of the command, with click.  Each verb's work is in a file of its own."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dplc import VERSION
+
+if TYPE_CHECKING:
+    from dplc.tools.bench.cost import Report
+
+
+class Verbs(click.Group):
+    """`dpl model.dp` means `dpl run model.dp`; an unknown verb names the nearest."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        word = args[0]
+        if word not in self.commands:
+            if word.endswith(".dp") or word == "-" or Path(word).exists():
+                return super().resolve_command(ctx, ["run", *args])
+            near = difflib.get_close_matches(word, self.commands, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; the verbs are {', '.join(sorted(self.commands))}"
+            raise click.UsageError(f"there is no verb `{word}`{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        import platform
+        from importlib.metadata import version
+
+        parts = f"llvmlite {version('llvmlite')}, numpy {version('numpy')}, python {platform.python_version()}"
+        click.echo(f"dpl {VERSION} ({parts})")
+        ctx.exit()
+
+
+@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
+              help="Versions of dpl and of what it builds on.")  # fmt: skip
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto",
+              help="Colours in messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
+@click.option("--message-format", "format_", type=click.Choice(["human", "short", "json"]), default="human",
+              help="Messages as pictures, one line each, or JSON objects (editors/MESSAGES.md).")  # fmt: skip
+@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Make a warning, or all, an error.")
+@click.option("-q", "--quiet", is_flag=True, help="No warnings.")
+@click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
+              help="Failures with the calls inside of the library, too (or DPL_VERBOSE=1).")  # fmt: skip
+@click.pass_context
+def cli(
+    ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool, verbose: bool
+) -> None:
+    """DPL: a small ML-like language in which differentiation is first class."""
+    from dplc.tools.report import wishes
+
+    wishes.color, wishes.format, wishes.quiet = color, format_, quiet
+    wishes.denied = tuple(code if code == "warnings" else code.upper() for code in denied)
+    if verbose:
+        os.environ["DPL_VERBOSE"] = "1"  # for what reads it, in this process and in those of `dpl test`
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+ENGINES = click.Choice(["native", "interp"])
+ENGINE = click.option("--engine", type=ENGINES,
+                      help="Native code, or the interpreter; if neither, native code where it can be.")  # fmt: skip
+
+
+ONE_ENGINE = click.option("--engine", type=ENGINES, default="native", show_default=True,
+                          help="Native code, or the interpreter.")  # fmt: skip
+
+
+CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
+                     help="Verify the program after every stage of the compiler (or DPL_CHECK=1).")  # fmt: skip
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@ENGINE
+@click.option("--timings", is_flag=True, help="Where the time went, stage by stage, on standard error.")
+@click.option("--no-cache", is_flag=True, help="Compile anew, and keep nothing.")
+@click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
+              help="How hard LLVM tries: less starts sooner, runs slower, and is not kept.")  # fmt: skip
+@CHECK
+@click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
+@click.argument("file", required=False, type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
+    """Run a program; `-` is standard input.  ARGS are the program's own."""
+    from dplc.tools.run import run_program
+
+    if (file is None) == (expression is None):
+        if file is None:
+            raise click.UsageError("which FILE?")
+        args, file = (file, *args), None
+    return run_program(file, expression, list(args), **options)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--types", is_flag=True, help="Print the type of every definition.")
+@click.option("--json", "as_json", is_flag=True, help="Messages on standard output, a JSON object each, for editors.")
+@click.option("--show-checks", "size_checks", is_flag=True, help="List the sizes that are compared when it runs.")
+def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool) -> int:
+    """Parse and type-check programs (folders: every .dp inside; `-` is standard input); all errors, not the first."""
+    from dplc.tools.check import check_files
+    from dplc.tools.report import wishes
+
+    if as_json:
+        if types or size_checks:
+            raise click.UsageError("--json prints messages and nothing else; leave out --types and --show-checks")
+        wishes.format, wishes.where = "json", sys.stdout
+    return check_files(list(paths) or ["."], types, size_checks)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if something would change.")
+@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
+def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
+    """Format programs in place (folders: every .dp inside); `-` formats standard input to standard output."""
+    from dplc.tools.fmt import format_paths
+
+    return format_paths(list(paths) or ["."], only_check, diff)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=click.Path())
+@ONE_ENGINE
+@click.option("-k", "text", default="", metavar="TEXT", help="Only expectations whose names hold TEXT.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option("--seed", default=0, help="Where random values for properties begin.", show_default=True)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a report in JUnit's XML.")
+def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
+    """Do what files `expect` (folders: every .dp inside)."""
+    from dplc.tools.test.test import Wanted, test_paths
+
+    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
+
+
+def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
+    """What draws costs to a file; known to work before anything is counted."""
+    try:
+        from matplotlib import backend_bases
+
+        from dplc.tools.bench.curves import draw
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise click.UsageError("pictures of costs need matplotlib:  pip install 'dpl-lang[plot]'") from None
+    kinds = backend_bases.FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:] not in kinds:
+        raise click.UsageError(f"'{path}' ends in none of {', '.join(sorted(kinds))}")
+    return lambda found: draw(found, path)
+
+
+@cli.command()
+@click.option("--cost", "cost", is_flag=True,
+              help="Count operations and bytes over growing sizes; exit 1 if a gradient's grow faster.")  # fmt: skip
+@click.option(
+    "--size", type=click.IntRange(1), help="Of the arguments that are timed.  [default: up to 1000; of matrices 64]"
+)
+@click.option("--limit", type=click.FloatRange(0.1), default=10.0, show_default=True, metavar="SECONDS",
+              help="For one function at one size; larger sizes are left out then.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="A JSON object for each function.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH",
+              help="Draw what --cost counts: PDF, SVG, PNG (extra `plot`).")  # fmt: skip
+@click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
+@click.argument("names", nargs=-1)
+def bench(
+    cost: bool, size: int | None, limit: float, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]
+) -> int:
+    """Time the functions of a file, or of the library, and their gradients; only NAMES, if there are any."""
+    if cost:
+        if size is not None:
+            raise click.UsageError("--cost measures at several sizes; leave out --size")
+        from dplc.tools.bench.cost import tell_costs
+
+        return tell_costs(target, names, limit, as_json, plot and drawing_to(plot))
+    if plot:
+        raise click.UsageError("--plot draws what --cost counts; add --cost")
+    from dplc.tools.bench.bench import tell_times
+
+    return tell_times(target, names, size, limit, as_json)
+
+
+@cli.command()
+@click.option(
+    "-o",
+    "out",
+    metavar="PATH",
+    type=click.Path(),
+    help="What to write; `-` is standard output, for texts and object code.",
+)
+@click.option("--lib", "library", is_flag=True, help="A shared library of the `export let`s, and its C header.")
+@click.option("--python", is_flag=True, help="A wheel with the `export let`s as functions of Python, for pip.")
+@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
+              help="What to make; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
+@click.option("--target", metavar="NAME", help="The machine it is for, such as aarch64-linux, x86_64-windows, wasm32.")
+@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor; else any of the last years.")
+@click.option("--static", is_flag=True, help="An executable that needs no libraries when it runs.")
+@click.option("-g", "debug", is_flag=True, help="With what debuggers and profilers want to know; not stripped.")
+@click.option("-l", "libraries", metavar="NAME", multiple=True, help="A C library to link with, for `extern`s.")
+@click.argument("file", type=click.Path())
+def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
+          cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
+    """Make an executable of a program, or a library for C or Python; prints the paths of what it made."""
+    from dplc.tools.build.build import build
+    from dplc.tools.build.link import Wish
+
+    if python:
+        if library or kind:
+            raise click.UsageError("--python makes a wheel and nothing else; leave out --lib and --emit")
+        kind = "wheel"
+    return build(file, out, kind, library, target, cpu, Wish(False, static, debug, libraries))
+
+
+@cli.command()
+@click.argument("stage", required=False)
+@click.argument("file", required=False, type=click.Path(allow_dash=True))
+@click.option("--list", "listed", is_flag=True, help="List the stages.")
+@click.option("--fn", "name", metavar="NAME", help="Only the definitions whose name contains NAME.")
+@click.option("--from", "start", metavar="STAGE", help="FILE is such a dump, of an earlier STAGE that gives flat.")
+@CHECK
+def dump(stage: str | None, file: str | None, listed: bool, name: str | None, start: str | None, verify: bool) -> int:
+    """Show the program in FILE (or - for standard input) as it is after STAGE of the compiler."""
+    from dplc.tools.dump import dump_stage, list_stages
+
+    if listed:
+        return list_stages()
+    if stage is None or file is None:
+        raise click.UsageError("which STAGE and FILE?  `dpl dump --list` lists the stages")
+    return dump_stage(stage, file, name, start, verify)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option("--stdlib", is_flag=True, help="Pages of the standard library, too.")
+@click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
+              help="The folder to write to.")  # fmt: skip
+def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
+    """Write what modules offer, with types and comments, as HTML."""
+    from dplc.tools.doc import write_pages
+
+    if not files and not stdlib:
+        raise click.UsageError("which FILES?  (or --stdlib)")
+    return write_pages(files, stdlib, output)
+
+
+@cli.command()
+@ONE_ENGINE
+@click.option(
+    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Begin with its declarations."
+)
+def repl(engine: str, load: Path | None) -> int:
+    """Type declarations and expressions, and see what they come to."""
+    from dplc.tools.repl.loop import converse
+
+    return converse(engine, load)
+
+
+@cli.command()
+@click.argument("name")
+def new(name: str) -> int:
+    """Make a folder with a program that runs, is tested, and can be built."""
+    from dplc.tools.new import make
+
+    return make(name)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completions(shell: str) -> int:
+    """Print what makes SHELL complete `dpl`:  eval "$(dpl completions bash)"."""
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(cli, {}, "dpl", "_DPL_COMPLETE").source())
+    return 0
+
+
+@cli.command("explain")
+@click.argument("code", required=False)
+@click.option("--list", "all_", is_flag=True, help="List the codes.")
+def explain_code(code: str | None, all_: bool) -> int:
+    """Tell what the CODE of a message means, with a wrong and a right program."""
+    from dplc.tools.explain import explain, list_codes
+
+    if code is None and not all_:
+        raise click.UsageError("which CODE? `--list` lists them")
+    return list_codes() if code is None or all_ else explain(code)
+
+
+@cli.command()
+@click.option("--stdio", is_flag=True, hidden=True)  # what clients say, and there is no other way
+def lsp(stdio: bool) -> int:
+    """Serve editors: the language server, over standard input and output."""
+    try:
+        from dplc.tools.lsp.server import serve
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("pygls", "lsprotocol"):
+            raise
+        raise click.UsageError("the language server needs pygls:  pip install 'dpl-lang[lsp]'") from None
+    from dplc.stack import on_large_stack
+
+    on_large_stack(serve)
+    return 0
+
+
+@cli.group()
+def cache() -> None:
+    """The folder of compiled programs (named by DPL_CACHE)."""
+
+
+@cache.command("dir")
+def cache_dir() -> int:
+    """Print where it is."""
+    from dpl.resources import cache_dir
+
+    click.echo(cache_dir())
+    return 0
+
+
+@cache.command("size")
+def cache_size() -> int:
+    """Print how large it is, in bytes."""
+    from dpl import kept
+
+    click.echo(kept.size())
+    return 0
+
+
+@cache.command("clean")
+def cache_clean() -> int:
+    """Empty it."""
+    from dpl import kept
+
+    kept.clean()
+    return 0

@@ -1,0 +1,239 @@
+"""Rows of the operations on arrays.  Bounds, shapes and negative counts are checked unless attr `unchecked` is true."""
+
+from __future__ import annotations
+
+from dplc.flat.ops.columns import (
+    NONE,
+    ZERO,
+    always,
+    each_of_first,
+    fixed,
+    free,
+    like_first,
+    linear,
+    of_first,
+    one,
+    perhaps_null,
+    product,
+    same_type,
+    unknown,
+)
+from dplc.flat.ops.row import (
+    Attrs,
+    Cost,
+    Derivative,
+    Dim,
+    DimOf,
+    Dims,
+    Effect,
+    Fails,
+    Measure,
+    Result,
+    Row,
+    Second,
+    Solid,
+    Types,
+)
+from dplc.flat.term import BOOL, F64, I64, Arr, Atom, Const, Op, Type
+from dplc.flat.types import elem_of, of_rank, rank_of
+
+# ---- types ----------------------------------------------------------------------------------------------------------
+
+
+def rows_of(ty: Type, n: int) -> Type:
+    """What is left of an array after `n` indices."""
+    return of_rank(elem_of(ty), rank_of(ty) - n)
+
+
+def made_of(i: int) -> Result:
+    """An array of operands like number `i`."""
+    return lambda args, at: (of_rank(args[i], 1),)
+
+
+def summed_to(args: Types, at: Attrs) -> Types:
+    return (of_rank(elem_of(args[0]), at["rank"]),)
+
+
+# ---- dimensions -----------------------------------------------------------------------------------------------------
+
+
+def of_product(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    *_, a, b = op.args
+    return of(a, int(op.attr("ta"))) if k == 0 else of(b, 1 - int(op.attr("tb")))
+
+
+def of_filled(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    count, x = op.args
+    return count if k == 0 else of(x, k - 1)
+
+
+def of_elements(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    return Const(len(op.args), I64) if k == 0 else of(op.args[0], k - 1)
+
+
+# ---- costs ----------------------------------------------------------------------------------------------------------
+
+
+def of_matmul(m: Measure, op: Op) -> Atom:
+    """Two for each pair that is multiplied."""
+    *_, a, b = op.args
+    rows, inner = (m.dim(a, k ^ bool(op.attr("ta"))) for k in (0, 1))
+    return m.product(2, rows, inner, m.dim(b, 1 ^ bool(op.attr("tb"))))
+
+
+def of_dot(m: Measure, op: Op) -> Atom:
+    return m.op("mul", 2, m.elements(op.args[0]))
+
+
+def of_update(m: Measure, op: Op) -> Atom | int:
+    return m.elements(op.args[1]) if rank_of(op.args[1].ty) else 1
+
+
+def of_concat(m: Measure, op: Op) -> Atom:
+    return m.op("add", m.elements(op.args[0]), m.elements(op.args[1]))
+
+
+def of_fill(m: Measure, op: Op) -> Atom:
+    return m.product(op.args[0], m.elements(op.args[1]))
+
+
+def of_array(m: Measure, op: Op) -> Atom:
+    return m.product(len(op.args), m.elements(op.args[0]))
+
+
+def factoring(tall: int, square: int) -> Cost:
+    """Of m rows and n columns, in thirds of m n n and of n n n: what Golub and Van Loan's book says."""
+
+    def cost(m: Measure, op: Op) -> Atom:
+        rows, n = (m.dim(op.args[0], k) for k in (0, 1))
+        thirds = m.op("add", m.product(tall, rows, n, n), m.product(square, n, n, n))
+        return m.op("div", thirds, 3)
+
+    return cost
+
+
+def solving(m: Measure, op: Op) -> Atom:
+    b = op.args[-1]
+    return m.product(m.dim(b, 0), m.elements(b))
+
+
+# ---- kinds of rows --------------------------------------------------------------------------------------------------
+
+
+def row(
+    name: str, doc: str, *, result: Result, second: Second, dims: Dims, own: tuple[int, ...], fresh: bool, solid: Solid,
+    changes: bool, reduces: bool, fails: Fails, cost: Cost, cheap: bool, light: bool, short: bool,
+    derivative: Derivative,
+) -> Row:  # fmt: skip
+    """An operation without effects."""
+    return Row(
+        name, doc, scalar=None, elementwise=False, result=result, second=second, dims=dims,
+        own=own, fresh=fresh, solid=solid, changes=changes, accumulates=False, reduces=reduces,
+        fails=fails, effects=Effect.NONE, cost=cost, cheap=cheap, light=light, short=short, derivative=derivative,
+    )  # fmt: skip
+
+
+def array(
+    name: str, doc: str, *, result: Result, second: Second, dims: Dims, own: tuple[int, ...], fresh: bool, fails: Fails,
+    cost: Cost, light: bool, derivative: Derivative,
+) -> Row:  # fmt: skip
+    """It gives an array, never null."""
+    return row(
+        name, doc, result=result, second=second, dims=dims, own=own, fresh=fresh, solid=always, changes=False,
+        reduces=False, fails=fails, cost=cost, cheap=False, light=light, short=False, derivative=derivative,
+    )  # fmt: skip
+
+
+def reduction(
+    name: str, doc: str, *, result: Result, second: Second, dims: Dims, fails: Fails, cost: Cost,
+    derivative: Derivative,
+) -> Row:  # fmt: skip
+    """A sum over elements."""
+    return row(
+        name, doc, result=result, second=second, dims=dims, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=True, fails=fails, cost=cost, cheap=False, light=False, short=False, derivative=derivative,
+    )  # fmt: skip
+
+
+def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
+    """A routine of LAPACK, where it is there; its derivative is that of what the library does with it."""
+    return row(
+        name, doc, result=result, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=cost, cheap=False, light=False, short=False, derivative=NONE,
+    )  # fmt: skip
+
+
+# ---- the rows -------------------------------------------------------------------------------------------------------
+
+MATRIX, VECTOR = Arr(F64, 2), Arr(F64, 1)
+
+ROWS = (
+    row("dim", "a, attr k -> i64: the length of dimension k",
+        result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, short=True, derivative=ZERO),
+    row("index", "a, i ... -> element, or the sub-array left after the indices (a view)",
+        result=lambda args, at: (rows_of(args[0], len(args) - 1),), second=None,
+        dims=lambda of, op, rank, k: of(op.args[0], k + len(op.args) - 1),
+        own=(), fresh=False, solid=perhaps_null, changes=False, reduces=False,
+        fails=Fails.BOUNDS, cost=one, cheap=False, light=True, short=True, derivative=linear(0)),
+    row("update", "a, v, i ... -> a with v (an element or sub-array) there",
+        result=like_first, second=lambda args, at: rows_of(args[0], len(args) - 2), dims=of_first,
+        own=(0, 1), fresh=True, solid=always, changes=True, reduces=False,
+        fails=Fails.BOUNDS, cost=of_update, cheap=False, light=False, short=True, derivative=linear(0, 1)),
+    array("slice", "a, lo, hi -> elements of dimension 0 (a view)",
+          result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], k) if k else None,
+          own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, derivative=linear(0)),
+    array("concat", "a, b -> along dimension 0; inner shapes must agree",
+          result=like_first, second=same_type, dims=unknown,
+          own=(), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, derivative=linear(0, 1)),
+    array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
+          result=lambda args, at: (Arr(elem_of(args[0]), len(args) - 1),), second=None,
+          dims=lambda of, op, rank, k: op.args[1 + k],
+          own=(0,), fresh=False, fails=Fails.VALUES, cost=free, light=False, derivative=linear(0)),
+    array("copy", "a -> the same elements, in memory of their own",
+          result=like_first, second=None, dims=of_first,
+          own=(), fresh=True, fails=Fails.NEVER, cost=each_of_first, light=False, derivative=linear(0)),
+    array("transpose", "a of rank >= 2 -> its first two dimensions exchanged",
+          result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], 1 - k if k < 2 else k),
+          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, derivative=linear(0)),
+    array("fill", "n, x -> n copies of x as a new outermost dimension; x may be an array",
+          result=made_of(1), second=None, dims=of_filled,
+          own=(1,), fresh=True, fails=Fails.COUNT, cost=of_fill, light=False, derivative=linear(1)),
+    array("iota", "n -> 0 .. n - 1 as i64",
+          result=fixed(Arr(I64, 1)), second=None, dims=lambda of, op, rank, k: op.args[0],
+          own=(), fresh=True, fails=Fails.VALUES, cost=lambda m, op: op.args[0], light=False, derivative=NONE),
+    array("array", "x0 ... (at least one) -> array of them; array operands must have one shape",
+          result=made_of(0), second=None, dims=of_elements,
+          own=(), fresh=True, fails=Fails.SHAPES, cost=of_array, light=True, derivative=linear()),
+    array("matmul", "a, b of rank 2, attrs ta, tb (transposed first) -> rank 2",
+          result=like_first, second=same_type, dims=of_product,
+          own=(), fresh=False, fails=Fails.SHAPES, cost=of_matmul, light=False, derivative=product(0, 1)),
+    array("matmul_acc", "c (null or rank 2), a, b, attrs ta, tb -> c + a @ b",
+          result=like_first, second=None, dims=of_product,
+          own=(0,), fresh=True, fails=Fails.SHAPES, cost=of_matmul, light=False, derivative=product(1, 2, 0)),
+    reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
+              result=lambda args, at: (rows_of(args[0], 1),), second=None,
+              dims=lambda of, op, rank, k: of(op.args[0], k + 1),
+              fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
+    reduction("sum_to",
+              "a, attr rank -> sum over leading dimensions until that rank is left (0: scalar); null gives null",
+              result=summed_to, second=None, dims=unknown,
+              fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
+    reduction("dot", "a, b of rank 1 -> scalar",
+              result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
+              fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
+    row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
+        result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, short=False, derivative=NONE),
+    row("stop_grad", "x -> x, with derivative zero",
+        result=like_first, second=None, dims=of_first, own=(0,), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=free, cheap=False, light=False, short=False, derivative=ZERO),
+    lapack("has_lapack", "-> bool: whether LAPACK is there, found when first asked", result=fixed(BOOL), cost=one),
+    lapack("lapack_lu", "a -> both factors, order; this and the following as in prims",
+           result=fixed(MATRIX, Arr(I64, 1)), cost=factoring(0, 2)),
+    lapack("lapack_cholesky", "a -> l", result=fixed(MATRIX), cost=factoring(0, 1)),
+    lapack("lapack_qr", "a -> q, r", result=fixed(MATRIX, MATRIX), cost=factoring(12, -4)),
+    lapack("lapack_eigh", "a -> w, v", result=fixed(VECTOR, MATRIX), cost=factoring(0, 27)),
+    lapack("lapack_svd", "a -> u, s, v", result=fixed(MATRIX, VECTOR, MATRIX), cost=factoring(42, 24)),
+    lapack("lapack_triangular", "upper, transposed, ones, t, b -> x", result=fixed(MATRIX), cost=solving),
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""Values of columns that several rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dplc.flat.ops.row import Attrs, Derivative, Dim, DimOf, Measure, Result, Rule, Types
+from dplc.flat.term import Atom, Op, Type
+from dplc.flat.types import rank_of
+
+# ---- types of results, and of the second operand --------------------------------------------------------------------
+
+
+def fixed(*types: Type) -> Result:
+    return lambda args, at: types
+
+
+nothing = fixed()
+
+
+def anything(args: Types, at: Attrs) -> None:
+    """Variables of any types may be bound."""
+    return None
+
+
+def like_first(args: Types, at: Attrs) -> Types:
+    return (args[0],)
+
+
+def same_type(args: Types, at: Attrs) -> Type:
+    return args[0]
+
+
+# ---- dimensions -----------------------------------------------------------------------------------------------------
+
+
+def unknown(of: DimOf, op: Op, rank: int, k: int) -> None:
+    return None
+
+
+def of_first(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    return of(op.args[0], k)
+
+
+# ---- whether a result is null ---------------------------------------------------------------------------------------
+
+
+def always(op: Op, solid: Callable[[Atom], bool]) -> bool:
+    return True
+
+
+def perhaps_null(op: Op, solid: Callable[[Atom], bool]) -> bool:
+    return False
+
+
+# ---- costs ----------------------------------------------------------------------------------------------------------
+
+
+def free(m: Measure, op: Op) -> int:
+    return 0
+
+
+def one(m: Measure, op: Op) -> int:
+    return 1
+
+
+def each(m: Measure, op: Op) -> Atom | int:
+    """One for each element of the largest operand."""
+    whole = max(op.args, key=lambda a: rank_of(a.ty))
+    return m.elements(whole) if rank_of(whole.ty) else 1
+
+
+def each_of_first(m: Measure, op: Op) -> Atom | int:
+    return m.elements(op.args[0]) if rank_of(op.args[0].ty) else 1
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+
+
+def without(rule: Rule, flows: tuple[int, ...] | None) -> Derivative:
+    return Derivative(
+        rule, flows, bilinear=(), sums=(), curved=(), chooses=False, multiplies=False, algebraic=False, chain=None
+    )
+
+
+ZERO = without(Rule.ZERO, ())
+NONE = without(Rule.NONE, None)
+
+
+def linear(*flows: int) -> Derivative:
+    """Linear in these operands together; no operand given: in all."""
+    return without(Rule.LINEAR, flows or None)
+
+
+def added(*operands: int) -> Derivative:
+    """Their sum."""
+    return Derivative(
+        Rule.LINEAR, operands, bilinear=(), sums=operands, curved=(), chooses=False, multiplies=False, algebraic=False,
+        chain=None,
+    )  # fmt: skip
+
+
+def product(left: int, right: int, *more: int) -> Derivative:
+    """Linear in each of two operands, and in `more` together with either."""
+    return Derivative(
+        Rule.LINEAR, (*more, left, right), bilinear=(left, right), sums=(), curved=(), chooses=False, multiplies=True,
+        algebraic=False, chain=None,
+    )  # fmt: skip

@@ -1,0 +1,163 @@
+"""Rows of the operations on numbers; all work elementwise on arrays.  They are made from the rows of the primitive
+table, which say what they mean and what their derivatives are."""
+
+from __future__ import annotations
+
+from dpl.prims import TABLE
+from dpl.prims.scalar import CONVERSIONS
+
+from dplc.flat.ops.columns import (
+    NONE,
+    always,
+    each,
+    free,
+    linear,
+    of_first,
+    perhaps_null,
+    unknown,
+)
+from dplc.flat.ops.row import Attrs, Cost, Derivative, Dim, DimOf, Dims, Effect, Fails, Result, Row, Rule, Second, Types
+from dplc.flat.term import BOOL, Num, Op, Type, Var
+from dplc.flat.types import elem_of, of_rank, rank_of
+
+# ---- columns --------------------------------------------------------------------------------------------------------
+
+
+def like_operand(i: int) -> Result:
+    """Elements as those of operand `i`, lifted to the highest rank."""
+    return lambda args, at: (of_rank(elem_of(args[i]), max(map(rank_of, args))),)
+
+
+OF_FIRST, OF_SECOND = like_operand(0), like_operand(1)
+
+
+def truth(args: Types, at: Attrs) -> Types:
+    return (of_rank(BOOL, max(map(rank_of, args))),)
+
+
+def converted(args: Types, at: Attrs) -> Types:
+    return (of_rank(Num(at["to"]), rank_of(args[0])),)
+
+
+def same_elements(args: Types, at: Attrs) -> Type:
+    return of_rank(elem_of(args[0]), rank_of(args[1]))
+
+
+def of_same_rank(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    return next((of(a, k) for a in op.args if rank_of(a.ty) == rank and isinstance(a, Var)), None)
+
+
+def flows(name: str) -> tuple[int, ...]:
+    """The operands for which the table has a rule."""
+    return tuple(i for i, rule in enumerate(TABLE[name].linear or ()) if rule is not None)
+
+
+def rules(
+    name: str, *, curved: tuple[int, ...], chooses: bool, multiplies: bool, chain: tuple[int, int] | None
+) -> Derivative:
+    """A series of its own follows from the rules of the table."""
+    return Derivative(
+        Rule.TABLE, flows(name), bilinear=(), sums=(), curved=curved, chooses=chooses, multiplies=multiplies,
+        algebraic=False, chain=chain,
+    )  # fmt: skip
+
+
+def constant(name: str) -> Derivative:
+    """Zero."""
+    assert not flows(name)
+    return rules(name, curved=(), chooses=False, multiplies=False, chain=None)
+
+
+def curve(name: str, chain: tuple[int, int] | None = None) -> Derivative:
+    """Not linear in anything."""
+    return rules(name, curved=flows(name), chooses=False, multiplies=True, chain=chain)
+
+
+def choice(name: str) -> Derivative:
+    """It gives one of its operands; which one depends on what they are."""
+    return rules(name, curved=flows(name), chooses=True, multiplies=False, chain=None)
+
+
+def algebraic(
+    name: str, *, bilinear: tuple[int, ...], sums: tuple[int, ...], curved: tuple[int, ...], chooses: bool,
+    multiplies: bool,
+) -> Derivative:  # fmt: skip
+    return Derivative(Rule.TABLE, flows(name), bilinear, sums, curved, chooses, multiplies, algebraic=True, chain=None)
+
+
+def total(name: str) -> Derivative:
+    """A sum of its operands, with signs."""
+    sums = (0, 1) if TABLE[name].arity == 2 else ()
+    return algebraic(name, bilinear=(), sums=sums, curved=(), chooses=False, multiplies=False)
+
+
+# ---- kinds of rows --------------------------------------------------------------------------------------------------
+
+
+def scalar(name: str, result: Result, *, second: Second, cheap: bool, derivative: Derivative) -> Row:
+    """A scalar operation of the primitive table; it consumes its operands."""
+    primitive = TABLE[name]
+    return Row(
+        name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
+        own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
+        fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE,
+        cost=each, cheap=cheap, light=False, short=False, derivative=derivative,
+    )  # fmt: skip
+
+
+def conversion(
+    name: str, doc: str, *, dims: Dims, own: tuple[int, ...], cost: Cost, cheap: bool, derivative: Derivative
+) -> Row:
+    """A number of another type."""
+    return Row(
+        name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
+        own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
+        fails=Fails.NEVER, effects=Effect.NONE,
+        cost=cost, cheap=cheap, light=False, short=False, derivative=derivative,
+    )  # fmt: skip
+
+
+def function(name: str) -> Row:
+    """A function of numbers, which nothing but the primitive table knows."""
+    return scalar(name, OF_FIRST, second=None, cheap=False, derivative=curve(name))
+
+
+# ---- the rows -------------------------------------------------------------------------------------------------------
+
+PARTICULAR = (
+    scalar("add", OF_FIRST, second=same_elements, cheap=True, derivative=total("add")),
+    scalar("sub", OF_FIRST, second=same_elements, cheap=True, derivative=total("sub")),
+    scalar("neg", OF_FIRST, second=None, cheap=True, derivative=total("neg")),
+    scalar("mul", OF_FIRST, second=same_elements, cheap=True,
+           derivative=algebraic("mul", bilinear=(0, 1), sums=(), curved=(), chooses=False, multiplies=True)),
+    scalar("div", OF_FIRST, second=same_elements, cheap=False,
+           derivative=algebraic("div", bilinear=(), sums=(), curved=(1,), chooses=False, multiplies=True)),
+    scalar("pow", OF_FIRST, second=same_elements, cheap=False, derivative=curve("pow", chain=(1, -1))),
+    scalar("powi", OF_FIRST, second=None, cheap=False, derivative=curve("powi", chain=(1, -1))),
+    scalar("polygamma", OF_SECOND, second=None, cheap=False, derivative=curve("polygamma", chain=(0, 1))),
+    scalar("max", OF_FIRST, second=same_elements, cheap=True, derivative=choice("max")),
+    scalar("min", OF_FIRST, second=same_elements, cheap=True, derivative=choice("min")),
+    scalar("clip", OF_FIRST, second=None, cheap=False, derivative=choice("clip")),
+    scalar("relu", OF_FIRST, second=None, cheap=False, derivative=choice("relu")),
+    scalar("select", OF_SECOND, second=None, cheap=True,
+           derivative=algebraic("select", bilinear=(), sums=(), curved=(), chooses=True, multiplies=False)),
+    *(scalar(name, truth, second=None, cheap=True, derivative=constant(name))
+      for name in ("eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or")),
+    *(scalar(name, OF_FIRST, second=None, cheap=True, derivative=constant(name))
+      for name in ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")),
+    # only in the rules of derivatives, which write it as a cast
+    scalar("to_like", OF_FIRST, second=None, cheap=False,
+           derivative=rules("to_like", curved=(), chooses=False, multiplies=True, chain=None)),
+)  # fmt: skip
+
+CASTS = (
+    conversion("cast", "number (or array of them) to the scalar type attr `to`; bool to number gives 0, 1",
+               dims=of_first, own=(0,), cost=each, cheap=True, derivative=linear(0)),
+    conversion("bitcast", "a number -> the number of attr `to` with the same bits",
+               dims=unknown, own=(), cost=free, cheap=False, derivative=NONE),
+)  # fmt: skip
+
+_KNOWN = {row.name for row in PARTICULAR} | {primitive.name for primitive in CONVERSIONS}
+FUNCTIONS = tuple(function(name) for name, primitive in TABLE.items() if primitive.elementwise and name not in _KNOWN)
+
+ROWS = (*PARTICULAR, *CASTS, *FUNCTIONS)

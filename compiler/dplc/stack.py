@@ -1,0 +1,68 @@
+"""A thread with a large stack: the passes recurse over the program's structure."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+STACK = 1 << 29  # bytes, touched only as far as needed
+LEAST_STACK = 1 << 24
+
+
+def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
+    """The result of `work` (or its exception), done on a thread with a large stack.  Ctrl-C reaches the caller; with
+    `stop`, which makes the thread of a number stop, not before that has."""
+    outcome: list[Result] = []
+    failures: list[BaseException] = []
+    done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
+
+    def body() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            done.set()
+
+    sys.setrecursionlimit(10**6)
+    thread = started(body)
+    while not done.is_set():
+        try:
+            done.wait(0.5)
+        except KeyboardInterrupt:
+            if stop is None or thread.ident is None:
+                raise
+            stop(thread.ident)
+    if failures:
+        raise failures[0]
+    if not outcome:  # stopped when it had just failed
+        raise KeyboardInterrupt
+    return outcome[0]
+
+
+def started(body: Callable[[], None]) -> threading.Thread:
+    """A thread with the largest stack that can be had."""
+    before, size = threading.stack_size(), min(STACK, memory_limit() >> 3)
+    while True:
+        thread = threading.Thread(target=body, daemon=True)
+        try:
+            threading.stack_size(size)
+            thread.start()
+            return thread
+        except (RuntimeError, MemoryError):  # more than the system gives
+            size //= 2
+            if size < LEAST_STACK:
+                raise MemoryError from None
+        finally:
+            threading.stack_size(before)
+
+
+def memory_limit() -> int:
+    """Bytes of addresses that the process may use (`ulimit -v`)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft

@@ -1,0 +1,112 @@
+"""The function that is being applied at the cursor, and which of its arguments is being typed."""
+
+from __future__ import annotations
+
+from dpl.core import ty
+from dpl.node import node
+from dpl.syntax import tree
+from dpl.types.library import library
+from dpl.types.messages.pretty import PRODUCT, Printer
+from dpl.types.solve.meta import Type, prune
+from dpl.types.state.env import Primitive, Value
+from lsprotocol import types as lsp
+
+from dplc.tools.lsp.features.describe import local_scheme
+from dplc.tools.lsp.text.cursor import Cursor, cursor_at
+from dplc.tools.lsp.text.documents import Document
+from dplc.tools.lsp.text.links import FIRST
+from dplc.tools.lsp.text.names import Symbol, Target, parts
+from dplc.tools.lsp.text.unfinished import ANYTHING
+
+
+@node
+class Call:
+    """`number` arguments stand before the one with the cursor."""
+
+    head: tree.Var | tree.Con
+    number: int
+
+
+def signature(document: Document, place: int) -> lsp.SignatureHelp | None:
+    cursor = cursor_at(document, place)
+    call = call_at(cursor) if cursor else None
+    if cursor is None or call is None:
+        return None
+    target = target_of(cursor, call)
+    t, doc = type_of(cursor, target)
+    if t is None:
+        return None
+    shown = written(cursor.printer, call.head.name, t, doc)
+    if not shown.parameters:
+        return None
+    return lsp.SignatureHelp([shown], 0, min(call.number, len(shown.parameters) - 1))
+
+
+def call_at(cursor: Cursor) -> Call | None:
+    """The innermost application of a name in whose arguments the cursor is."""
+    waiting: list[tuple[tree.Node, Call | None]] = [(decl, None) for decl in cursor.draft.decls]
+    while waiting:
+        n, inside = waiting.pop()
+        match n:
+            case tree.Var(_, name) if name == ANYTHING:
+                return inside
+            case tree.App():
+                args: list[tree.Expr] = []
+                head: tree.Expr = n
+                while isinstance(head, tree.App):
+                    args.insert(0, head.arg)
+                    head = head.fn
+                waiting.append((head, inside))
+                for number, arg in enumerate(args):
+                    waiting.append((arg, Call(head, number) if isinstance(head, tree.Var | tree.Con) else inside))
+            case tree.Fun() | tree.Let() | tree.Match():
+                waiting += [(part, None) for part in parts(n)]
+            case _:
+                waiting += [(part, inside) for part in parts(n)]
+    return None
+
+
+def target_of(cursor: Cursor, call: Call) -> Target | None:
+    for names in cursor.names:
+        for use in names.uses:
+            if use.span.end == call.head.span.end and use.space in ("values", "constructors"):
+                return use.symbol or cursor.linker.target(use)
+    return None
+
+
+def type_of(cursor: Cursor, target: Target | None) -> tuple[Type | None, str]:
+    """The type of a function, and its documentation."""
+    document = cursor.document
+    if isinstance(target, Symbol) and target.scope is not None:
+        scheme = local_scheme(cursor.notes, target)
+        return (scheme.ty, "") if scheme else (None, "")
+    if isinstance(target, Symbol):
+        reached = document.checking.reached
+        entry = reached._found("values", target.name) if reached and target.space == "values" else None
+        return (entry.scheme.ty, target.doc) if isinstance(entry, Value) else (None, "")
+    if target is None or target.space != "values":
+        return None, ""
+    exports = document.around.modules.get(target.module)
+    entry = exports.values.get(target.name) if exports else None
+    if entry is None and target.module == FIRST:
+        entry = library().primitives.values.get(target.name)
+    match entry:
+        case Value(scheme=scheme, doc=doc):
+            return scheme.ty, doc
+        case Primitive(scheme=scheme):
+            return scheme.ty, entry.row.doc
+        case _:
+            return None, ""
+
+
+def written(p: Printer, name: str, t: Type, doc: str) -> lsp.SignatureInformation:
+    """`name : a -> b -> c`, and where each argument stands in it."""
+    label, parameters = f"{name} : ", []
+    t = prune(t)
+    while isinstance(t, ty.Fn):
+        text = p.type(t.arg, PRODUCT)
+        start = len(label.encode("utf-16-le")) // 2
+        parameters.append(lsp.ParameterInformation((start, start + len(text.encode("utf-16-le")) // 2)))
+        label += f"{text} {p.arrow(t.eff)} "
+        t = prune(t.result)
+    return lsp.SignatureInformation(label + p.type(t), documentation=doc or None, parameters=parameters)

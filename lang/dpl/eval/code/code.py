@@ -1,0 +1,113 @@
+"""What terms are compiled to, and what the compiler knows of the names in scope.
+
+Environments are tuples: the `Types` of the activation first, then captured values, arguments and local variables in the
+order of their binding.  A binding makes a new, longer tuple, so environments may be shared by closures, frames and
+continuations.  Local names are unique within a definition; where each lies is known when compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from dpl.core.shapes import Needs
+from dpl.eval.values.value import Closure, Value
+from dpl.node import node, replace
+
+if TYPE_CHECKING:
+    from dpl.eval.machine.machine import FunctionCode
+
+Direct = Callable[[tuple], Value]
+Run = Callable[[tuple, tuple], tuple]
+ALONE: Mapping[str, FunctionCode] = {}
+
+
+class Code:
+    """`run(env, k)` is a step of the machine.  `direct(env)`, if there is one, gives the value at once: the term calls
+    no unknown function and does not capture its continuation."""
+
+    __slots__ = ("direct", "run")
+
+    def __init__(self, run: Run, direct: Direct | None = None) -> None:
+        self.run = run
+        self.direct = direct
+
+
+def at_once(direct: Direct) -> Code:
+    def run(env: tuple, k: tuple) -> tuple:
+        return k[0], direct(env), k
+
+    return Code(run, direct)
+
+
+class Poly:
+    """A generalised local value: made for each instance on demand."""
+
+    __slots__ = ("made", "make")
+
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        self.make = make
+        self.made: dict = {}
+
+    def at(self, types) -> Value:
+        if types not in self.made:
+            self.made[types] = self.make(types)
+        return self.made[types]
+
+
+@node
+class Scope:
+    """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are
+    generalised, over what, and which sizes they must be told; `size` is the length of the environment here.  `group`
+    has the recursive functions of which this is the body of one: they are made of the first `held` values of the
+    environment."""
+
+    slots: dict[str, int]
+    polys: dict[str, Needs]
+    size: int
+    group: Mapping[str, FunctionCode]
+    held: int
+
+    def bind(self, *names: str, needs: Needs | None = None) -> Scope:
+        for i, name in enumerate(names):
+            self.slots[name] = self.size + i
+            if needs:
+                self.polys[name] = needs
+        return replace(self, size=self.size + len(names))
+
+    def has(self, name: str) -> bool:
+        return name in self.slots or name in self.group
+
+    def local(self, name: str) -> Direct:
+        """What a local name stands for; a Poly, if it is generalised.  A group calls itself at its own types."""
+        if name in self.slots:
+            return itemgetter(self.slots[name])
+        code, held = self.group[name], self.held
+        return lambda env: Closure(code, env[:held])
+
+    def taking(self, names: Sequence[str]) -> Callable[[tuple], tuple]:
+        """What captures the types and these names."""
+        if not names:
+            return lambda env: env[:1]
+        if all(name in self.slots for name in names):
+            return itemgetter(0, *(self.slots[name] for name in names))
+        parts = [itemgetter(0), *map(self.local, names)]
+        return lambda env: tuple([part(env) for part in parts])
+
+    def inside(self, captured: Sequence[str], group: Mapping[str, FunctionCode] = ALONE) -> Scope:
+        """The scope of a function with these captured names, which may be one of a group."""
+        polys = {name: self.polys[name] for name in captured if name in self.polys}
+        return Scope({}, polys, 1, group, 1 + len(captured)).bind(*captured)
+
+
+def maker(code: FunctionCode, generalised: bool) -> Callable[[tuple], Closure | Poly]:
+    """What makes a function of the values that it holds."""
+    if generalised:
+        return lambda held: Poly(lambda types: Closure(code, (types, *held[1:])))
+    return lambda held: Closure(code, held)
+
+
+def root() -> Scope:
+    """At the top of a definition: nothing but the types."""
+    return Scope({}, {}, 1, ALONE, 1)

@@ -1,0 +1,123 @@
+"""Operands: the code of a term's parts is run from left to right, then something is made of their values.
+
+The forms of terms are compiled in the files above this one; `compile.py` fills the hole.
+"""
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from dpl.core import term as c
+from dpl.core.shapes import Needs
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.code.code import Code, Direct, Run, Scope, at_once
+from dpl.eval.code.mentioned import Mentioned
+from dpl.eval.code.sites import site
+from dpl.eval.machine.failure import located
+from dpl.eval.machine.machine import Machine
+from dpl.eval.machine.primitives import Surroundings
+from dpl.eval.values.value import Value
+from dpl.source import Span
+
+Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the operands, continuation -> state
+
+
+class Compiler(ABC):
+    """What every form needs to be compiled: the code of its operands, and how to go on with their values.
+
+    There is one for each run.  `lookup(name, types, sizes)` gives the value of a global at closed types; `needs(name)`
+    says which sizes it must be told."""
+
+    def __init__(
+        self, machine: Machine, lookup: Callable, needs: Callable[[str], Needs], surroundings: Surroundings
+    ) -> None:
+        self.machine = machine
+        self.lookup = lookup
+        self.needs = needs
+        self.surroundings = surroundings
+        self.mentioned = Mentioned()
+
+    def forget(self) -> None:
+        """What terms mention is found again where it is wanted."""
+        self.mentioned = Mentioned()
+
+    @abstractmethod
+    def compile(self, term: c.Term, scope: Scope) -> Code:
+        """The code of any term."""
+
+    def make(self, terms: Sequence[c.Term], scope: Scope, combine: Callable, span: Span | None = None) -> Code:
+        """`combine` of the values of `terms`; errors that it raises belong to `span`."""
+        return self.combine([self.compile(term, scope) for term in terms], terms, combine, span)
+
+    def combine(self, codes: Sequence[Code], terms: Sequence[c.Term], combine: Callable, span: Span | None) -> Code:
+        if all(code.direct for code in codes):
+            return at_once(_direct([code.direct for code in codes if code.direct], combine, span))
+
+        def done(env: tuple, values: tuple, k: tuple) -> tuple:
+            try:
+                return k[0], combine(*values), k
+            except DplError as error:
+                raise located(error, span) if span else error from None
+
+        return Code(self.gather(codes, terms, done))
+
+    def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
+        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a
+        frame that keeps the environment and the values so far."""
+        stage = self._stage(codes, terms, 0, done)
+        return lambda env, k: stage(env, (), k)
+
+    def _stage(self, codes: Sequence[Code], terms: Sequence[c.Term], start: int, done: Done) -> Done:
+        stop = next((i for i in range(start, len(codes)) if not codes[i].direct), len(codes))
+        first = [code.direct for code in codes[start:stop] if code.direct]
+        if stop == len(codes):
+            if not first:
+                return done
+            return lambda env, values, k: done(env, values + tuple([f(env) for f in first]), k)
+        run, rest = codes[stop].run, self._stage(codes, terms, stop + 1, done)
+
+        def resume(value: Value, frame: tuple) -> tuple:
+            env, values = frame[1]
+            return rest(env, values + (value,), frame[2])
+
+        self.note(resume, terms[stop])
+        return lambda env, values, k: run(env, (resume, (env, values + tuple([f(env) for f in first])), k))
+
+    def note(self, resume: Callable, term: c.Term) -> None:
+        """Frames with this resumption wait for `term`: if that is a call, it will stand in the path of an error."""
+        if isinstance(term, c.App):
+            self.machine.sites[resume] = site(term)
+
+    def size(self, term: c.Term, scope: Scope) -> Direct:
+        """Sizes are made of dimensions and constants, and are direct."""
+        direct = self.compile(term, scope).direct
+        if direct is None:
+            raise Bug(f"a size with a call in it at {term.span}")
+        return direct
+
+
+def _direct(operands: list[Direct], combine: Callable, span: Span | None) -> Direct:
+    """`combine` of direct operands, as straight as Python allows."""
+    match operands:
+        case []:
+            plain = lambda env: combine()  # noqa: E731
+        case [a]:
+            plain = lambda env: combine(a(env))  # noqa: E731
+        case [a, b]:
+            plain = lambda env: combine(a(env), b(env))  # noqa: E731
+        case [a, b, d]:
+            plain = lambda env: combine(a(env), b(env), d(env))  # noqa: E731
+        case _:
+            plain = lambda env: combine(*[f(env) for f in operands])  # noqa: E731
+    if span is None:
+        return plain
+
+    def guarded(env: tuple) -> Value:
+        try:
+            return plain(env)
+        except DplError as error:
+            raise located(error, span) from None
+
+    return guarded

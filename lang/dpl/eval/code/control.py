@@ -1,0 +1,166 @@
+"""What takes its continuation in hand: `shift` and `reset`, and the primitives that call functions of the program.
+
+shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
+jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
+"""
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Callable
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.code.code import Code, Scope
+from dpl.eval.code.compiler import Compiler
+from dpl.eval.derivatives import custom_rules, derive
+from dpl.eval.machine.failure import located
+from dpl.eval.machine.machine import Frame, Machine, State
+from dpl.eval.values.value import Builtin, Cont, Tagged, Value
+
+# ---- delimited continuations --------------------------------------------------------------------------------------
+
+
+def compile_delimited(compiler: Compiler, term: c.Shift | c.Reset, scope: Scope) -> Code:
+    machine, end = compiler.machine, compiler.machine.end
+    if isinstance(term, c.Shift):
+        body = compiler.compile(term.body, scope.bind(term.name)).run
+        return Code(lambda env, k: body(env + (Cont(k),), end))
+    inside = compiler.compile(term.body, scope)
+    run = inside.run
+
+    def reset(env: tuple, k: Frame) -> State:
+        if k is not end:  # else this is the end of what is delimited already
+            machine.meta = (k, machine.meta)
+        return run(env, end)
+
+    return inside if inside.direct else Code(reset)
+
+
+# ---- primitives that call functions -------------------------------------------------------------------------------
+
+
+def compile_primitive(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
+    start, machine = PRIMITIVES[term.op], compiler.machine
+
+    def done(env: tuple, values: tuple, k: Frame) -> State:
+        try:
+            return start(machine, values, k)
+        except DplError as error:
+            raise located(error, term.span) from None
+
+    return Code(compiler.gather([compiler.compile(arg, scope) for arg in term.args], term.args, done))
+
+
+def _jvp(machine: Machine, args: tuple, k: Frame) -> State:
+    f, x, dx = args
+    level = machine.levels.fresh()
+    return machine.apply(f, (derive.lift_forward(level, x, dx),), (_split, level, k))
+
+
+def _split(y: Value, frame: Frame) -> State:
+    _, level, k = frame
+    return k[0], derive.split_forward(level, y), k
+
+
+def _taylor(machine: Machine, args: tuple, k: Frame) -> State:
+    order, f, x = args
+    level = machine.levels.fresh()
+    return machine.apply(f, (derive.lift_jet(level, x, order),), (_coefficients, (level, order), k))
+
+
+def _coefficients(y: Value, frame: Frame) -> State:
+    _, (level, order), k = frame
+    return k[0], derive.split_jet(level, y, order), k
+
+
+def _vjp(machine: Machine, args: tuple, k: Frame) -> State:
+    f, x = args
+    level = machine.levels.fresh()
+    inside = derive.lift_reverse(level, x)
+    return machine.apply(f, (inside,), (_with_pullback, (level, inside), k))
+
+
+def _with_pullback(y: Value, frame: Frame) -> State:
+    _, (level, x), k = frame
+    return k[0], (derive.primal(y, level), derive.pullback(level, x, y)), k
+
+
+def _checkpoint(machine: Machine, args: tuple, k: Frame) -> State:
+    """Here everything is stored anyway."""
+    return machine.apply(args[0], args[1:], k)
+
+
+def _ruled(with_rule: Callable) -> Callable:
+    def start(machine: Machine, args: tuple, k: Frame) -> State:
+        f, rule, x = args
+        if custom_rules.highest(x):
+            return k[0], with_rule(machine.call, machine.levels, rule, x), k
+        return machine.apply(f, (x,), k)
+
+    return start
+
+
+PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
+    "jvp": _jvp,
+    "taylor": _taylor,
+    "vjp": _vjp,
+    "checkpoint": _checkpoint,
+    "with_vjp": _ruled(custom_rules.with_vjp),
+    "with_jvp": _ruled(custom_rules.with_jvp),
+}
+
+
+# ---- foreign functions --------------------------------------------------------------------------------------------
+
+FOREIGN = {
+    "f64": ctypes.c_double,
+    "f32": ctypes.c_float,
+    "bool": ctypes.c_bool,
+    **{f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
+}
+
+
+def extern(symbol: str, ty: t.Ty) -> Value:
+    """A C function of scalars, curried."""
+    params: list[t.Ty] = []
+    while isinstance(ty, t.Fn):
+        params.append(ty.arg)
+        ty = ty.result
+    function = _find(symbol)
+    function.argtypes = [_foreign(p, symbol) for p in params]
+    function.restype = _foreign(ty, symbol)
+    return _curried(symbol, function, len(params), ())
+
+
+def _find(symbol: str):
+    for library in (None, ctypes.util.find_library("m")):
+        try:
+            return ctypes.CDLL(library)[symbol]
+        except (AttributeError, OSError):
+            continue
+    raise DplError.at("R0507", f"no C library in use has a function `{symbol}`")
+
+
+def _foreign(ty: t.Ty, symbol: str):
+    match ty:
+        case t.Con(name) if name in FOREIGN:
+            return FOREIGN[name]
+        case _:
+            raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C; `{symbol}` wants more")
+
+
+def _curried(symbol: str, function: Callable, missing: int, args: tuple) -> Builtin:
+    def run(x: Value) -> Value:
+        if isinstance(x, Tagged):
+            raise DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", helps=("give it one: with_jvp",))
+        given = (*args, x)
+        return function(*given) if missing == 1 else _curried(symbol, function, missing - 1, given)
+
+    if missing < 1:
+        raise Bug(f"extern `{symbol}` is no function")
+    return Builtin(run)

@@ -1,0 +1,136 @@
+"""Loops and comprehensions.  With direct bodies they are loops of Python's; else a frame holds the turn.
+
+For:    state, (environment, turn, count)      Build:  also the elements so far (its body captures nothing)
+"""
+# ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import term as c
+from dpl.core.shapes import rank
+from dpl.diagnostics import DplError
+from dpl.eval.code.code import Code, Scope, at_once
+from dpl.eval.code.compiler import Compiler
+from dpl.eval.machine.failure import located
+from dpl.eval.values.arrays import count_checked, stack
+from dpl.eval.values.instance import staged
+from dpl.eval.values.memory import SLICE, gathered
+from dpl.eval.values.value import Value
+
+
+def compile_for(compiler: Compiler, term: c.For, scope: Scope) -> Code:
+    init, count = compiler.compile(term.init, scope), compiler.compile(term.count, scope)
+    body = compiler.compile(term.body, scope.bind(term.state, term.index))
+    if (first := init.direct) and (times := count.direct) and (turn := body.direct):
+
+        def loop(env: tuple) -> Value:
+            state = first(env)
+            for i in range(times(env)):
+                state = turn(env + (state, i))
+            return state
+
+        return at_once(loop)
+    run = body.run
+
+    def resume(state: Value, frame: tuple) -> tuple:
+        env, i, n = frame[1]
+        if i == n:
+            k = frame[2]
+            return k[0], state, k
+        return run(env + (state, i), (resume, (env, i + 1, n), frame[2]))
+
+    def start(env: tuple, values: tuple, k: tuple) -> tuple:
+        state, n = values
+        return resume(state, (resume, (env, 0, max(n, 0)), k))
+
+    compiler.note(resume, term.body)
+    return Code(compiler.gather([init, count], [term.init, term.count], start))
+
+
+def compile_while(compiler: Compiler, term: c.While, scope: Scope) -> Code:
+    init = compiler.compile(term.init, scope)
+    inner = scope.bind(term.state)
+    cond, body = compiler.compile(term.cond, inner), compiler.compile(term.body, inner)
+    if (first := init.direct) and (test := cond.direct) and (turn := body.direct):
+
+        def loop(env: tuple) -> Value:
+            inside = env + (first(env),)
+            while test(inside):
+                inside = env + (turn(inside),)
+            return inside[-1]
+
+        return at_once(loop)
+    choose = compiler.gather([cond], [term.cond], _turn(body))
+
+    def resume(state: Value, frame: tuple) -> tuple:
+        return choose(frame[1] + (state,), frame)
+
+    compiler.note(resume, term.body)
+    return Code(compiler.gather([init], [term.init], lambda env, values, k: resume(values[0], (resume, env, k))))
+
+
+def _turn(body: Code):
+    run = body.run
+
+    def turn(inside: tuple, values: tuple, frame: tuple) -> tuple:
+        """Once more, to come back to the loop's frame; or on to what waits for the last state."""
+        if values[0]:
+            return run(inside, frame)
+        k = frame[2]
+        return k[0], inside[-1], k
+
+    return turn
+
+
+def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
+    count = compiler.compile(term.count, scope)
+    body = compiler.compile(term.body, scope.bind(term.index))
+    known, later = staged((term.ty,), lambda types: rank(types[0]))
+
+    def finish(elements: list, env: tuple) -> Value:
+        try:
+            return stack(elements, later(env) if later else known)
+        except DplError as error:
+            raise located(error, term.span) from None
+
+    def many(n: int, element: Callable[[int], Value]) -> list:
+        try:
+            return gathered(n, element)
+        except DplError as error:
+            raise located(error, term.span) from None
+
+    def checked(n: int) -> int:
+        try:
+            return count_checked(n)
+        except DplError as error:
+            raise located(error, term.count.span) from None
+
+    if (times := count.direct) and (element := body.direct):
+
+        def build(env: tuple) -> Value:
+            n = checked(times(env))
+            one = lambda i: element(env + (i,))  # noqa: E731
+            return finish(many(n, one) if n > SLICE else [element(env + (i,)) for i in range(n)], env)
+
+        return at_once(build)
+    run = body.run
+
+    def resume(element: Value, frame: tuple) -> tuple:
+        env, n, elements = frame[1]
+        elements.append(element)
+        return turn(env, n, elements, frame)
+
+    def turn(env: tuple, n: int, elements: list, frame: tuple) -> tuple:
+        if len(elements) < n:
+            return run(env + (len(elements),), frame)
+        k = frame[2]
+        return k[0], finish(elements, env), k
+
+    def start(env: tuple, values: tuple, k: tuple) -> tuple:
+        n, elements = checked(values[0]), []
+        return turn(env, n, elements, (resume, (env, n, elements), k))
+
+    compiler.note(resume, term.body)
+    return Code(compiler.gather([count], [term.count], start))

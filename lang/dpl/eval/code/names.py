@@ -1,0 +1,47 @@
+"""Names -> code: a local lies in the environment; a global is looked up once, if its types are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import term as c
+from dpl.eval.code.code import Direct, Scope
+from dpl.eval.code.compiler import Compiler
+from dpl.eval.code.sizes import handed
+from dpl.eval.values.instance import staged, type_args, type_params, types_of
+from dpl.eval.values.value import Value
+
+
+def variable(compiler: Compiler, term: c.Var, scope: Scope) -> Direct:
+    if not scope.has(term.name):
+        value, later = constant(compiler, term, scope)
+        return later or (lambda env: value)
+    local = scope.local(term.name)
+    needs = scope.polys.get(term.name)
+    if needs is None:
+        return local
+    params = needs[0]
+    types = type_args(params, term.inst)
+    told = handed(compiler, term, needs, scope)
+    if callable(told):
+        names = type_params(params)
+        return lambda env: local(env).at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
+    key = object()
+
+    def instance(env: tuple) -> Value:
+        memo = env[0].memo
+        if key not in memo:
+            memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)), told)
+        return local(env).at(memo[key])
+
+    return instance
+
+
+def constant(compiler: Compiler, term: c.Var, scope: Scope) -> tuple[Value, Callable | None]:
+    """A global's value, or how to get it from the environment if it depends on types or sizes that are not known
+    yet."""
+    told = handed(compiler, term, compiler.needs(term.name) if term.inst else None, scope)
+    if not callable(told):
+        return staged(types_of(term.inst), lambda closed: compiler.lookup(term.name, closed, told))
+    known, later = staged(types_of(term.inst), lambda closed: closed)
+    return None, lambda env: compiler.lookup(term.name, later(env) if later else known, told(env))

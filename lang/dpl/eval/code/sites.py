@@ -1,0 +1,28 @@
+"""Calls as error messages name them."""
+
+from __future__ import annotations
+
+from dpl.core import term as c
+from dpl.eval.machine.failure import Site
+
+
+def spine(term: c.Term) -> tuple[c.Term, list[c.Term]]:
+    """`f x y` as f and [x, y]."""
+    args: list[c.Term] = []
+    while isinstance(term, c.App):
+        args.append(term.arg)
+        term = term.fn
+    return term, args[::-1]
+
+
+def site(call: c.App) -> Site:
+    head, _ = spine(call)
+    name = head.name if isinstance(head, (c.Var, c.Lam)) else ""
+    return Site(shown_name(name), call.span)
+
+
+def shown_name(name: str) -> str:
+    """A name of core as the user wrote it, with its module."""
+    name = name.partition("#")[0]
+    base, dot, number = name.rpartition(".")
+    return (base if dot and number.isdigit() else name) or "<fun>"

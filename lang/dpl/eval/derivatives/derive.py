@@ -1,0 +1,163 @@
+"""`jvp`, `taylor` and `vjp`, between a function's argument and its result.
+
+    jvp f x dx:   lift_forward x dx  ->  f  ->  split_forward
+    taylor n f x: lift_jet x         ->  f  ->  split_jet
+    vjp f x:      lift_reverse x     ->  f  ->  primal, Builtin pullback
+
+Arguments and results are any data; their floats are tagged and untagged as lists of leaves (structure.py), and
+functions of the program are called through `call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from itertools import count
+
+from dpl.diagnostics import DplError
+from dpl.eval.derivatives.tape import sweep
+from dpl.eval.values.active import Dual, Node, at_level, primal_at
+from dpl.eval.values.scalar import scalar
+from dpl.eval.values.series import Jet
+from dpl.eval.values.structure import check_same_form, leaves, rebuild
+from dpl.eval.values.value import FUNCTIONS, Array, Builtin, Tagged, Value, number
+
+Call = Callable[..., Value]
+
+
+class Levels:
+    """The supply of levels of one run."""
+
+    def __init__(self) -> None:
+        self._next = count(1)
+
+    def fresh(self) -> int:
+        return next(self._next)
+
+
+def is_float(leaf: Value) -> bool:
+    return leaf.__class__ is float or isinstance(leaf, Tagged)
+
+
+def zero_of(leaf: Value) -> Value:
+    """The zero of a leaf's type."""
+    if is_float(leaf):
+        return 0.0
+    if isinstance(leaf, FUNCTIONS):
+        raise DplError.at("R0505", "a function has no derivative", helps=("differentiate what the function returns",))
+    return type(leaf)()
+
+
+def zeros(value: Value) -> Value:
+    return rebuild(value, map(zero_of, leaves(value)))
+
+
+def node_at(leaf: Value, level: int) -> Node | None:
+    leaf = at_level(leaf, level)
+    return leaf if isinstance(leaf, Node) and leaf.level == level else None
+
+
+def primal(value: Value, level: int) -> Value:
+    return rebuild(value, (primal_at(leaf, level) for leaf in leaves(value)))
+
+
+def stop_grad(value: Value) -> Value:
+    """The value without any tag, of whatever level."""
+    if isinstance(value, FUNCTIONS):
+        return value
+    return rebuild(value, map(number, leaves(value)))
+
+
+# ---- forward ------------------------------------------------------------------------------------------------------
+
+
+def lift_forward(level: int, x: Value, dx: Value) -> Value:
+    check_same_form(x, dx, "the direction of a derivative does not fit its point")
+    pairs = zip(leaves(x), leaves(dx), strict=True)
+    return rebuild(x, iter([Dual(level, a, d) if is_float(a) else a for a, d in pairs]))
+
+
+def split_forward(level: int, y: Value) -> tuple[Value, Value]:
+    """Value and tangent."""
+    found = leaves(y)
+    return primal(y, level), rebuild(y, (tangent(leaf, level) for leaf in found))
+
+
+def tangent(leaf: Value, level: int) -> Value:
+    leaf = at_level(leaf, level)
+    return leaf.tangent if isinstance(leaf, Dual) and leaf.level == level else zero_of(leaf)
+
+
+# ---- forward, in series -------------------------------------------------------------------------------------------
+
+
+def lift_jet(level: int, x: Value, order: int) -> Value:
+    """The variable itself."""
+    return jet(level, [x, 1.0, *[None] * (order - 1)][: order + 1])
+
+
+def jet(level: int, found: list) -> Value:
+    """A number with these coefficients."""
+    return found[0] if all(c is None for c in found[1:]) else Jet(level, found)
+
+
+def coefficients(leaf: Value, level: int) -> list:
+    leaf = at_level(leaf, level)
+    return list(leaf.coefficients) if isinstance(leaf, Jet) and leaf.level == level else [leaf]
+
+
+def slope(found: list) -> list:
+    """The coefficients of the derivative."""
+    slopes = [c if c is None else scale(c, float(k)) for k, c in enumerate(found[1:], 1)]
+    return [0.0 if slopes[:1] in ([], [None]) else slopes[0], *slopes[1:]]
+
+
+def scale(x: Value, by: float) -> Value:
+    return scalar("mul", "f64")(x, by)
+
+
+def total(parts: list) -> Value:
+    there = [part for part in parts if part is not None]
+    return reduce(scalar("add", "f64"), there) if there else None
+
+
+def split_jet(level: int, y: Value, order: int) -> Array:
+    """All coefficients of the result: the value, then what holds the coefficients in place of its floats."""
+    found = leaves(y)
+    series = [coefficients(leaf, level) if is_float(leaf) else [leaf] for leaf in found]
+    rows = [
+        rebuild(y, iter([known[k] if k < len(known) and known[k] is not None else zero_of(leaf)
+                         for leaf, known in zip(found, series, strict=True)]))
+        for k in range(order + 1)
+    ]  # fmt: skip
+    if isinstance(y, Array):
+        return Array((order + 1, *y.shape), [item for row in rows for item in row.data])
+    return Array((order + 1,), rows)
+
+
+# ---- reverse ------------------------------------------------------------------------------------------------------
+
+
+def source(level: int, x: Value) -> Node:
+    """A float on which others depend: a node without a past."""
+    return Node(level, x, None, ())
+
+
+def lift_reverse(level: int, x: Value) -> Value:
+    return rebuild(x, iter([source(level, leaf) if is_float(leaf) else leaf for leaf in leaves(x)]))
+
+
+def pullback(level: int, x: Value, y: Value) -> Builtin:
+    """From cotangents of `y` to those of `x`; both as they were inside, tagged."""
+
+    def pull(cotangent: Value) -> Value:
+        check_same_form(y, cotangent, "the cotangent does not fit the result")
+        found = sweep(seeds(level, leaves(y), leaves(cotangent)))
+        return rebuild(x, (found.of(leaf) if isinstance(leaf, Node) else zero_of(leaf) for leaf in leaves(x)))
+
+    return Builtin(pull)
+
+
+def seeds(level: int, outputs: list, cotangents: list) -> list:
+    pairs = ((node_at(leaf, level), cotangent) for leaf, cotangent in zip(outputs, cotangents, strict=True))
+    return [(node, cotangent) for node, cotangent in pairs if node]

@@ -1,0 +1,124 @@
+"""Reverse mode: the sweep over the graph of Nodes, and the graph's other kinds of steps.
+
+    seeds: [(node of a result, its cotangent)]  ->  cotangents by node
+
+The graph is immutable, so a pullback may sweep it any number of times.  Nodes are visited from the highest down, each
+once all its users are done; only nodes that a seed depends on are visited, so nothing else can contribute (a leaf on
+which the result does not depend gets exactly 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpl.diagnostics import DplError
+from dpl.eval.values.active import Active, Node, at_level
+from dpl.eval.values.scalar import scalar
+from dpl.eval.values.value import Value, number
+
+Seeds = list[tuple[Node, Value]]
+
+
+class Joint:
+    """A step with its own rule, of many floats into many: `pull_all` takes (output number, cotangent) pairs to the
+    cotangents of the parents."""
+
+    __slots__ = ("pull_all",)
+
+    def __init__(self, pull_all: Callable[[list[tuple[int, Value]]], list]) -> None:
+        self.pull_all = pull_all
+
+
+class Output:
+    """One float of a Joint; that is its node's first parent.  A second parent is the float as computed, when it depends
+    on the level also through variables that the rule's functions captured."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Cotangents:
+    """What has reached each node so far; a Joint collects pairs instead of a sum."""
+
+    def __init__(self, seeds: Seeds) -> None:
+        self.by_node: dict[int, Any] = {}
+        for node, cotangent in seeds:
+            self.add(node, cotangent)
+
+    def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
+        key = id(node)
+        before = self.by_node.get(key)
+        if before is None:
+            self.by_node[key] = cotangent
+        else:
+            self.by_node[key] = scalar("add", kind)(before, cotangent)
+
+    def collect(self, joint: Node, index: int, cotangent: Value) -> None:
+        self.by_node.setdefault(id(joint), []).append((index, cotangent))
+
+    def of(self, node: Node) -> Value:
+        return self.by_node.get(id(node), 0.0)
+
+
+def sweep(seeds: Seeds) -> Cotangents:
+    cotangents = Cotangents(seeds)
+    for node in sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True):
+        cotangent = cotangents.by_node[id(node)]
+        step, parents = node.step, node.parents
+        if isinstance(step, Active):
+            world = step.reverse
+            for i, parent in zip(node.places, parents, strict=True):
+                part = step.contribution(world, i, cotangent, node.args, node.primal)
+                cotangents.add(parent, part, world.kind)
+        elif isinstance(step, Output):
+            cotangents.collect(parents[0], step.index, cotangent)
+            for parent in parents[1:]:
+                cotangents.add(parent, cotangent)
+        elif isinstance(step, Joint):
+            for parent, part in zip(parents, step.pull_all(cotangent), strict=True):
+                cotangents.add(parent, part)
+    return cotangents
+
+
+def reachable(nodes: list[Node]) -> list[Node]:
+    """The nodes and all their ancestors."""
+    seen: dict[int, Node] = {}
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            todo.extend(node.parents)
+    return list(seen.values())
+
+
+# ---- linearity ----------------------------------------------------------------------------------------------------
+
+
+def check_linear(outputs: list, level: int) -> None:
+    """A `with_jvp` rule must be linear in its tangent: a run-time error unless each tangent that it gave is made from
+    the level's nodes by sums, negations and multiplications with what does not depend on them."""
+    roots = [at_level(leaf, level) for leaf in outputs]
+    nodes = [leaf for leaf in roots if isinstance(leaf, Node) and leaf.level == level]
+    constants = [leaf for leaf in roots if not (isinstance(leaf, Node) and leaf.level == level)]
+    if not (all(number(c) == 0 for c in constants) and all(map(_is_linear, reachable(nodes)))):
+        raise DplError.at(
+            "R0504",
+            "the rule given to `with_jvp` is not linear in its tangent",
+            helps=("the second result must be a sum of products of the tangent with values that do not depend on it",),
+        )
+
+
+def _is_linear(node: Node) -> bool:
+    step = node.step
+    if not isinstance(step, Active):
+        return True
+    others = [a for i, a in enumerate(node.args) if i not in node.places]
+    if step.name in ("add", "sub"):
+        return all(number(a) == 0 for a in others)
+    if step.name == "mul":
+        return len(node.places) == 1
+    return step.name in ("neg", "f64", "f32", "f16") or (step.name == "div" and node.places == [0])

@@ -1,0 +1,188 @@
+"""The machine: state -> state, until the last frame has its value.
+
+A state is `(step, x, k)`, and `step(x, k)` gives the next one: either code applied to an environment (evaluate), or the
+resumption of a frame applied to a value (return).  The continuation `k` is a chain of immutable frames
+`(resume, data, next)` that ends in END, so calls of the program use no stack of Python's, calls in tail position use
+nothing at all, and a captured continuation may be resumed many times.
+
+`reset` starts a chain of its own and lays the current one aside on `meta`; END takes it up again.  So `shift` captures
+the whole current chain, and resuming is as cheap as a call.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.derivatives.derive import Levels
+from dpl.eval.machine.failure import Site, in_path
+from dpl.eval.values.memory import is_full, out_of_memory
+from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
+
+Frame = tuple  # (resume, data, next)
+State = tuple[Callable, Any, Frame]
+
+SLICE = 1_000_000  # steps between looks at the memory
+STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
+FRAMES = 2500  # in a MiB
+
+
+def most_frames() -> int:
+    chosen = os.environ.get("DPL_STACK", "")
+    return FRAMES * (int(chosen) if chosen.isdigit() and int(chosen) > 0 else STACK)
+
+
+class Finished(Exception):
+    """The last frame of a run has its value."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class FunctionCode:
+    """The code of a function, compiled when first needed.
+
+    `run(env, k)` evaluates the body; `direct(env)`, if there is one, does so at once: nothing in the body calls unknown
+    functions or captures its continuation.  `env` is the closure's environment followed by the arguments."""
+
+    __slots__ = ("_compile", "arity", "direct", "name", "run")
+
+    def __init__(self, arity: int, name: str, compile_: Callable[[], tuple[Callable, Callable | None]]) -> None:
+        self.arity = arity
+        self.name = name
+        self.direct: Callable | None = None
+        self._compile: Callable | None = compile_
+        self.run: Callable = self._first
+
+    def ready(self) -> FunctionCode:
+        """Compiled, unless that is going on already."""
+        if self._compile:
+            compile_, self._compile = self._compile, None
+            self.run, self.direct = compile_()
+        return self
+
+    def _first(self, env: tuple, k: Frame) -> State:
+        return self.ready().run, env, k
+
+
+class Machine:
+    """One run's state: the chains laid aside, the levels of derivatives, and where frames come from."""
+
+    def __init__(self) -> None:
+        self.meta: tuple | None = None  # (chain, rest)
+        self.levels = Levels()
+        self.sites: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # resume -> the call that it waits for
+        self.end: Frame = (self._end, None, None)
+        self.most_frames = most_frames()
+
+    # ---- running --------------------------------------------------------------------------------------------------
+
+    def call(self, f: Value, *args: Value) -> Value:
+        """Apply a function of the program and wait for its value (a run within the run)."""
+        return self.finish(*self.apply(f, args, self.end))
+
+    def finish(self, step: Callable, x: Any, k: Frame) -> Value:
+        """Run from a state, on an empty stack of prompts."""
+        meta, self.meta = self.meta, None
+        until_count = self.most_frames
+        try:
+            while True:
+                for _ in repeat(None, SLICE):
+                    step, x, k = step(x, k)
+                until_count -= SLICE
+                self._check_memory()
+                if until_count <= 0:
+                    until_count = self._check_depth(k)
+        except Finished as finished:
+            return finished.value
+        except (DplError, MemoryError) as failure:
+            error = failure if isinstance(failure, DplError) else out_of_memory()
+            waiting = k[2] if step is k[0] else k
+            raise in_path(error, self._sites(waiting)) from None
+        finally:
+            self.meta = meta
+
+    def _end(self, value: Value, k: Frame) -> State:
+        if self.meta is None:
+            raise Finished(value)
+        chain, self.meta = self.meta
+        return chain[0], value, chain
+
+    # ---- calls ----------------------------------------------------------------------------------------------------
+
+    def apply(self, f: Value, args: tuple, k: Frame) -> State:
+        """Apply any function to one or more arguments."""
+        match f:
+            case Closure(code=code, env=env):
+                if code.arity == len(args):
+                    return code.run, env + args, k
+                if code.arity > len(args):
+                    return k[0], Partial(f, args), k
+                return code.run, env + args[: code.arity], (self._rest, args[code.arity :], k)
+            case Partial(closure=closure, args=first):
+                return self.apply(closure, first + args, k)
+            case Builtin(run=run):
+                k = self._more(args, k)
+                return k[0], run(args[0]), k
+            case Cont(frames=frames):
+                k = self._more(args, k)
+                if k is not self.end:
+                    self.meta = (k, self.meta)
+                return frames[0], args[0], frames
+            case _:
+                raise Bug(f"called as a function: {f!r}")
+
+    def _more(self, args: tuple, k: Frame) -> Frame:
+        """Where the result for the first argument goes: to `k`, or first to the other arguments."""
+        return k if len(args) == 1 else (self._rest, args[1:], k)
+
+    def _rest(self, f: Value, frame: Frame) -> State:
+        return self.apply(f, frame[1], frame[2])
+
+    def apply_late(self, f: Value, args: tuple[Callable, ...], env: tuple, k: Frame) -> State:
+        """Apply a function that takes fewer arguments than are written: each is evaluated after the call before."""
+        if len(args) == 1:
+            return self.apply(f, (args[0](env),), k)
+        return self.apply(f, (args[0](env),), (self._late, (args[1:], env), k))
+
+    def _late(self, f: Value, frame: Frame) -> State:
+        args, env = frame[1]
+        return self.apply_late(f, args, env, frame[2])
+
+    # ---- limits ---------------------------------------------------------------------------------------------------
+
+    def _check_memory(self) -> None:
+        if is_full():
+            raise _too_deep("out of memory")
+
+    def _check_depth(self, k: Frame) -> int:
+        """How many steps can pass before the next look."""
+        depth = sum(1 for _ in self._frames(k))
+        if depth >= self.most_frames:
+            raise _too_deep("recursion is too deep")
+        return max(SLICE, self.most_frames - depth)
+
+    def _frames(self, k: Frame):
+        """The waiting frames, innermost first, across prompts."""
+        meta = self.meta
+        while True:
+            while k is not self.end:
+                yield k
+                k = k[2]
+            if meta is None:
+                return
+            k, meta = meta
+
+    def _sites(self, k: Frame) -> list[Site]:
+        """The calls that are waited for, outermost first."""
+        found = [site for frame in self._frames(k) if (site := self.sites.get(frame[0]))]
+        found.reverse()
+        return found
+
+
+def _too_deep(title: str) -> DplError:
+    return DplError.at("R0801", title, helps=("is there a recursion that does not end?",))

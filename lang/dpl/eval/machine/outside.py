@@ -1,0 +1,131 @@
+"""The outside world as programs see it: output, files, arguments, the clock."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from dpl.diagnostics import DplError
+from dpl.eval.values.value import Array
+
+
+class ProgramExit(Exception):
+    """The program asked to stop, with an exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Outside:
+    """One run's."""
+
+    def __init__(self, out: TextIO, args: list[str]) -> None:
+        self.out = out
+        self.args = args
+        self._progress = False
+
+    def print_string(self, text: str) -> tuple:
+        """At once: what the interpreter does in between takes far longer than writing."""
+        self.out.write(text)
+        self.out.flush()
+        return ()
+
+    def progress(self, text: str) -> tuple:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self._progress = True
+        return ()
+
+    def close(self) -> None:
+        self.out.flush()
+        if self._progress:
+            sys.stderr.write("\n")
+
+    def arg_count(self, _unit: tuple) -> int:
+        return len(self.args)
+
+    def arg(self, i: int) -> str:
+        if not 0 <= i < len(self.args):
+            raise DplError.at("R0705", f"there is no argument number {i}: the program was given {len(self.args)}")
+        return decoded(os.fsencode(self.args[i]), f"argument {i + 1} of the command")
+
+    def exit(self, code: int):
+        raise ProgramExit(code & 0xFF)
+
+
+def decoded(data: bytes, what: str) -> str:
+    """Bytes from outside as a string."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        title = f"{what} is not UTF-8 text: the byte at offset {error.start} begins no character"
+        raise DplError.at("R0509", title) from None
+
+
+def read_text(path: str) -> str:
+    return decoded(_read(path), f"`{path}`")
+
+
+def write_text(path: str, text: str) -> tuple:
+    return _write(path, text.encode("utf-8"))
+
+
+def read_bytes(path: str) -> Array:
+    data = list(_read(path))
+    return Array((len(data),), data)
+
+
+def write_bytes(path: str, data: Array) -> tuple:
+    return _write(path, bytes(data.data))
+
+
+def _read(path: str) -> bytes:
+    with _opening("read", path):
+        return Path(path).read_bytes()
+
+
+def _write(path: str, data: bytes) -> tuple:
+    with _opening("write", path):
+        Path(path).write_bytes(data)
+    return ()
+
+
+@contextmanager
+def _opening(verb: str, path: str) -> Iterator[None]:
+    """Says why a file could not be read or written."""
+    shown, nul, _ = path.partition("\0")
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        why = "a NUL character follows, and no path has one" if nul else why
+        raise DplError.at("R0506", f"cannot {verb} {shown}: {why}") from None
+
+
+def clock(_unit: tuple) -> float:
+    return time.time()
+
+
+def env(name: str) -> tuple[str, bool]:
+    value = os.environ.get(name)
+    return ("", False) if value is None else (decoded(os.fsencode(value), f"the environment variable `{name}`"), True)
+
+
+def _bitcast(source: str, target: str):
+    return lambda x: struct.unpack(target, struct.pack(source, x))[0]
+
+
+BITCASTS = {
+    "f64_of_bits": _bitcast("<Q", "<d"),
+    "bits_of_f64": _bitcast("<d", "<Q"),
+    "f32_of_bits": _bitcast("<I", "<f"),
+    "bits_of_f32": _bitcast("<f", "<I"),
+}

@@ -1,0 +1,219 @@
+"""A primitive and the types it is used at -> a function of its operands' values.
+
+    mul at (f32[n], f32)    lift2(scalar("mul", "f32"))
+    show at (tree)          value -> text
+
+Primitives that hand their own continuation to functions of the program live in control.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.core import ty as t
+from dpl.core.shapes import innermost
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.derivatives import derive
+from dpl.eval.machine import lapack, outside
+from dpl.eval.machine.outside import Outside
+from dpl.eval.values import arrays, strings
+from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.memory import gathered
+from dpl.eval.values.scalar import COMPARISONS, FIT, cast, evaluation, scalar
+from dpl.eval.values.show import Shower
+from dpl.eval.values.structure import check_same_form, compare, equal, leaves, rebuild
+from dpl.eval.values.value import Array, Cell, Value
+from dpl.node import node
+from dpl.prims import TABLE
+
+Types = tuple[t.Ty, ...]  # of the operands, then of the result
+
+
+def kind(ty: t.Ty) -> str:
+    """The name of an operand's scalar type."""
+    found = innermost(ty)
+    return found.name if isinstance(found, t.Con) else "i64"  # never constrained: any will do
+
+
+# ---- elementwise --------------------------------------------------------------------------------------------------
+
+
+def elementwise(op: str, types: Types) -> Callable:
+    f = _scalar(op, types)
+    if not any(isinstance(ty, t.Arr) for ty in types):
+        return f
+    match len(types) - 1:
+        case 1:
+            return arrays.lift1(f)
+        case 2:
+            return arrays.lift2(f)
+        case _:
+            return arrays.lift(f)
+
+
+def _scalar(op: str, types: Types) -> Callable:
+    match op:
+        case "to_like":
+            convert = cast(kind(types[0]), kind(types[1]))
+            return lambda x, _like: convert(x)
+        case "not" | "and" | "or" | "select":
+            return evaluation(op)
+        case "pow" if kind(types[1]) in t.INTS:
+            return scalar("powi", kind(types[0]))
+        case _ if op in FIT:
+            return cast(kind(types[0]), op)
+        case _:
+            return scalar(op, kind(types[-1]))
+
+
+ORDER: dict[str, Callable[[int], bool]] = {
+    "lt": lambda c: c < 0,
+    "le": lambda c: c <= 0,
+    "gt": lambda c: c > 0,
+    "ge": lambda c: c >= 0,
+}
+
+
+def comparison(op: str, ty: t.Ty) -> Callable:
+    """On scalars Python's own; on data structural."""
+    if isinstance(ty, t.Con) and (ty.name in FIT or ty in (t.BOOL, t.STRING)):
+        return COMPARISONS[op]
+    if op == "eq":
+        return equal
+    if op == "ne":
+        return lambda x, y: not equal(x, y)
+    decide = ORDER[op]
+    return lambda x, y: decide(compare(x, y))
+
+
+# ---- by name ------------------------------------------------------------------------------------------------------
+
+
+def error(message: str):
+    raise DplError.at("R0706", message)
+
+
+def assert_(holds: bool) -> tuple:
+    if not holds:
+        raise DplError.at("R0707", "an assertion does not hold")
+    return ()
+
+
+def refuted(why: str):
+    raise DplError.at("R0707", why)
+
+
+def deref(cell: Cell) -> Value:
+    return cell.content
+
+
+def assign(cell: Cell, value: Value) -> tuple:
+    cell.content = value
+    return ()
+
+
+def fresh_zeros(value: float) -> Callable[[int], Array]:
+    return lambda n: Array((arrays.count_checked(n),), [value] * n)
+
+
+def arange(n: int) -> Array:
+    return Array((arrays.count_checked(n),), gathered(n, int))
+
+
+def tree_map(call: Callable, f: Value, x: Value) -> Value:
+    new = [call(f, leaf) if derive.is_float(leaf) else leaf for leaf in leaves(x)]
+    return rebuild(x, iter(new))
+
+
+def tree_map2(call: Callable, f: Value, x: Value, y: Value) -> Value:
+    check_same_form(x, y, "the two values do not have one form")
+    pairs = zip(leaves(x), leaves(y), strict=True)
+    new = [call(f, a, b) if derive.is_float(a) else a for a, b in pairs]
+    return rebuild(x, iter(new))
+
+
+def tree_leaves(value: Value) -> Array:
+    found = [leaf for leaf in leaves(value) if derive.is_float(leaf)]
+    return Array((len(found),), found)
+
+
+BY_NAME: dict[str, Callable] = {
+    "length": lambda x: x.shape[0],
+    "dim": lambda x, k: x.shape[k],
+    "range": arange,
+    "zeros": fresh_zeros(0.0),
+    "ones": fresh_zeros(1.0),
+    "fill": arrays.fill,
+    "index": arrays.index,
+    "update": arrays.update,
+    "slice": arrays.slice_,
+    "append": arrays.append,
+    "reshape": arrays.reshape,
+    "transpose": arrays.transpose,
+    "flatten": arrays.flatten,
+    "gram": arrays.gram,
+    "string_length": len,
+    "string_codes": strings.codes,
+    "string_of_codes": strings.of_codes,
+    "string_to_int": strings.to_int,
+    "string_to_float": strings.to_float,
+    "error": error,
+    "assert": assert_,
+    "refuted": refuted,
+    "ref": Cell,
+    "deref": deref,
+    "assign": assign,
+    "read_text": outside.read_text,
+    "write_text": outside.write_text,
+    "read_bytes": outside.read_bytes,
+    "write_bytes": outside.write_bytes,
+    "time": outside.clock,
+    "env": outside.env,
+    "stop_grad": derive.stop_grad,
+    "tree_leaves": tree_leaves,
+    **outside.BITCASTS,
+    **lapack.ROUTINES,
+}
+
+
+@node
+class Surroundings:
+    """What primitives use of the run that they belong to; `call` applies a function of the program."""
+
+    datas: DataTypes
+    shower: Shower
+    world: Outside
+    call: Callable
+
+
+def implementation(op: str, types: Types, run: Surroundings) -> Callable:
+    """The meaning of a primitive at these types."""
+    if op in COMPARISONS:
+        return comparison(op, types[0])
+    if op != "dim" and TABLE[op].elementwise:
+        return elementwise(op, types)
+    if op in BY_NAME:
+        return BY_NAME[op]
+    match op:
+        case "sum":
+            return arrays.sum_(kind(types[0]))
+        case "dot":
+            return arrays.dot(kind(types[0]))
+        case "matmul":
+            return arrays.matmul(kind(types[0]))
+        case "show":
+            return lambda x: run.shower.show(x, types[0])
+        case "print":
+            return lambda x: run.world.print_string(run.shower.show(x, types[0], abridged=True) + "\n")
+        case "format":
+            return lambda spec, x: run.shower.format(spec, x, types[1])
+        case "tree_map":
+            rounded = run.datas.rounding(types[1])
+            return lambda f, x: rounded(tree_map(run.call, f, x))
+        case "tree_map2":
+            rounded = run.datas.rounding(types[1])
+            return lambda f, x, y: rounded(tree_map2(run.call, f, x, y))
+        case "print_string" | "progress" | "arg_count" | "arg" | "exit":
+            return getattr(run.world, op)
+        case _:
+            raise Bug(f"the interpreter does not know the primitive `{op}`")

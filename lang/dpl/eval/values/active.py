@@ -1,0 +1,141 @@
+"""Differentiating one scalar operation: the highest level among its operands decides, forward or reverse.
+
+Every application of `jvp`, `vjp` or `taylor` has a level of its own, higher than all before it.  At its level a float
+is a `Dual` (forward: number and tangent), a `Jet` (number and Taylor coefficients, series.py) or a `Node` (reverse:
+number and how it came about).  An operation strips the
+highest level off its operands, computes on what is left (which may be tagged again: recursion), and puts the level
+back on.  So levels never mix, and forward and reverse nest in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from dpl.eval.values.series import Jet, World, solved
+from dpl.eval.values.value import Tagged, Value, number
+from dpl.prims import contribution
+
+Rule: TypeAlias = Callable
+CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that pass one operand on: the others matter nothing
+
+
+class Active:
+    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its
+    result's and of its operands' scalar type (different for conversions only)."""
+
+    __slots__ = ("_plain", "apply", "forward", "name", "reverse", "rules")
+
+    def __init__(
+        self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World
+    ) -> None:
+        self.name = name
+        self.apply = apply
+        self.rules = rules
+        self.forward = forward
+        self.reverse = reverse
+        exact = forward.kind == reverse.kind == "f64"
+        self._plain = [rule if rule and exact and _operators_only(rule, len(rules)) else None for rule in rules]
+
+    def flows(self, i: int, args: tuple, result: Value) -> bool:
+        """Whether the result depends on operand `i`: zero times an infinite slope would be NaN, nothing is nothing."""
+        rule = self.rules[i]
+        if not rule or self.name not in CHOOSE:
+            return rule is not None
+        return number(contribution(self.forward, rule, 1.0, args, result)) != 0.0
+
+    def contribution(self, world: World, i: int, t: Value, args: tuple, result: Value) -> Value:
+        """What the tangent of operand `i` adds to the result's; or the result's cotangent to that of operand `i`."""
+        plain = self._plain[i]
+        if plain and t.__class__ is float is args[0].__class__ and args[-1].__class__ is float:
+            try:
+                return plain(t, args, result)
+            except ZeroDivisionError:  # the one thing on which Python is no IEEE
+                pass
+        rule = self.rules[i]
+        assert rule
+        return contribution(world, rule, t, args, result)
+
+
+def _operators_only(rule: Rule, arity: int) -> bool:
+    """Whether a rule uses nothing but arithmetic operators: then plain f64 floats need no dressing up."""
+    try:
+        rule(0.5, (0.5,) * arity, 0.5)
+    except AttributeError:
+        return False
+    return arity <= 2
+
+
+class Dual(Tagged):
+    """Forward: the number and its tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, level: int, primal: Value, tangent: Value) -> None:
+        self.level = level
+        self.primal = primal
+        self.tangent = tangent
+
+
+class Node(Tagged):
+    """Reverse: the number, and the step that made it: an Active with the operands `args`, of which those at `places`
+    are the numbers of the `parents` (tape.py has other steps).  `height` orders the graph: above all parents."""
+
+    __slots__ = ("args", "height", "parents", "places", "step")
+
+    def __init__(
+        self, level: int, primal: Value, step: object, parents: tuple, args: tuple = (), places: Sequence[int] = ()
+    ) -> None:
+        self.level = level
+        self.primal = primal
+        self.step = step
+        self.parents = parents
+        self.args = args
+        self.places = places
+        height = 0
+        for parent in parents:
+            if parent.height >= height:
+                height = parent.height + 1
+        self.height = height
+
+
+def differentiate(active: Active, args: tuple) -> Value:
+    """Apply an operation to operands of which at least one is tagged."""
+    level = 0
+    for a in args:
+        if isinstance(a, Tagged) and a.level > level:
+            level = a.level
+    places, plain = [], []
+    for i, a in enumerate(args):
+        if isinstance(a, Tagged) and a.level == level:
+            plain.append(a.primal)
+            places.append(i)
+        else:
+            plain.append(a)
+    primals = tuple(plain)
+    result = active.apply(*primals)
+    places = [i for i in places if active.flows(i, primals, result)]
+    if not places:
+        return result
+    if isinstance(args[places[0]], Jet):
+        operands = (a if i in places else p for i, (a, p) in enumerate(zip(args, primals, strict=True)))
+        return solved(active.rules, active.forward, tuple(operands), result, level)
+    if isinstance(args[places[0]], Node):
+        return Node(level, result, active, tuple([args[i] for i in places]), primals, places)
+    tangent = None
+    for i in places:
+        part = active.contribution(active.forward, i, args[i].tangent, primals, result)
+        tangent = part if tangent is None else active.forward.apply("add", tangent, part)
+    return Dual(level, result, tangent)
+
+
+def at_level(x: Value, level: int) -> Value:
+    """A leaf without the tags of levels above: those derivatives are over, the value only escaped from them."""
+    while isinstance(x, Tagged) and x.level > level:
+        x = x.primal
+    return x
+
+
+def primal_at(x: Value, level: int) -> Value:
+    x = at_level(x, level)
+    return x.primal if isinstance(x, Tagged) and x.level == level else x

@@ -1,0 +1,263 @@
+"""Array primitives by name, and the lifting of scalar operations over arrays.
+
+Elements may be anything; numbers among them may be tagged, so sums and products go through the scalar operations.
+Sums run from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from dpl.diagnostics import Bug, DplError
+from dpl.eval.values.indexing import index_error, slice_error
+from dpl.eval.values.memory import room
+from dpl.eval.values.scalar import scalar
+from dpl.eval.values.structure import sizes
+from dpl.eval.values.value import Array, Con, Value, list_items, make_list
+
+
+def product(shape: tuple[int, ...]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+# ---- lifting ------------------------------------------------------------------------------------------------------
+
+
+def lift1(f: Callable) -> Callable:
+    def lifted(x):
+        return Array(x.shape, [f(v) for v in x.data]) if x.__class__ is Array else f(x)
+
+    return lifted
+
+
+def lift2(f: Callable) -> Callable:
+    """The operand of lower rank is repeated over the leading dimensions of the other."""
+
+    def lifted(x, y):
+        if x.__class__ is not Array:
+            return Array(y.shape, [f(x, v) for v in y.data]) if y.__class__ is Array else f(x, y)
+        if y.__class__ is not Array:
+            return Array(x.shape, [f(v, y) for v in x.data])
+        shape = common_shape((x, y))
+        return Array(shape, list(map(f, spread(x, shape), spread(y, shape))))
+
+    return lifted
+
+
+def lift(f: Callable) -> Callable:
+    def lifted(*args):
+        if not any(a.__class__ is Array for a in args):
+            return f(*args)
+        shape = common_shape(args)
+        return Array(shape, list(map(f, *(spread(a, shape) for a in args))))
+
+    return lifted
+
+
+def common_shape(args: tuple) -> tuple[int, ...]:
+    shapes = [a.shape if a.__class__ is Array else () for a in args]
+    shape = max(shapes, key=len)
+    for s in shapes:
+        if shape[len(shape) - len(s) :] != s:
+            raise DplError.at("R0703", f"sizes {sizes(shape)} and {sizes(s)} do not fit together")
+    return shape
+
+
+def spread(x: Value, shape: tuple[int, ...]) -> list:
+    """The elements of `x`, repeated to fill `shape`."""
+    if x.__class__ is not Array:
+        return [x] * product(shape)
+    return x.data if x.shape == shape else x.data * product(shape[: len(shape) - len(x.shape)])
+
+
+# ---- making and taking apart --------------------------------------------------------------------------------------
+
+
+def stack(items: list, rank: int) -> Array:
+    """The array of these elements.  `rank` is the result's, for when there are none."""
+    if not items:
+        return Array((0,) * rank, [])  # `sized` says what they would be
+    if items[0].__class__ is not Array:
+        return Array((len(items),), items)
+    shape = items[0].shape
+    for item in items:
+        if item.shape != shape:
+            found = f"{sizes(shape)}, {sizes(item.shape)}"
+            raise DplError.at("R0703", f"an array's rows must have one size: {found}")
+    return Array((len(items), *shape), [v for item in items for v in item.data])
+
+
+def rows(x: Array) -> list:
+    """The elements over the outermost dimension."""
+    if len(x.shape) == 1:
+        return x.data
+    inner = x.shape[1:]
+    size = product(inner)
+    return [Array(inner, x.data[i * size : (i + 1) * size]) for i in range(x.shape[0])]
+
+
+def count_checked(n: int) -> int:
+    if n < 0:
+        raise DplError.at("R0702", f"an array cannot have {n} elements")
+    return room(n)
+
+
+def fill(n: int, value: Value) -> Array:
+    count_checked(n)
+    if value.__class__ is Array:
+        room(n * len(value.data))
+        return Array((n, *value.shape), value.data * n)
+    return Array((n,), [value] * n)
+
+
+def _offset(x: Array, indices: tuple[int, ...]) -> tuple[int, int]:
+    """Where the part at these indices begins in the data, and its length."""
+    size, start = len(x.data), 0
+    for k, i in enumerate(indices):
+        n = x.shape[k]
+        if not 0 <= i < n:
+            raise index_error(i, n, len(indices) - 1 - k)
+        size //= n
+        start += i * size
+    return start, size
+
+
+def index(x: Array, *indices: int) -> Value:
+    if len(indices) == 1 == len(x.shape):
+        (i,) = indices
+        if 0 <= i < x.shape[0]:
+            return x.data[i]
+    start, size = _offset(x, indices)
+    if len(indices) == len(x.shape):
+        return x.data[start]
+    return Array(x.shape[len(indices) :], x.data[start : start + size])
+
+
+def update(x: Array, value: Value, *indices: int) -> Array:
+    start, _ = _offset(x, indices)
+    inner = x.shape[len(indices) :]
+    if inner and value.shape != inner:
+        raise DplError.at("R0703", f"sizes {sizes(inner)} and {sizes(value.shape)} differ: a row keeps its size")
+    return x.updated(start, value.data if inner else [value])
+
+
+def slice_(x: Array, low: int, high: int) -> Array:
+    n = x.shape[0]
+    if not 0 <= low <= high <= n:
+        raise slice_error(low, high, n)
+    size = product(x.shape[1:])
+    return Array((high - low, *x.shape[1:]), x.data[low * size : high * size])
+
+
+def append(x: Value, y: Value) -> Value:
+    """Of strings, lists or arrays."""
+    match x:
+        case str():
+            return x + y
+        case Con():
+            return make_list(list(list_items(x)), y)
+        case Array():
+            if x.shape[1:] != y.shape[1:] and x.shape[0] and y.shape[0]:
+                raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
+            known = [a.shape[1:] for a in (x, y) if a.shape[0]]
+            inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be no more than a guess
+            return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
+        case _:
+            raise Bug(f"append: {x!r}")
+
+
+def reshape(x: Array, *shape: int) -> Array:
+    """One dimension may be -1: what is left for it."""
+    if -1 in shape:
+        known = -product(shape)
+        rest = len(x.data) // known if known else 0
+        shape = tuple(rest if n == -1 else n for n in shape)
+    if any(n < 0 for n in shape) or product(shape) != len(x.data):
+        raise DplError.at("R0703", f"cannot reshape {sizes(x.shape)} to {sizes(shape)}")
+    return Array(shape, x.data.copy())
+
+
+def sized(x: Array, inner: tuple[int, ...]) -> Array:
+    """With these inner sizes, from where there are no rows that tell them."""
+    shape = x.shape
+    if 0 not in shape:
+        return x
+    first = shape.index(0) + 1
+    return Array((*shape[:first], *inner[first - 1 :]), [])
+
+
+def transpose(x: Array) -> Array:
+    n, m, *inner = x.shape
+    size = product(tuple(inner))
+    if not x.data:  # whatever the sizes are
+        return Array((m, n, *inner), [])
+    if size == 1:
+        return Array((m, n, *inner), [v for j in range(m) for v in x.data[j::m]])
+    parts = [x.data[(i * m + j) * size : (i * m + j + 1) * size] for j in range(m) for i in range(n)]
+    return Array((m, n, *inner), [v for part in parts for v in part])
+
+
+def flatten(x: Array) -> Array:
+    n, m, *inner = x.shape
+    return Array((n * m, *inner), x.data.copy())
+
+
+# ---- sums and products --------------------------------------------------------------------------------------------
+
+
+def _zero(kind: str) -> Value:
+    return 0.0 if kind[0] == "f" else 0
+
+
+def sum_(kind: str) -> Callable[[Array], Value]:
+    """Over the outermost dimension."""
+    add, zero = scalar("add", kind), _zero(kind)
+
+    def run(x: Array) -> Value:
+        inner = x.shape[1:]
+        if not inner:
+            return reduce(add, x.data, zero)
+        size = room(product(inner))
+        return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
+
+    return run
+
+
+def dot(kind: str) -> Callable[[Array, Array], Value]:
+    add, mul, zero = scalar("add", kind), scalar("mul", kind), _zero(kind)
+
+    def run(x: Array, y: Array) -> Value:
+        if x.shape != y.shape:
+            raise DplError.at("R0703", f"sizes {sizes(x.shape)} and {sizes(y.shape)} differ")
+        return reduce(add, map(mul, x.data, y.data), zero)
+
+    return run
+
+
+def matmul(kind: str) -> Callable[[Array, Array], Value]:
+    """Matrix by matrix, matrix by vector, vector by matrix."""
+    add, mul, zero = scalar("add", kind), scalar("mul", kind), _zero(kind)
+
+    def run(x: Array, y: Array) -> Array:
+        k, inner = x.shape[-1], y.shape[0]
+        if k != inner:
+            raise DplError.at(
+                "R0703", f"cannot multiply {sizes(x.shape)} by {sizes(y.shape)}: the inner sizes {k} and {inner} differ"
+            )
+        columns = product(y.shape[1:])
+        room(product(x.shape[:-1]) * columns)
+        left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
+        right = [y.data[j::columns] for j in range(columns)]
+        return Array(x.shape[:-1] + y.shape[1:], [reduce(add, map(mul, a, b), zero) for a in left for b in right])
+
+    return run
+
+
+def gram(x: Array, y: Array) -> Array:
+    """The products of the rows of two arrays."""
+    rows = [Array((a.shape[0], product(a.shape[1:])), a.data) for a in (x, y)]
+    return matmul("f64")(rows[0], transpose(rows[1]))

@@ -1,0 +1,173 @@
+"""Operations on single numbers: row of the table x scalar type -> function of scalars.
+
+scalar("mul", "f32")   rounds to f32 after multiplying; given Tagged floats, differentiates
+cast("f64", "i8")      truncates and saturates
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from collections.abc import Callable
+from ctypes import c_float
+from functools import cache
+
+from dpl.core import ty as t
+from dpl.diagnostics import DplError
+from dpl.eval.values.active import Active, differentiate
+from dpl.eval.values.value import Tagged, number
+from dpl.prims import TABLE
+
+# ---- ranges and precision -----------------------------------------------------------------------------------------
+
+
+def _wrapper(bits: int, signed: bool) -> Callable[[int], int]:
+    """Two's complement."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    modulus = 1 << bits
+
+    def wrap(x: int) -> int:
+        return x if low <= x <= high else (x - low) % modulus + low
+
+    return wrap
+
+
+def _round_f16(x: float) -> float:
+    try:
+        return struct.unpack("e", struct.pack("e", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+FIT: dict[str, Callable] = {
+    **{name: _wrapper(int(name[1:]), name[0] == "i") for name in t.INTS},
+    "f64": float,
+    "f32": lambda x: c_float(x).value,
+    "f16": _round_f16,
+}
+"""For each number type, the value of that type nearest to a Python number."""
+
+EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}  # rows that C does faster
+COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
+
+
+def evaluation(name: str) -> Callable:
+    """A row's meaning on plain numbers."""
+    run = TABLE[name].eval
+    assert run
+    return run
+
+
+def _plain(name: str, kind: str) -> Callable:
+    """The same, its result brought to the type `kind`."""
+    run = EXACT.get(name) or evaluation(name)
+    if kind in ("bool", "f64") or name in CLOSED:
+        return run
+    fit = FIT[kind]
+    if TABLE[name].arity == 1:
+        return lambda x: fit(run(x))
+    return lambda *args: fit(run(*args))
+
+
+def _dividing(run: Callable) -> Callable:
+    def checked(x: int, y: int) -> int:
+        try:
+            return run(x, y)
+        except ZeroDivisionError:
+            raise DplError.at("R0701", "division by zero") from None
+
+    return checked
+
+
+# ---- operations -------------------------------------------------------------------------------------------------
+
+
+class World:
+    """Where derivative rules are evaluated (`prims.table.Val`): values of one scalar type, perhaps tagged."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.integer = int
+
+    def literal(self, value: float, like) -> float | int:
+        return int(value) if like.__class__ is int else FIT[self.kind](value)
+
+    def apply(self, name: str, *args):
+        match name:
+            case "select":
+                return args[1] if args[0] else args[2]
+            case "to_like":
+                return cast("i64" if args[0].__class__ is int else self.kind, self.kind)(args[0])
+            case "and" | "or" | "not":
+                return evaluation(name)(*args)
+            case _:
+                whole = all(a.__class__ is int for a in args)
+                return scalar(name, "i64" if whole else self.kind)(*args)
+
+
+@cache
+def world(kind: str) -> World:
+    return World(kind)
+
+
+@cache
+def scalar(name: str, kind: str) -> Callable:
+    """The operation of a row at a scalar type."""
+    if name in COMPARISONS:
+        return COMPARISONS[name]
+    plain = _plain(name, kind)
+    if kind not in t.FLOATS:
+        return _dividing(plain) if name in ("div", "mod", "quot", "rem") else plain
+    rules = TABLE[name].linear
+    if rules is None or not any(rules):
+        return lambda *args: plain(*map(number, args))
+    here = world(kind)
+    active = Active(name, plain, rules, here, here)
+    shape = {1: _unary, 2: _binary}.get(len(rules), _any)
+    return shape(plain, active)
+
+
+def _unary(plain: Callable, active: Active) -> Callable:
+    def apply(x):
+        return plain(x) if x.__class__ is float else differentiate(active, (x,))
+
+    active.apply = apply
+    return apply
+
+
+def _binary(plain: Callable, active: Active) -> Callable:
+    def apply(x, y):
+        if isinstance(x, Tagged) or isinstance(y, Tagged):
+            return differentiate(active, (x, y))
+        return plain(x, y)
+
+    active.apply = apply
+    return apply
+
+
+def _any(plain: Callable, active: Active) -> Callable:
+    def apply(*args):
+        if any(isinstance(x, Tagged) for x in args):
+            return differentiate(active, args)
+        return plain(*args)
+
+    active.apply = apply
+    return apply
+
+
+@cache
+def cast(source: str, target: str) -> Callable:
+    """The conversion between two scalar types; between floats it passes derivatives on, rounded to the other type."""
+    convert = evaluation(target)
+    if target in t.INTS:
+        return lambda x: convert(number(x))
+    fit = FIT[target]
+    if source not in t.FLOATS:
+        return lambda x: fit(float(x))
+    if source == target:
+        return lambda x: x
+    rules = TABLE[target].linear
+    assert rules
+    return _unary(fit, Active(target, fit, rules, world(target), world(source)))

@@ -1,0 +1,36 @@
+"""String primitives by name: code points and numbers read, as native code does it."""
+
+from __future__ import annotations
+
+import re
+
+from dpl.diagnostics import DplError
+from dpl.eval.values.value import Array
+
+INTEGER = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
+FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([e][+-]?[0-9]+)?|\.[0-9]+([e][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+SPACE = " \t\n\r\v\f"
+
+
+def codes(text: str) -> Array:
+    return Array((len(text),), [ord(c) for c in text])
+
+
+def of_codes(xs: Array) -> str:
+    for code in xs.data:
+        if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
+            raise DplError.at("R0501", f"{code} is not the number of a character")
+    return "".join(map(chr, xs.data))
+
+
+def to_int(text: str) -> tuple[int, bool]:
+    """Decimal, within the range of `int`."""
+    text = text.strip(SPACE)
+    if INTEGER.fullmatch(text) and -(1 << 63) <= (n := int(text)) < 1 << 63:
+        return n, True
+    return 0, False
+
+
+def to_float(text: str) -> tuple[float, bool]:
+    text = text.strip(SPACE)
+    return (float(text), True) if FLOAT.fullmatch(text) else (0.0, False)

@@ -1,0 +1,174 @@
+"""Values as trees of leaves: taking the leaves out, putting others in, comparing.
+
+    leaves ([1.0, x], Some 2)      = 1.0, x, 2
+    rebuild ([1.0, x], Some 2) abc = ([a, b], Some c)
+
+Leaves are scalars, strings, and whatever has no inside here (functions, references).  All of it by explicit stacks,
+for lists and trees may be a million deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from dpl.diagnostics import DplError
+from dpl.eval.values.value import Array, Con, Value, number
+
+INNER = (tuple, Con, Array)
+
+
+def leaves(value: Value) -> list:
+    """All leaves, in order."""
+    out: list = []
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        match v:
+            case tuple():
+                todo.extend(reversed(v))
+            case Con(arg=arg):
+                if arg is not None:
+                    todo.append(arg)
+            case Array(data=data):
+                if data and isinstance(data[0], INNER):
+                    todo.extend(reversed(data))
+                else:
+                    out.extend(data)
+            case _:
+                out.append(v)
+    return out
+
+
+class _Close:
+    """On the work stack: the parts of this value are done, put them together."""
+
+    __slots__ = ("count", "value")
+
+    def __init__(self, value: Value, count: int) -> None:
+        self.value = value
+        self.count = count
+
+
+def rebuild(value: Value, new: Iterator) -> Value:
+    """`value` with its leaves replaced, in order, by those of `new`."""
+    done: list = []
+    todo: list = [value]
+    while todo:
+        v = todo.pop()
+        match v:
+            case _Close(value=whole, count=n):
+                parts = done[len(done) - n :]
+                del done[len(done) - n :]
+                done.append(_assemble(whole, parts))
+            case tuple():
+                todo.append(_Close(v, len(v)))
+                todo.extend(reversed(v))
+            case Con(arg=arg):
+                if arg is None:
+                    done.append(v)
+                else:
+                    todo += (_Close(v, 1), arg)
+            case Array(shape=shape, data=data):
+                if data and isinstance(data[0], INNER):
+                    todo.append(_Close(v, len(data)))
+                    todo.extend(reversed(data))
+                else:
+                    done.append(Array(shape, list(islice(new, len(data)))))
+            case _:
+                done.append(next(new))
+    return done[0]
+
+
+def _assemble(whole: Value, parts: list) -> Value:
+    match whole:
+        case tuple():
+            return tuple(parts)
+        case Con(tag=tag, name=name):
+            return Con(tag, name, parts[0])
+        case _:
+            return Array(whole.shape, parts)
+
+
+def check_same_form(x: Value, y: Value, what: str) -> None:
+    """A run-time error unless the two have the same constructors and sizes."""
+    todo = [(x, y)]
+    while todo:
+        a, b = todo.pop()
+        match a:
+            case tuple():
+                todo.extend(zip(a, b, strict=True))
+            case Con():
+                if a.tag != b.tag:
+                    raise DplError.at("R0503", "the two have different constructors")
+                if a.arg is not None:
+                    todo.append((a.arg, b.arg))
+            case Array():
+                if a.shape != b.shape:
+                    n, m = next((n, m) for n, m in zip(b.shape, a.shape, strict=True) if n != m)
+                    raise DplError.at("R0503", f"{what}: sizes {n} and {m} differ")
+                if a.data and isinstance(a.data[0], INNER):
+                    todo.extend(zip(a.data, b.data, strict=True))
+            case _:  # a leaf
+                pass
+
+
+def sizes(shape: tuple[int, ...]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def same_rows(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether shapes are equal but for the inner sizes of what has no rows: those may be no more than guesses."""
+    return 0 in a and a[: a.index(0) + 1] == b[: a.index(0) + 1]
+
+
+def equal(x: Value, y: Value) -> bool:
+    """Structural equality; of floats, IEEE's."""
+    todo = [(x, y)]
+    while todo:
+        a, b = todo.pop()
+        match a:
+            case tuple():
+                todo.extend(zip(a, b, strict=True))
+            case Con():
+                if a.tag != b.tag:
+                    return False
+                if a.arg is not None:
+                    todo.append((a.arg, b.arg))
+            case Array():
+                if a.shape != b.shape and not same_rows(a.shape, b.shape):
+                    return False
+                if a.data and isinstance(a.data[0], INNER):
+                    todo.extend(zip(a.data, b.data, strict=True))
+                elif not all(p == q for p, q in zip(a.data, b.data, strict=True)):
+                    return False
+            case _:
+                if a != b:
+                    return False
+    return True
+
+
+def compare(x: Value, y: Value) -> int:
+    """Below, at or above 0: constructors by tag and then payload, the rest lexicographic, an array or list that is
+    the beginning of another first.  A NaN inside data counts as equal to every float."""
+    todo = [(x, y)]
+    while todo:
+        a, b = todo.pop()
+        match a:
+            case tuple():
+                todo.extend(reversed(tuple(zip(a, b, strict=True))))
+            case Con():
+                if a.tag != b.tag:
+                    return a.tag - b.tag
+                if a.arg is not None:
+                    todo.append((a.arg, b.arg))
+            case Array():
+                todo.append((a.shape[0], b.shape[0]))
+                todo.extend(reversed(tuple(zip(a.data, b.data))))  # the shorter decides
+            case _:
+                p, q = number(a), number(b)
+                if p < q:
+                    return -1
+                if p > q:
+                    return 1
+    return 0

@@ -1,0 +1,475 @@
+"""Applications -> core: functions, constructors and primitives, saturated or not.
+
+max 0.0          ->   let a = 0.0 in fun b -> max(a, b)
+x |> f y         ->   let t = x in f y t
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from dpl.core import term, ty
+from dpl.diagnostics import Diagnostic, Edit, Label
+from dpl.prims import TABLE
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.messages import errors
+from dpl.types.messages.errors import Why
+from dpl.types.rules.annotations import unknowns
+from dpl.types.rules.counts import size_of
+from dpl.types.rules.shaped import agreeing, together
+from dpl.types.solve import sizes
+from dpl.types.solve.meta import Meta, Type, dimensions, is_scalar, prune
+from dpl.types.solve.scheme import NOTHING, Scheme, replace
+from dpl.types.state.checks import compute, int_lit, learn
+from dpl.types.state.context import Arg, Context, rule
+from dpl.types.state.deferred import Deferred
+from dpl.types.state.env import Constructor, Primitive, Value
+
+
+def _as_function(form):
+    """An operator that is a form of expression, as a value: `( && )` is `fun a b -> a && b`."""
+
+    def function(span: Span) -> tree.Fun:
+        names = ("a", "b")
+        return tree.Fun(
+            span, tuple(tree.PatVar(span, n) for n in names), form(span, *(tree.Var(span, n) for n in names))
+        )
+
+    return function
+
+
+FORMS = {
+    "&&": _as_function(lambda span, a, b: tree.Logic(span, "&&", a, b)),
+    "||": _as_function(lambda span, a, b: tree.Logic(span, "||", a, b)),
+    "::": _as_function(tree.Cons),
+    "|>": _as_function(tree.Pipe),
+}
+GRADIENTS = frozenset(
+    ["Prelude.grad", "Prelude.value_and_grad", "Ad.check_grad"]
+    + [
+        f"Ad.{name}{prime}"
+        for name in ("grad", "gradv", "hessian", "hessianv", "hvp", "gradhessian", "gradhessianv", "laplacian")
+        for prime in ("", "'")
+    ]
+)
+
+
+@rule(tree.App)
+def application(cx: Context, e: tree.App, expected) -> term.Term:
+    head, args = spine(e)
+    return apply(cx, head, args, expected)
+
+
+def spine(e: tree.Expr) -> tuple[tree.Expr, list[Arg]]:
+    args: list[Arg] = []
+    while isinstance(e, tree.App):
+        args.append(Arg(e.arg, e.span))
+        e = e.fn
+    return e, args[::-1]
+
+
+@rule(tree.Pipe)
+def pipe(cx: Context, e: tree.Pipe, expected) -> term.Term:
+    head, args = spine(e.fn)
+    first = cx.infer(e.arg, wanted_record(cx, head, len(args)) if isinstance(e.arg, tree.Record) else None)
+    name = cx.unique("piped")
+    rest = apply(cx, head, [*args, Arg(term.Var(e.arg.span, first.ty, name), e.span)], expected)
+    return term.Let(e.span, rest.ty, name, (), first, rest)
+
+
+def wanted_record(cx: Context, head: tree.Expr, given: int) -> Type | None:
+    """The record type that a named function takes after some arguments, if it takes one there."""
+    entry = cx.find(head.name) if isinstance(head, tree.Var) else None
+    t = prune(entry.scheme.ty) if isinstance(entry, Value) else None
+    for _ in range(given):
+        t = prune(t.result) if type(t) is ty.Fn else None
+    wanted = prune(t.arg) if type(t) is ty.Fn else None
+    if type(wanted) is not ty.Con or wanted.name not in cx.datas:
+        return None
+    params = cx.datas[wanted.name].params
+    return ty.Con(wanted.name, tuple(cx.solver.size() if p.sort == "size" else cx.solver.fresh() for p in params))
+
+
+@rule(tree.Var)
+def variable(cx: Context, e: tree.Var, expected) -> term.Term:
+    return apply(cx, e, [], expected)
+
+
+@rule(tree.Con)
+def constructor(cx: Context, e: tree.Con, expected) -> term.Term:
+    return apply(cx, e, [], expected)
+
+
+def find_primitive(cx: Context, name: str) -> Primitive | None:
+    """The primitive that a name stands for here; `Prim.x` is any row, in the standard library."""
+    entry = cx.find(name)
+    return entry if isinstance(entry, Primitive) else None
+
+
+def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) -> term.Term:
+    match head:
+        case tree.Con(span, name):
+            found = cx.constructor(name, span, expected if len(args) < 2 else None)
+            return build(cx, found, args, span, expected)
+        case tree.Var(span, name):
+            if name in FORMS and cx.find(name) is None:
+                return call(cx, cx.infer(FORMS[name](span)), args, name)
+            entry = cx.lookup(name, span)
+            if isinstance(entry, Primitive):
+                return primitive(cx, entry, args, span)
+            if cx.replay is not None and isinstance(entry, Value):
+                args = cx.replay.follow(cx, entry, name, args, expected, span)
+            known = sizes_of(cx, entry.scheme, args) if isinstance(entry, Value) else NOTHING
+            cx.held = []
+            function = cx.use(name, span, known, args[-1].span if args else None)
+            held = cx.held
+            made = call(cx, function, args, name, entry)
+            if args:
+                cx.release(held, made.ty)
+            return made
+        case _:
+            pass
+    return call(cx, cx.infer(head), args, "")
+
+
+def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]:
+    """The sizes in a function's type that are the values of its arguments, where these are known: `zeros 3`."""
+    found = {}
+    for unknown, index in scheme.counts:
+        size = size_of(cx, args[index].value) if index < len(args) else None
+        if size is not None:
+            found[unknown] = size
+    return found
+
+
+# ---- functions
+
+
+def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, before: tuple[Arg, ...] = ()) -> term.Term:
+    """`before`: the arguments that it was given already."""
+    gradient = isinstance(entry, Value) and entry.name in GRADIENTS
+    open_ = len(cx.solver.undecided)
+    terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient, before)
+    bound: list[tuple[str, term.Term]] = []
+    if len(cx.solver.undecided) > open_:
+        bound, terms = compared(cx, terms, arrows)
+    for arg, t, arrow in zip(args, terms, arrows):
+        cx.perform(arrow.eff, arg.span, name)
+        fn = term.App(arg.span, arrow.result, fn, t)
+    arrays = sum(not is_scalar(t.ty) for t in terms)
+    if arrays > 1 or (arrays and type(prune(fn.ty)) is ty.Fn):
+        fn = together(cx, fn, len(terms))
+    for core, value in reversed(bound):
+        fn = term.Let(fn.span, fn.ty, core, (), value, fn)
+    return fn
+
+
+def is_composite(cx: Context, t: Type) -> bool:
+    """Whether the sizes of an array are sums or products, which say less than a name does."""
+    found = [cx.solver.sizes.norm(size) for size in dimensions(t)[0]]
+    return any(size.const or len(size.terms) > 1 or any(factor != 1 for _, factor in size.terms) for size in found)
+
+
+def compared(
+    cx: Context, terms: list[term.Term], arrows: list[ty.Fn]
+) -> tuple[list[tuple[str, term.Term]], list[term.Term]]:
+    """Arguments whose sizes are related by products: all are computed, and then compared as far as need be."""
+    bound = [(cx.unique("argument"), t) for t in terms]
+    variables = [term.Var(t.span, arrow.arg, core) for (core, t), arrow in zip(bound, arrows)]
+    for variable in sorted(variables, key=lambda v: is_composite(cx, v.ty)):
+        learn(cx, variable, variable.ty)
+    return bound, [cx.confirm(v, v.ty, actual=t.ty) for v, t in zip(variables, terms)]
+
+
+def arguments(
+    cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False, before: tuple[Arg, ...] = ()
+) -> tuple[list[term.Term], list[ty.Fn]]:
+    """The arguments, checked against a function's type; lambdas last, when most is known about their parameters."""
+    terms: dict[int, term.Term] = {}
+    arrows: list[ty.Fn] = []
+    start = 0
+    while start < len(args):
+        batch = []
+        while len(arrows) < len(args):
+            t = prune(t)
+            if type(t) is not ty.Fn:
+                if batch:
+                    break
+                t = _arrow(cx, t, [*before, *args], head, name, len(before) + len(arrows))
+            batch.append(len(arrows))
+            arrows.append(t)
+            t = t.result
+        late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, what is no function is a term
+        ranks = {i: 2 * (isinstance(args[i].value, late) or (gradient and i == 0)) for i in batch}
+        for i in batch:  # what record this is, another argument may say, unless that is a lambda
+            if isinstance(args[i].value, tree.Record) and type(prune(arrows[i].arg)) is Meta:
+                ranks[i] = 1
+                ranks.update({0: 0} if gradient and not isinstance(args[0].value, tree.Fun) else {})
+        for i in sorted(batch, key=ranks.__getitem__):
+            what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
+            if gradient and i == 0:
+                terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
+            else:
+                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=arranged(args, i, arrows, t, name)))
+        start = len(arrows)
+    return [terms[i] for i in range(len(args))], arrows
+
+
+def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
+    """How the arguments may be meant, if this one does not fit."""
+    value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
+    functions = tree.Fun | term.Lam
+    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
+        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
+    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if isinstance(value, tree.Tuple | term.Tuple) and alone:
+        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
+    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    after = args[i + 1].value if i + 1 < len(args) else None
+    if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
+        return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
+    return ""
+
+
+def written(e: tree.Expr | term.Term) -> str:
+    """An argument as the program has it."""
+    text = e.span.text
+    return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
+
+
+WORD_OPERATORS = {
+    "mod": "the remainder is written  a % b",
+    "rem": "the remainder is written  a % b",
+    "div": "integers are divided by  a / b",
+    "to": "the numbers below 10:  range 10",
+    "xor": "of booleans:  a <> b",
+}
+
+
+def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+    """Ways out, where a function is given an argument too many."""
+    if not given:
+        found = args[0].value
+        way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
+        return ((way,) if way else ()), ()
+    extra, last = args[given].value, args[given - 1].value
+    if name in ("zeros", "ones") and given == 1:
+        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
+    gap = Span(last.span.source, last.span.end, extra.span.start)
+    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
+        return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    if given == 1 and name and isinstance(last, tree.Var):
+        return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
+    return (), ()
+
+
+def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: int) -> ty.Fn:
+    """A function's type from something not known to be one, after it was given so many of the arguments."""
+    arg = args[given]
+    arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
+    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or errors.phrase(t):
+        shown = errors.phrase(t) or errors.printer(cx).type(t)
+        who = f"`{name}`" if name else "this"
+        if given:
+            title = f"{who} takes {given} argument{'s' * (given != 1)}, but is given more; its result is {shown}"
+        else:
+            title = f"{who} is not a function but {shown}, and cannot be applied"
+        below = arg.value.span.line > head.line
+        ways, edits = superfluous(args, name, given)
+        lines = ("steps of one expression are separated by  ;", "a declaration that runs something begins with  do")
+        helps = lines if below else ways
+        note = "one argument too many" if given else "applied to this"
+        raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
+    cx.unify(t, arrow, head, Why("what is applied"))
+    return arrow
+
+
+def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> term.Term:
+    """The function given to `grad`: its result must be one float."""
+    if not isinstance(arg.value, tree.Node):
+        return arg.check(cx, wanted, Why())
+    wanted = prune(wanted)
+    assert type(wanted) is ty.Fn
+    hint = ty.Fn(wanted.arg, wanted.eff, cx.solver.fresh())
+    f = cx.infer(arg.value, hint)
+    actual = prune(f.ty)
+    if type(actual) is ty.Fn:
+        cx.unify(actual.arg, wanted.arg, arg.value.span, Why(f"the argument of what is given to `{name}`"))
+        result = prune(actual.result)
+        if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
+            raise not_one_number(cx, arg.value, actual, name, head)
+    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head))
+
+
+def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
+    p = errors.printer(cx)
+    arg, result, outcome = p.type(t.arg), p.type(t.result), prune(t.result)
+    shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
+    text = f.name if isinstance(f, tree.Var) else "f"
+    what = "the gradient of a total" if name.endswith("grad") else "of a total"
+    helps = [f"{what}:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
+    helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
+    if type(outcome) is ty.Con and outcome.name in ty.INTS:
+        helps = ["only floats have derivatives: convert with  float (...)"]
+    return cx.fail(
+        "E0401",
+        f"`{name}` needs a function that returns one number, but {shown} returns {result}",
+        head.to(f.span),
+        note=f"expected  {arg} -> float",
+        labels=tuple(Label(place, f"the result is {result}") for place in results(cx, f)),
+        helps=tuple(helps),
+    )
+
+
+def results(cx: Context, f: tree.Expr) -> list[Span]:
+    """Where a function says what its result is."""
+    entry = cx.find(f.name) if isinstance(f, tree.Var) else None
+    definition = cx.definition(entry) if isinstance(entry, Value) else None
+    if isinstance(f, tree.Fun):
+        body = f.body
+    elif definition is not None:
+        body = definition.function[1]
+    else:
+        return []
+    while isinstance(body, tree.Let | tree.Seq):
+        body = body.body if isinstance(body, tree.Let) else body.second
+    return [body.span]
+
+
+# ---- constructors
+
+
+def build(cx: Context, found: Constructor, args: list[Arg], span: Span, expected: Type | None = None) -> term.Term:
+    """A constructor, applied or as a function."""
+    t, arg_type = constructor_type(cx, found)
+    if arg_type is None:
+        if args:
+            raise cx.fail("E0207", f"the constructor `{found.name}` takes no argument", args[0].span)
+        return term.Con(span, t, found.name, found.tag, None)
+    if not args:
+        name = cx.unique("content")
+        body = term.Con(span, t, found.name, found.tag, term.Var(span, arg_type, name))
+        return term.Lam(span, ty.Fn(arg_type, cx.solver.effect(), t), name, body, found.name)
+    if len(args) > 1:
+        raise cx.fail(
+            "E0207",
+            f"the constructor `{found.name}` takes one argument, not {len(args)}",
+            args[1].span,
+            helps=("several values go in a tuple:  Node (a, b)",),
+        )
+    value, why = args[0].value, Why(f"the argument of `{found.name}`", span)
+    hint = hinted(cx, found, expected)
+    if hint is not None and not isinstance(value, term.Node):
+        value = cx.infer(value, hint)
+    arg = Arg(value, args[0].span).check(cx, arg_type, why)
+    return term.Con(args[0].span, t, found.name, found.tag, arg)
+
+
+def hinted(cx: Context, found: Constructor, expected: Type | None) -> Type | None:
+    """What the context says of a constructor's argument: in `(Some e : float[3] option)`, that e is a float[3]."""
+    known = prune(expected) if expected is not None else None
+    if type(known) is not ty.Con or known.name != found.data.name or found.arg is None:
+        return None
+    return replace(found.arg, {p.name: a for p, a in zip(found.data.params, known.args)}, {})
+
+
+def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None]:
+    """A fresh instance of its data type, and its argument's type there."""
+    s, data = cx.solver, found.data
+    env: dict = {p.name: s.size() if p.sort == "size" else s.fresh() for p in data.params}
+    t = ty.Con(data.name, tuple(env[p.name] for p in data.params))
+    if found.arg is None:
+        return t, None
+    return t, replace(found.arg, {**env, **{n: s.unknown_size() for n in unknowns(found.arg)}}, {})
+
+
+# ---- primitives
+
+
+def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> term.Term:
+    row, arity = found.row, found.row.arity
+    known = sizes_of(cx, found.scheme, args)
+    t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)
+    cx.note(span, t)
+    held = cx.held
+    terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
+    if row.name == "print" and terms and type(prune(terms[0].ty)) is ty.Fn:
+        title = "this prints  <fun> , as it is a function"
+        helps = ("is an argument missing?", 'if that is meant, say so:  print_string "<fun>"')
+        cx.warnings.add(Diagnostic("W0207", title, terms[0].span, helps=helps))
+    if len(args) < arity:
+        return expand(cx, row, terms, arrows, t, span)
+    result = arrows[-1].result
+    cx.release(held, result)
+    applied = saturated(cx, row.name, terms, result, args[arity - 1].span)
+    if len(args) == arity:
+        return applied
+    return call(cx, applied, args[arity:], row.op or row.name, before=tuple(args[:arity]))
+
+
+def saturated(cx: Context, name: str, terms: list[term.Term], result: Type, span: Span) -> term.Term:
+    if name == "reshape":
+        return reshape(cx, terms[0], result, span)
+    made = term.Prim(span, result, name, tuple(terms))
+    return agreeing(cx, made) if len(terms) > 1 and TABLE[name].elementwise else made
+
+
+def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Type, span: Span) -> term.Term:
+    """A primitive as a function: what is given is computed first, the rest are parameters."""
+    names = [cx.unique("operand") for _ in range(row.arity)]
+    types = [arrow.arg for arrow in arrows]
+    t = prune(arrows[-1].result) if arrows else prune(t)
+    while len(types) < row.arity:
+        assert type(t) is ty.Fn
+        types.append(t.arg)
+        t = prune(t.result)
+    variables: list[term.Term] = [term.Var(span, u, n) for u, n in zip(types, names)]
+    body = saturated(cx, row.name, variables, t, span)
+    for n, u in list(zip(names, types))[: len(given) - 1 if given else None : -1]:
+        body = term.Lam(span, ty.Fn(u, cx.solver.effect(), body.ty), n, body, row.op or row.name)
+    for n, value in list(zip(names, given))[::-1]:
+        body = term.Let(span, body.ty, n, (), value, body)
+    return body
+
+
+def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Term:
+    """`reshape` takes its dimensions from the type that its result turns out to have."""
+    evidence = dict(cx.evidence)
+
+    def build(zonk) -> term.Term:
+        dims, inner = dimensions(result)
+        element = dimensions(source.ty)[1]
+        if type(element) in (Meta, ty.Var) and element is not inner and element != inner:
+            title = "the type of the elements that this `reshape` is given is not known"
+            helps = (f"annotate the argument:  (xs : {errors.printer(cx).type(inner)}[n])",)
+            raise cx.fail("E0306", title, span, helps=helps)
+        if not dims or type(inner) is Meta:
+            raise cx.fail(
+                "E0306",
+                "the dimensions of this `reshape` are not known",
+                span,
+                helps=("say them in an annotation:  (reshape e : float[2, 3])",),
+            )
+        same_count(cx, source.ty, result, span)
+        found = [compute(cx.solver.sizes.norm(d), evidence, span) for d in dims]
+        if sum(d is None for d in found) > 1:
+            raise cx.fail(
+                "E0306",
+                "more than one dimension of this `reshape` is not known",
+                span,
+                helps=("at most one may be left to be computed; name the others by literals or sizes in scope",),
+            )
+        return zonk(term.Prim(span, result, "reshape", (source, *(d or int_lit(span, -1) for d in found))))
+
+    return Deferred(span, result, build, (source,))
+
+
+def same_count(cx: Context, source: Type, result: Type, span: Span) -> None:
+    """The numbers of elements before and after `reshape` do not differ, as far as they are known."""
+    before, after = (cx.solver.sizes.norm(reduce(sizes.mul, dimensions(t)[0], ty.Size(1))) for t in (source, result))
+    if not before.terms and not after.terms and before != after:
+        p = errors.printer(cx)
+        title = f"cannot reshape {p.type(source)} to {p.type(result)}: {before.const} elements are not {after.const}"
+        raise cx.fail("E0307", title, span)

@@ -1,0 +1,314 @@
+"""Arrays and loops -> core.
+
+[for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
+[for i < n when p -> e]     ->   kept(Build(i, n, if p then Some e else None))
+a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
+{ a with [i] = e }          ->   update(a, e, i)
+"""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.core.walk import subterms
+from dpl.diagnostics import Diagnostic
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.messages.errors import Why, printer
+from dpl.types.rules.counts import extent, inner_size_of, size_of
+from dpl.types.rules.expressions import elements
+from dpl.types.rules.patterns import bind_pattern
+from dpl.types.rules.shaped import sized
+from dpl.types.solve import sizes
+from dpl.types.solve.meta import PURE, Meta, Type, prune
+from dpl.types.state.checks import dim, int_lit, learn
+from dpl.types.state.context import Context, rule
+
+
+@rule(tree.ArrayLit)
+def array_literal(cx: Context, e: tree.ArrayLit, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    elem = wanted.elem if type(wanted) is ty.Arr else cx.solver.fresh()
+    items = elements(cx, e.items, elem, "array")
+    size = cx.solver.sizes.written(ty.Size(len(items)), e.span)
+    return term.ArrayLit(e.span, ty.Arr(elem, size), tuple(items))
+
+
+# ---- comprehensions
+
+OPTION = "Prelude.option"
+
+
+@rule(tree.Comprehension)
+def comprehension(cx: Context, e: tree.Comprehension, expected) -> term.Term:
+    return clause(cx, e, 0, expected)
+
+
+def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    hint = wanted.elem if type(wanted) is ty.Arr else None
+    if k == len(e.clauses):
+        with cx.allowing(PURE, "bulk", e.span):
+            return element(cx, e, expected)
+    built = every(cx, e, k, hint)
+    return built if e.cond is None or k + 1 < len(e.clauses) else kept(cx, built, e.span)
+
+
+def element(cx: Context, e: tree.Comprehension, expected: Type | None) -> term.Term:
+    """One element; with `when`, an option."""
+    cond = None if e.cond is None else cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
+    body = cx.infer(e.body, expected)
+    if cond is None:
+        return body
+    t = ty.Con(OPTION, (body.ty,))
+    some, none = option(cx, body.span, t, body), option(cx, e.span, t, None)
+    return term.If(e.span, t, cond, some, none)
+
+
+def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.Term:
+    tag = 0 if content is None else 1
+    return term.Con(span, t, cx.datas[OPTION].cases[tag][0], tag, content)
+
+
+def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
+    """What is there in an array of options: first the places of it are counted and noted, in order."""
+    maybe, size = element_type(cx, options)
+    assert isinstance(maybe, ty.Con)
+    (t,) = maybe.args
+    assert not isinstance(t, ty.Size)
+    names = ("options", "state", "i", "count", "places", "k", "element")
+    xs, state, i, count, places, k, content = (cx.unique(name) for name in names)
+    ints = ty.Arr(ty.I64, size)
+    noted = ty.Tup((ty.I64, ints))
+
+    def var(name: str, of: Type) -> term.Term:
+        return term.Var(span, of, name)
+
+    def prim(of: Type, op: str, *args: term.Term) -> term.Term:
+        return term.Prim(span, of, op, args)
+
+    def open_(scrutinee: term.Term, body: term.Term) -> term.Term:
+        """`match scrutinee with (count, places) -> body`"""
+        pattern = term.PTuple(noted, (term.PVar(ty.I64, count), term.PVar(ints, places)))
+        return term.Match(span, body.ty, scrutinee, (term.Arm(span, pattern, None, body),))
+
+    def cases(at: term.Term, some: term.Term, none: term.Term) -> term.Term:
+        """`match options[at] with Some element -> some | None -> none`"""
+        there = term.PCon(maybe, cx.datas[OPTION].cases[1][0], 1, term.PVar(t, content))
+        arms = (term.Arm(span, there, None, some), term.Arm(span, term.PWild(maybe), None, none))
+        return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
+
+    one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
+    written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
+    step = cases(var(i, ty.I64), term.Tuple(span, noted, (one_more, written)), var(state, noted))
+    n = dim(var(xs, options.ty), 0, span)
+    start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
+    note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
+    never = prim(t, "error", term.Lit(span, ty.STRING, ""))
+    item = cases(prim(ty.I64, "index", var(places, ints), var(k, ty.I64)), var(content, t), never)
+    found = term.Build(span, ty.Arr(t, cx.solver.unknown_size()), k, var(count, ty.I64), item)
+    return term.Let(span, found.ty, xs, (), options, open_(note, found))
+
+
+def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term.Term:
+    """The array of what a clause and those after it give."""
+    match e.clauses[k]:
+        case tree.ForRange(span, name, count):
+            n = cx.check(count, ty.I64, Why("the number of elements"))
+            known = inner_size_of if cx.ambient.reason == "bulk" else size_of
+            size = known(cx, count) or cx.solver.unknown_size()
+            with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+                index = cx.local(name, ty.I64, span)
+                body = clause(cx, e, k + 1, hint)
+            return sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, n, body))
+        case tree.ForIn(span, pattern, source):
+            return over(cx, e, k, pattern, cx.infer(source), span, hint)
+    raise AssertionError
+
+
+def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
+    """`for x in xs`: by index."""
+    elem, size = element_type(cx, source)
+    name, index = cx.unique("source"), cx.unique("k")
+    xs = term.Var(span, source.ty, name)
+    item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
+    with cx.scope():
+        learn(cx, xs, xs.ty)
+        with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+            matched = bind_pattern(cx, pattern, elem)
+            body = clause(cx, e, k + 1, hint)
+        if isinstance(matched, term.PVar):
+            body = term.Let(span, body.ty, matched.name, (), item, body)
+        else:
+            body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
+        built = sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body))
+    return term.Let(e.span, built.ty, name, (), source, built)
+
+
+def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
+    """The element type and the size of what must be an array."""
+    t = prune(a.ty)
+    if type(t) is not ty.Arr:
+        if type(t) in (ty.Con, ty.Tup, ty.Fn):
+            helps = ("use `List.nth`, or `List.to_array` first",) if type(t) is ty.Con and t.name == "list" else ()
+            raise cx.fail("E0213", f"an array is wanted here, not {printer(cx).type(t)}", a.span, helps=helps)
+        wanted = ty.Arr(cx.solver.fresh(), cx.solver.size())
+        cx.unify(t, wanted, a.span, Why("an array"))
+        t = wanted
+    return t.elem, t.size
+
+
+# ---- indexing
+
+
+@rule(tree.Index)
+def index(cx: Context, e: tree.Index, expected) -> term.Term:
+    source = cx.infer(e.array)
+    if not any(isinstance(i, tree.Slice) for i in e.indices):
+        return indexed(cx, source, [int_index(cx, i) for i in e.indices if not isinstance(i, tree.Slice)], e.span)
+    name = cx.unique("source")
+    body = sliced(cx, term.Var(e.array.span, source.ty, name), list(e.indices), e.span)
+    return term.Let(e.span, body.ty, name, (), source, body)
+
+
+def int_index(cx: Context, e: tree.Expr) -> term.Term:
+    return cx.check(e, ty.I64, Why("an index"))
+
+
+def indexed(cx: Context, source: term.Term, indices: list[term.Term], span: Span) -> term.Term:
+    if not indices:
+        return source
+    t = source.ty
+    for _ in indices:
+        t, _size = element_type(cx, term.Var(source.span, t, "element"))
+    return term.Prim(span, t, "index", (source, *indices))
+
+
+def sliced(cx: Context, source: term.Term, indices: list, span: Span) -> term.Term:
+    """Leading ints index; a slice cuts the outermost dimension, and what follows it applies to every element."""
+    first = next((k for k, i in enumerate(indices) if isinstance(i, tree.Slice)), len(indices))
+    source = indexed(cx, source, [int_index(cx, i) for i in indices[:first]], span)
+    if first == len(indices):
+        return source
+    cut = slice_of(cx, source, indices[first], span)
+    rest = indices[first + 1 :]
+    if not rest:
+        return cut
+    elem, size = element_type(cx, cut)
+    name, k = cx.unique("cut"), cx.unique("k")
+    part = term.Var(span, cut.ty, name)
+    row = term.Prim(span, elem, "index", (part, term.Var(span, ty.I64, k)))
+    with cx.scope():
+        learn(cx, part, part.ty)
+        body = sliced(cx, row, rest, span)
+        built = sized(cx, term.Build(span, ty.Arr(body.ty, size), k, dim(part, 0, span), body))
+    return term.Let(span, built.ty, name, (), cut, built)
+
+
+def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.Term:
+    elem, size = element_type(cx, source)
+    if s.low is None and s.high is None:
+        return source
+    low_size = ty.Size(0) if s.low is None else size_of(cx, s.low)
+    high_size = size if s.high is None else size_of(cx, s.high)
+    name = cx.unique("whole")
+    whole = term.Var(source.span, source.ty, name)
+    low = int_lit(span, 0) if s.low is None else int_index(cx, s.low)
+    high = dim(whole, 0, span) if s.high is None else int_index(cx, s.high)
+    known = None
+    if low_size is not None and high_size is not None:
+        known = sizes.sub(cx.solver.sizes.norm(high_size), low_size)
+    elif s.low is not None and s.high is not None:
+        known = extent(cx, s.low, s.high)
+    if known is None or (not known.terms and known.const < 0):
+        known = cx.solver.unknown_size()
+    t = ty.Arr(elem, known)
+    return term.Let(span, t, name, (), source, term.Prim(span, t, "slice", (whole, low, high)))
+
+
+@rule(tree.ArrayWith)
+def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
+    """Several updates are computed first, left to right, and then made: `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
+    old = cx.infer(e.array, expected)
+    name = cx.unique("array")
+    result: term.Term = term.Var(e.array.span, old.ty, name)
+    bound = [(name, old)]
+    for indices, value in e.updates:
+        places = [int_index(cx, i) for i in indices]
+        elem = old.ty
+        for _ in indices:
+            elem, _size = element_type(cx, term.Var(e.array.span, elem, "element"))
+        new = cx.check(value, elem, Why("the new element"))
+        operands = [new, *places]
+        if len(e.updates) > 1:
+            operands = [named(cx, operand, bound) for operand in (*places, new)]
+            operands = [operands[-1], *operands[:-1]]
+        result = term.Prim(e.span, old.ty, "update", (result, *operands))
+    for name, value in reversed(bound):
+        result = term.Let(e.span, old.ty, name, (), value, result)
+    return result
+
+
+def named(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
+    """A name for a value that is computed before."""
+    if isinstance(value, term.Var | term.Lit):
+        return value
+    name = cx.unique("operand")
+    bound.append((name, value))
+    return term.Var(value.span, value.ty, name)
+
+
+# ---- loops
+
+
+@rule(tree.LoopFor)
+def loop_for(cx: Context, e: tree.LoopFor, expected) -> term.Term:
+    init = cx.infer(e.init, expected)
+    count = cx.check(e.count, ty.I64, Why("the number of steps"))
+    state = cx.unique("state")
+    with cx.scope():
+        i = cx.local(e.index, ty.I64, e.span)
+        body = loop_body(cx, e, state, init, e.body, init.ty)
+    return term.For(e.span, init.ty, state, init, i, count, body)
+
+
+@rule(tree.LoopWhile)
+def loop_while(cx: Context, e: tree.LoopWhile, expected) -> term.Term:
+    init = cx.infer(e.init, expected)
+    state = cx.unique("state")
+    cond = loop_body(cx, e, state, init, e.cond, ty.BOOL, "the condition of `while`")
+    body = loop_body(cx, e, state, init, e.body, init.ty)
+    warn_of_exact(cx, cond)
+    return term.While(e.span, init.ty, state, init, cond, body)
+
+
+def warn_of_exact(cx: Context, cond: term.Term) -> None:
+    """A loop that ends when floats are equal may never end."""
+    stack = [cond]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)
+        if isinstance(t, term.Prim) and t.op in ("eq", "ne") and is_float(t.args[0].ty):
+            title = "floats are compared exactly in the condition of a loop"
+            note = "rounding may keep this from ever being so"
+            helps = ("compare with  <  or within a tolerance:  abs (a - b) > 1e-9",)
+            cx.warnings.add(Diagnostic("W0205", title, t.span, note, helps=helps))
+
+
+def is_float(t: Type) -> bool:
+    t = prune(t)
+    return "real" in t.classes if isinstance(t, Meta) else isinstance(t, ty.Con) and t.name in ty.FLOATS
+
+
+def loop_body(
+    cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop"
+) -> term.Term:
+    """An expression in which the loop's pattern is bound to its state."""
+    variable = term.Var(e.state.span, init.ty, state)
+    with cx.scope():
+        if isinstance(e.state, tree.PatVar):
+            learn(cx, variable, init.ty)
+        pattern = bind_pattern(cx, e.state, init.ty)
+        made = cx.check(body, prune(t), Why(what, e.init.span, "the loop's state starts as this"))
+    if isinstance(pattern, term.PVar):
+        return term.Let(e.state.span, t, pattern.name, (), variable, made)
+    return term.Match(e.state.span, t, variable, (term.Arm(e.state.span, pattern, None, made),))

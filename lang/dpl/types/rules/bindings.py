@@ -1,0 +1,472 @@
+"""Functions, `let` and sequences -> core; generalisation.
+
+fun x (a, b) -> e          ->   fun x -> fun p -> match p with (a, b) -> e
+let f x = x in (f 1, f s)  ->   let f['a] = fun x -> x in (f[int] 1, f[string] s)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dpl.core import term, ty
+from dpl.diagnostics import Diagnostic, Edit, Label
+from dpl.node import replace
+from dpl.source import NOWHERE, Span
+from dpl.syntax import tree
+from dpl.types.messages.errors import Why, phrase, printer
+from dpl.types.rules.annotations import Flexible, resolve
+from dpl.types.rules.counts import size_of
+from dpl.types.rules.lifting import simplify
+from dpl.types.rules.patterns import bind_pattern
+from dpl.types.rules.quiet import is_quiet, is_value
+from dpl.types.solve.kinds import PHRASES, SCALARS
+from dpl.types.solve.meta import Meta, Type, prune
+from dpl.types.solve.scheme import Scheme, free, generalise, mono
+from dpl.types.state.checks import learn
+from dpl.types.state.context import Context, rule
+from dpl.types.state.deferred import Deferred
+from dpl.types.state.env import Group, Value
+from dpl.types.state.scope import Frame
+
+
+@rule(tree.Fun)
+def function(cx: Context, e: tree.Fun, expected) -> term.Term:
+    with cx.scope():
+        return lambdas(cx, e.params, e.body, None, e.span, "", expected, flexible=Flexible.ALL)[0]
+
+
+def lambdas(
+    cx: Context,
+    params: tuple,
+    body: tree.Expr,
+    annot,
+    span: Span,
+    name: str,
+    expected: Type | None,
+    flexible: Flexible = Flexible.NOTHING,
+) -> tuple[term.Term, Type]:
+    """Nested functions of one parameter each, and their type as annotated; the caller opens the scope."""
+    wanted = prune(expected) if expected is not None else None
+    hint = wanted if type(wanted) is ty.Fn else None
+    if not params:
+        return _body(cx, body, annot, expected, flexible)
+    pattern, *rest = params
+    t = hint.arg if hint else cx.solver.fresh()
+    effect = cx.solver.effect()
+    param, inner = parameter(cx, pattern, t, flexible)
+    claims, cx.claims = cx.claims, []
+    with cx.allowing(effect, "fun", span):
+        made, result = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
+    if inner is not None:
+        arm = term.Arm(pattern.span, inner, None, made)
+        made = term.Match(pattern.span, made.ty, term.Var(pattern.span, t, param), (arm,))
+    if claims:
+        made = claimed(cx, made, term.Var(pattern.span, t, param), claims)
+    arrow = ty.Fn(t, effect, result)
+    return term.Lam(span, arrow, param, made, name), arrow
+
+
+def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
+    """`body`, after the sizes of a parameter were compared with the int parameters that they name."""
+    pairs = tuple(
+        (actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims
+    )
+    check = Deferred(
+        param.span,
+        param.ty,
+        lambda zonk: term.Check(
+            param.span,
+            zonk.type(param.ty),
+            cx.unique("argument"),
+            zonk(param),
+            tuple((zonk(a), zonk(b), c) for a, b, c in pairs),
+        ),
+    )
+    return term.Let(param.span, body.ty, cx.unique("_"), (), check, body)
+
+
+def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> tuple[term.Term, Type]:
+    if annot is None:
+        made = cx.infer(body, expected)
+        return made, made.ty
+    wanted = resolve(cx, annot, flexible)
+    return cx.check(body, wanted, Why("the result", annot.span, "as annotated")), wanted
+
+
+def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible) -> tuple[str, term.Pattern | None]:
+    """A parameter's name in core, and the pattern to match it with, unless it is just a name."""
+    span = p.span
+    while isinstance(p, tree.PatAnnot):
+        cx.unify(t, resolve(cx, p.type, flexible), p.span, Why("this parameter", p.type.span, "as annotated"))
+        p = p.pattern
+    match p:
+        case tree.PatVar(_, name):
+            core = cx.local(name, t, span)
+            learn(cx, term.Var(span, t, core), t)
+            return core, None
+        case tree.PatWild() | tree.PatTuple(_, ()):
+            if isinstance(p, tree.PatTuple):
+                cx.unify(t, ty.UNIT, span, Why("this parameter"))
+            core = cx.unique("_")
+            learn(cx, term.Var(span, t, core), t)
+            return core, None
+        case _:
+            pass
+    core = cx.unique("param")
+    learn(cx, term.Var(span, t, core), t)
+    return core, bind_pattern(cx, p, t, flexible)
+
+
+# ---- let
+
+
+@rule(tree.Let, tree.Seq)
+def block(cx: Context, e: tree.Expr, expected) -> term.Term:
+    """A chain of lets and sequences, however long, without recursion."""
+    steps = []
+    with cx.scope():
+        while True:
+            match e:
+                case tree.Seq(span, first, second):
+                    steps.append((span, "_", (), dropped(cx, first), None))
+                    e = second
+                case tree.Let(span, rec, bindings, rest):
+                    steps += recursive(cx, bindings, span) if rec else simultaneous(cx, bindings, span)
+                    e = rest
+                case _:
+                    break
+        body = cx.infer(e, expected)
+    for span, name, params, value, pattern in reversed(steps):
+        match name:
+            case list():
+                body = term.LetRec(span, body.ty, params, tuple(zip(name, value)), body)
+            case str() if pattern is None:
+                body = term.Let(span, body.ty, cx.unique("_") if name == "_" else name, params, value, body)
+            case _:
+                body = term.Match(span, body.ty, value, (term.Arm(pattern[0], pattern[1], None, body),))
+    return body
+
+
+COMPARES = "`=` compares; an array with another element:  { a with [0] = e }"
+
+
+def compares(e: tree.Expr) -> str:
+    """What to say of `a[0] = 3`, where nobody wants a truth."""
+    return COMPARES if isinstance(e, tree.Binary) and e.op == "=" else ""
+
+
+def dropped(cx: Context, e: tree.Expr) -> term.Term:
+    """What comes before `;`, whose value nobody wants: it should be unit."""
+    if isinstance(e, tree.Binary) and e.op == "=" and isinstance(e.left, tree.Var) and cx.find(e.left.name) is None:
+        name = e.left.name
+        helps = (f"a value is named by  let {name} = ... in ...", "a reference is changed by  r := e")
+        raise cx.fail("E0202", f"there is no value `{name}` here, and `=` compares", e.span, helps=helps)
+    value = cx.infer(e, ty.UNIT)
+    t = prune(value.ty)
+    if type(t) is Meta and not t.classes:
+        cx.unify(t, ty.UNIT, e.span)
+    elif t != ty.UNIT:
+        shown = phrase(t) or printer(cx).type(t)
+        is_function = type(t) is ty.Fn
+        helps = ("is an argument missing?",) if is_function else ()
+        title = f"this value is dropped: {'a function, ' if is_function else ''}{shown}"
+        helps = (*helps, *filter(None, [compares(e)]), "if that is meant, say so:  ignore (...)")
+        ends = replace(e.span, end=e.span.start), replace(e.span, start=e.span.end)
+        edits = () if is_function else (Edit(ends[0], "ignore ("), Edit(ends[1], ")"))
+        cx.warnings.add(Diagnostic("W0204", title, e.span, helps=helps, edits=edits))
+    return value
+
+
+def simultaneous(cx: Context, bindings: tuple, span: Span):
+    """`let p = e and q = f in`: every right-hand side is outside the scope of the names."""
+    checked = [(b, *local_binding(cx, b)) for b in bindings]
+    return [_bind(cx, *one) for one in checked]
+
+
+def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
+    """Put a checked binding into scope; answers its step of the chain."""
+    name = simple_name(b)
+    if name is not None:
+        core = cx.unique(name)
+        size = size_of(cx, b.body) if not b.params else None
+        if not is_quiet(cx, value):
+            cx.loud.add(core)
+        if name != "_":
+            cx.bind(name, Value(core, scheme, b.span, size=size))
+            cx.watch(name, core, b.pattern.span)
+        cx.remember_local(core, b)
+        if not scheme.params:
+            learn(cx, term.Var(b.span, value.ty, core), value.ty)
+        return b.span, core, scheme.params, value, None
+    pattern = bind_pattern(cx, b.pattern, value.ty, watched=True)
+    return b.span, "", (), value, (b.pattern.span, pattern)
+
+
+def simple_name(b: tree.Binding) -> str | None:
+    """The name that a binding binds, if that is all it does."""
+    p = b.pattern
+    while isinstance(p, tree.PatAnnot):
+        p = p.pattern
+    return p.name if isinstance(p, tree.PatVar) else "_" if isinstance(p, tree.PatWild) else None
+
+
+def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
+    name = simple_name(b)
+    with cx.deeper() as mark:
+        value = right_side(cx, b, name or "")
+    if name is not None and generalisable(cx, value):
+        return value, counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
+    cx.solver.lower(value.ty, cx.solver.level)
+    settle_outer(cx, mark)
+    return value, mono(value.ty)
+
+
+def settle_outer(cx: Context, mark: int) -> None:
+    """What is left of the constraints of a binding that is not generalised belongs to the outer level."""
+    for c in cx.pending[mark:]:
+        for t in c.types:
+            cx.solver.lower(t, cx.solver.level)
+    cx.pending[mark:] = [c for c in cx.pending[mark:] if not c.done]
+
+
+def right_side(
+    cx: Context, b: tree.Binding, name: str, expected: Type | None = None, frame: Frame | None = None
+) -> term.Term:
+    """The value of a binding.  A function's annotations introduce rigid variables: its own, or those of `frame`."""
+    params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
+    with cx.scope():
+        # a value's sizes are those of its surroundings, its type variables are its own
+        cx.frames.append(frame or Frame(cx.solver.level, sizes={} if is_function else cx.frames[-1].sizes))
+        annots = pattern_annotations(b.pattern)
+        if params:
+            value, _ = lambdas(cx, params, body, b.annot, b.span, name, expected)
+        elif isinstance(body, tree.Fun):
+            annot = b.annot or (annots[0] if annots else None)
+            wanted = resolve(cx, annot) if annot is not None else expected
+            value, _ = lambdas(cx, body.params, body.body, None, body.span, name, wanted)
+            if wanted is not None:
+                value = cx.coerce(value, wanted, Why("this function", (b.annot or b).span, "as annotated"))
+            annots = annots[1:] if b.annot is None else annots
+        else:
+            value = _value(cx, b, expected)
+        for annot in annots:
+            wanted = resolve(cx, annot, Flexible.NOTHING if is_function else Flexible.SIZES)
+            value = cx.coerce(value, wanted, Why("this value", annot.span, "as annotated"))
+        said = b.annot or next(iter(pattern_annotations(b.pattern)), None)
+        if said is not None and not params:
+            as_general(cx, said)
+        cx.frames.pop()
+    return value
+
+
+def as_general(cx: Context, annot: tree.Type) -> None:
+    """The annotation of a whole value says any type only where any will do."""
+    for name, t in cx.frames[-1].types.items():
+        t = prune(t)
+        cls = next((c for c in SCALARS if isinstance(t, Meta) and t.rigid and c in t.classes), None)
+        if isinstance(t, Meta) and cls is not None:
+            title = f"the annotation says '{name}, any type, but it must be {PHRASES[cls]} here"
+            labels = (Label(t.place, f"{PHRASES[cls]} is needed because of this"),) if t.place is not NOWHERE else ()
+            helps = ("write the actual type in the annotation, or leave it out",)
+            raise cx.fail("E0210", title, annot.span, labels=labels, helps=helps)
+
+
+def _value(cx: Context, b: tree.Binding, expected: Type | None) -> term.Term:
+    annots = ([b.annot] if b.annot is not None else []) + pattern_annotations(b.pattern)
+    if annots:
+        expected = resolve(cx, annots[0], Flexible.SIZES)
+        return cx.check(b.body, expected, Why("this value", annots[0].span, "as annotated"))
+    return cx.infer(b.body, expected)
+
+
+def pattern_annotations(p: tree.Pattern) -> list[tree.Type]:
+    """`((x : t) : u)` -> [u, t]"""
+    found = []
+    while isinstance(p, tree.PatAnnot):
+        found.append(p.type)
+        p = p.pattern
+    return found
+
+
+def recursive(cx: Context, bindings: tuple, span: Span):
+    """`let rec f x = e and g y = e in`."""
+    names, values, schemes, cores = group(cx, bindings, [cx.unique(simple_name(b) or "_") for b in bindings])
+    if not all(is_quiet(cx, v) for v in values):
+        cx.loud.update(cores)
+    for name, core, scheme, b in zip(names, cores, schemes, bindings):
+        cx.bind(name, Value(core, scheme, b.span))
+    for core, b in zip(cores, bindings):
+        cx.remember_local(core, b)
+    return [(span, cores, schemes[0].params, values, None)]
+
+
+def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = False):
+    """Check bindings that are recursive together and generalise them jointly."""
+    names = []
+    with cx.scope():
+        with cx.deeper() as mark:
+            frame = Frame(cx.solver.level)
+            knot = Group(frame.sizes)
+            types = [header(cx, b, frame) for b in bindings]
+            for b, core, t in zip(bindings, cores, types):
+                name = simple_name(b)
+                if name is None or not (b.params or isinstance(b.body, tree.Fun)):
+                    raise cx.fail(
+                        "E0212",
+                        "`let rec` defines functions only",
+                        b.span,
+                        helps=("give it a parameter, or leave out `rec`",),
+                    )
+                if name in names:
+                    raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
+                names.append(name)
+                cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
+                if not is_global:
+                    cx.watch(name, core, b.pattern.span)
+            values = []
+            for b, name, core, t in zip(bindings, names, cores, types):
+                mentioned = core not in cx.unused
+                value = right_side(cx, b, name, t, frame)
+                if not (mentioned or is_global):  # by itself does not count
+                    cx.watch(name, core, b.pattern.span)
+                cx.unify(value.ty, t, b.pattern.span, Why(span=knot.uses.get(core), recursive=name))
+                values.append(value)
+        schemes = close(cx, types, mark, defaults=True)
+    knot.params = schemes[0].params
+    return names, values, [counted(cx, scheme, value) for scheme, value in zip(schemes, values)], cores
+
+
+def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
+    """A scheme that says which unknown sizes are int parameters: `let init (n : int) : float[n] = ...`."""
+    if not any(unknown in cx.tied for unknown in scheme.unknowns):
+        return scheme
+    params = []
+    while True:
+        match value:
+            case term.Lam(_, _, param, value):
+                params.append(param)
+            case term.Let(body=value) | term.Match(arms=(term.Arm(body=value),)):
+                pass
+            case _:
+                break
+    indices = {unknown: params.index(cx.tied[unknown]) for unknown in scheme.unknowns if cx.tied.get(unknown) in params}
+    return replace(scheme, counts=tuple(indices.items()))
+
+
+def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:
+    """What the annotations of a function say of its type, so that it may call itself at other sizes."""
+    ints = {p.pattern.name for p in b.params if isinstance(p, tree.PatAnnot) and isinstance(p.pattern, tree.PatVar)}
+    if not b.params or ints & mentioned_sizes(b):
+        return cx.solver.fresh()
+    cx.frames.append(frame)
+    annots = [p.type if isinstance(p, tree.PatAnnot) else None for p in b.params] + [b.annot]
+    *params, t = [cx.solver.fresh() if a is None else resolve(cx, a) for a in annots]
+    for param in reversed(params):
+        t = ty.Fn(param, cx.solver.effect(), t)
+    cx.frames.pop()
+    return t
+
+
+def mentioned_sizes(b: tree.Binding) -> set[str]:
+    """The size variables in a function's annotations."""
+    found, stack = set(), [b.annot, *(p.type for p in b.params if isinstance(p, tree.PatAnnot))]
+    while stack:
+        match stack.pop():
+            case tree.SizeVar(_, name) | tree.TyName(_, name, ()):
+                found.add(name)
+            case tree.SizeOp(_, _, left, right):
+                stack += (left, right)
+            case tree.TyArray(_, elem, sizes):
+                stack += (elem, *sizes)
+            case tree.TyName(_, _, args) | tree.TyTuple(_, args):
+                stack += args
+            case tree.TyFun(_, arg, result, ctl):
+                stack += (arg, result, ctl)
+            case _:
+                pass
+    return found
+
+
+# ---- generalisation
+
+
+def generalisable(cx: Context, value: term.Term) -> bool:
+    """Values are, and what computes quietly, if there is any type to generalise."""
+    return is_value(value) or (bool(free(cx.solver, [value.ty], cx.solver.level).metas) and is_quiet(cx, value))
+
+
+def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Scheme]:
+    """Generalise what was inferred since `mark`.  With `defaults`, constraints on unknowns are decided first."""
+    if defaults:
+        decide_inner(cx, mark)
+        decide_results(cx, types, mark)
+        simplify(cx, mark)
+    else:
+        keep_numbers(cx, types, mark)
+    schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
+    cx.pending[mark:] = left
+    for c in left:
+        if not c.done and inner_only(cx, c):
+            cx.decide(c)
+    settle_outer(cx, mark)
+    return schemes
+
+
+def decide_inner(cx: Context, mark: int) -> None:
+    """What is converted is a scalar, and so is an exponent made of whole numbers an int."""
+    i = mark
+    while i < len(cx.pending):
+        c = cx.pending[i]
+        if not c.done and c.eager and inner_only(cx, c):
+            cx.decide(c)
+        i += 1
+
+
+def decide_results(cx: Context, types: list[Type], mark: int) -> None:
+    """A whole number that a function only ever returns is an int: `fun b -> if b then 1 else 2` gives ints.  It may
+    still be any number if it is the element of an array, or has a point: these are made to be computed with."""
+    level = cx.solver.level
+    related = (t for c in cx.pending[mark:] if not c.done for t in c.types)
+    open_ = free(cx.solver, [*arguments_and_elements(types), *related], level).metas
+    literals = [prune(t) for t in cx.literals]
+    for meta in free(cx.solver, types, level).metas:
+        if meta in literals and meta not in open_ and not meta.rigid and "real" not in meta.classes:
+            cx.unify(meta, ty.I64, meta.place)
+
+
+def arguments_and_elements(types: Iterable) -> Iterator[Type]:
+    """What functions in these types are given, and what is in arrays; a part that is shared is looked at once."""
+    stack, seen = list(types), set()
+    while stack:
+        t = stack.pop()
+        t = t if isinstance(t, ty.Size) else prune(t)
+        if id(t) in seen:
+            continue
+        seen.add(id(t))
+        if isinstance(t, ty.Fn):
+            yield t.arg
+        if isinstance(t, ty.Arr):
+            yield t.elem
+        stack += ty.children(t)
+
+
+def inner_only(cx: Context, c) -> bool:
+    """Whether all that is unknown in a constraint belongs to the binding just left."""
+    level = cx.solver.level
+    return len(free(cx.solver, c.types, level).metas) == len(free(cx.solver, c.types, -1).metas)
+
+
+def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
+    """The numbers in a value, and what is related to them, are not generalised: `let eps = 1e-5` is of one type, which
+    its uses decide.  Functions in it are."""
+    level = cx.solver.level
+    kept = {meta for meta in free(cx.solver, types, level).bare if meta.classes & {"num", "real", "scalar", "integer"}}
+    open_ = [(c, free(cx.solver, c.types, level).metas) for c in cx.pending[mark:] if not c.done]
+    while related := [(c, metas) for c, metas in open_ if not kept.isdisjoint(metas)]:
+        open_ = [(c, metas) for c, metas in open_ if kept.isdisjoint(metas)]
+        kept.update(meta for _, metas in related for meta in metas)
+        for c, _ in related:
+            for t in c.types:
+                cx.solver.lower(t, level)
+    for meta in kept:
+        meta.level = level

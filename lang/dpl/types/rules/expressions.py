@@ -1,0 +1,429 @@
+"""Expressions -> core: everything but bindings, applications and arrays.
+
+e1; e2           ->   let _ = e1 in e2
+a && b           ->   if a then b else false
+$"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
+"""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.diagnostics import DplError, Edit, Label
+from dpl.node import replace
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.syntax.foreign import table
+from dpl.types.messages.errors import Why, printer
+from dpl.types.rules import formats
+from dpl.types.rules.annotations import Flexible, resolve
+from dpl.types.rules.apply import Arg, apply, find_primitive, primitive
+from dpl.types.rules.join import join, open_sizes
+from dpl.types.rules.literals import literal_type
+from dpl.types.rules.patterns import bind_pattern, field_types, record_of
+from dpl.types.rules.shaped import agreeing, fields_together, sized
+from dpl.types.solve import sizes
+from dpl.types.solve.constraints import Pow
+from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
+from dpl.types.state.context import Context, rule
+from dpl.types.state.env import CONSTRUCTORS
+from dpl.types.state.unbound import called_on, of_other_library
+
+
+@rule(tree.Lit)
+def literal(cx: Context, e: tree.Lit, expected) -> term.Term:
+    return term.Lit(e.span, literal_type(cx, e.value, e.suffix), e.value)
+
+
+@rule(tree.Interp)
+def interpolation(cx: Context, e: tree.Interp, expected) -> term.Term:
+    parts: list[term.Term] = []
+    for part in e.parts:
+        if isinstance(part, str):
+            parts.append(term.Lit(e.span, ty.STRING, part))
+        else:
+            value = cx.infer(part[0])
+            if part[1]:
+                formats.check(cx, part[1], value.ty, formats.place(e, *part))
+            spec = (term.Lit(e.span, ty.STRING, part[1]),) if part[1] else ()
+            parts.append(term.Prim(part[0].span, ty.STRING, "format" if spec else "show", (*spec, value)))
+    whole = parts[0] if parts else term.Lit(e.span, ty.STRING, "")
+    for part in parts[1:]:
+        whole = term.Prim(e.span, ty.STRING, "append", (whole, part))
+    return whole
+
+
+@rule(tree.Tuple)
+def tuple_(cx: Context, e: tree.Tuple, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    hints = wanted.items if type(wanted) is ty.Tup and len(wanted.items) == len(e.items) else [None] * len(e.items)
+    items = tuple(cx.infer(i, hint) for i, hint in zip(e.items, hints))
+    return term.Tuple(e.span, ty.Tup(tuple(i.ty for i in items)), items)
+
+
+@rule(tree.ListLit)
+def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
+    wanted = prune(expected) if expected is not None else None
+    if not e.items and type(wanted) is ty.Arr:
+        return sized(cx, term.ArrayLit(e.span, ty.Arr(wanted.elem, ty.Size(0)), ()))
+    elem = cx.solver.fresh()
+    t = ty.list_of(elem)
+    if type(wanted) is ty.Con and wanted.name == "list":
+        cx.solver.unify(t, wanted)
+    items = elements(cx, e.items, elem, "list")
+    result: term.Term = term.Con(e.span, t, "[]", 0, None)
+    for item in reversed(items):
+        result = cons_cell(e.span, t, item, result)
+    return result
+
+
+def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
+    """The items of a list or an array, all of one type."""
+    first = items[0].span if items else None
+    why = Why(f"an element of this {kind}", first, "the first element")
+    return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
+
+
+def cons_cell(span: Span, t: Type, head: term.Term, tail: term.Term) -> term.Term:
+    pair = term.Tuple(span, ty.Tup((head.ty, t)), (head, tail))
+    return term.Con(span, t, "::", CONSTRUCTORS["::"].tag, pair)
+
+
+@rule(tree.Cons)
+def cons(cx: Context, e: tree.Cons, expected) -> term.Term:
+    head = cx.infer(e.head)
+    t = ty.list_of(head.ty)
+    tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front"))
+    return cons_cell(e.span, t, head, tail)
+
+
+# ---- operators
+
+
+@rule(tree.Binary)
+def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
+    found = find_primitive(cx, e.op)
+    if found is None:
+        return apply(cx, tree.Var(e.op_span, e.op), [Arg(e.left, e.left.span), Arg(e.right, e.span)], expected)
+    if found.row.name == "pow":
+        return power(cx, e)
+    if "lift" in found.row.type or found.row.name in ("append", "matmul"):
+        left, right = cx.infer(e.left), cx.infer(e.right)
+        (relation,) = found.scheme.constraints
+        *operands, last = relation.types
+        result = cx.solver.fresh(*found.scheme.classes.get(last.name, ()))
+        types = dict(zip((*operands, last), (left.ty, right.ty, result)))
+        cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
+        made = term.Prim(e.span, result, found.row.name, (left, right))
+        return made if found.row.name == "append" else agreeing(cx, made)
+    if found.row.type.startswith("'a -> 'a -> bool"):
+        left = cx.infer(e.left)
+        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=applied_first(e, left.ty))
+        _, right = branch(cx, e.right, left.ty, None, why)
+        cx.require(left.ty, "data", e.span)
+        return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
+    return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
+
+
+def applied_first(e: tree.Binary, left: Type) -> str:
+    """Of `assert x > 0`, which reads as `(assert x) > 0`."""
+    if prune(left) != ty.UNIT or not isinstance(e.left, tree.App):
+        return ""
+    text = e.left.span.source.text
+    start = e.left.fn.span.end
+    return f"`{e.left.fn.span.text}` comes first:  {e.left.fn.span.text} ({text[start : e.right.span.end].strip()})"
+
+
+def power(cx: Context, e: tree.Binary) -> term.Term:
+    """`a ** b`; an integer literal as exponent is an int."""
+    base, exponent = cx.infer(e.left), cx.infer(e.right)
+    if is_integer_literal(e.right):
+        cx.solver.unify(exponent.ty, ty.I64)
+    cx.require(base.ty, "num", e.left.span)
+    result = cx.solver.fresh("num")
+    cx.constrain(Pow((base.ty, exponent.ty, result), e.span, operands=(e.left.span, e.right.span)))
+    return agreeing(cx, term.Prim(e.span, result, "pow", (base, exponent)))
+
+
+def is_integer_literal(e: tree.Expr) -> bool:
+    match e:
+        case tree.Lit(_, int() as value, ""):
+            return not isinstance(value, bool)
+        case tree.Unary(_, "-", arg):
+            return is_integer_literal(arg)
+        case _:
+            pass
+    return False
+
+
+@rule(tree.Unary)
+def unary(cx: Context, e: tree.Unary, expected) -> term.Term:
+    if e.op == "-":
+        arg = cx.infer(e.arg, expected)
+        cx.require(arg.ty, "num", e.span)
+        return term.Prim(e.span, arg.ty, "neg", (arg,))
+    if e.op != "!":
+        return apply(cx, tree.Var(e.span, e.op), [Arg(e.arg, e.span)], expected)
+    arg = cx.infer(e.arg)
+    if prune(arg.ty) == ty.BOOL:
+        title = "`!` is the content of a reference, and this is a bool"
+        edit = Edit(Span(e.span.source, e.span.start, e.span.start + 1), "not ")
+        raise cx.fail("E0201", title, e.span, helps=("not is written  not x",), edits=(edit,))
+    return apply(cx, tree.Var(e.span, e.op), [Arg(arg, e.span)], expected)
+
+
+@rule(tree.Assign)
+def assign(cx: Context, e: tree.Assign, expected) -> term.Term:
+    return apply(cx, tree.Var(e.span, ":="), [Arg(e.ref, e.span), Arg(e.value, e.span)], expected)
+
+
+@rule(tree.Logic)
+def logic(cx: Context, e: tree.Logic, expected) -> term.Term:
+    left, right = (cx.check(side, ty.BOOL, Why(f"an operand of `{e.op}`")) for side in (e.left, e.right))
+    if e.op == "&&":
+        return term.If(e.span, ty.BOOL, left, right, term.Lit(e.span, ty.BOOL, False))
+    return term.If(e.span, ty.BOOL, left, term.Lit(e.span, ty.BOOL, True), right)
+
+
+# ---- choice
+
+
+@rule(tree.If)
+def conditional(cx: Context, e: tree.If, expected) -> term.Term:
+    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`"))
+    if e.else_ is None:
+        then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`", help="say what it is otherwise:  else ..."))
+        return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
+    result, then = branch(cx, e.then, joint(expected), expected, Why("the `then` branch"))
+    result, other = branch(cx, e.else_, result, expected, Why("the `else` branch", e.then.span, "the `then` branch"))
+    return term.If(e.span, result, cond, then, other)
+
+
+def branch(cx: Context, e: tree.Expr, result: Type | None, expected: Type | None, why: Why) -> tuple[Type, term.Term]:
+    """One of several branches, and the type that it and those before it have; the context's type, if it has one."""
+    if result is None:
+        made = cx.infer(e)
+        return made.ty, made
+    if joint(expected) is not None:
+        return result, cx.check(e, result, why)
+    known = prune(result)
+    made = cx.infer(e, open_sizes(cx, known) if type(known) is ty.Arr else known if type(known) is ty.Con else None)
+    result = join(cx, result, made.ty)
+    cx.unify(made.ty, result, made.span, why)
+    return result, made
+
+
+def joint(expected: Type | None) -> Type | None:
+    """The type that all branches must have, if the context says: it may leave their sizes open."""
+    return None if expected is None or type(prune(expected)) is Meta else expected
+
+
+@rule(tree.Match)
+def match_(cx: Context, e: tree.Match, expected) -> term.Term:
+    scrutinee = cx.infer(e.scrutinee)
+    result = joint(expected)
+    arms: list[term.Arm] = []
+    if len(e.arms) > 1 and type(prune(scrutinee.ty)) is Meta and isinstance(e.arms[0].pattern, tree.PatArray):
+        any_size = ty.Arr(cx.solver.fresh(), cx.solver.unknown_size())  # there are cases for several sizes
+        cx.unify(scrutinee.ty, any_size, e.scrutinee.span)
+    for arm in e.arms:
+        if isinstance(arm.body, tree.Match) and arm.body.span.text.startswith("match"):
+            cx.greedy.add(id(arm.body))
+        with cx.scope():
+            pattern = case(cx, e, arm.pattern, scrutinee.ty)
+            guard = None if arm.guard is None else cx.check(arm.guard, ty.BOOL, Why("the guard"))
+            first = arms[0].body.span if arms else None
+            result, body = branch(cx, arm.body, result, expected, Why("this case", first, "the first case"))
+        arms.append(term.Arm(arm.pattern.span, pattern, guard, body))
+    assert result is not None
+    return term.Match(e.span, result, scrutinee, tuple(arms))
+
+
+def case(cx: Context, e: tree.Match, p: tree.Pattern, t: Type) -> term.Pattern:
+    """A pattern of a match; if that ends a case of another, the pattern may have been meant for the other."""
+    try:
+        return bind_pattern(cx, p, t, watched=True)
+    except DplError as error:
+        if not error.diagnostics or id(e) not in cx.greedy or p is e.arms[0].pattern:
+            raise
+        first, *rest = error.diagnostics
+        help_ = "a `match` inside of a case takes all cases that follow: put it in parentheses"
+        word = Span(e.span.source, e.span.start, e.span.start + len("match"))
+        labels = (*first.labels, Label(word, "a case of this `match`"))
+        raise DplError(replace(first, labels=labels, helps=(help_, *first.helps)), *rest) from None
+
+
+# ---- records
+
+
+@rule(tree.Record)
+def record(cx: Context, e: tree.Record, expected) -> term.Term:
+    data = record_of(cx, [name for name, _ in e.fields], expected, e.span)
+    given = {tree.member(name): value for name, value in e.fields}
+    if len(given) < len(e.fields):
+        raise cx.fail("E0203", "a field is given twice", e.span)
+    missing = [f for f in data.fields if f not in given]
+    if missing:
+        swallowed = [place for value in given.values() if (place := swallowed_field(value, missing[0]))]
+        ends = "a function's body goes on after `;`: put it in parentheses,  f = (fun x -> e); ..."
+        raise cx.fail(
+            "E0203",
+            f"the field `{missing[0]}` is missing",
+            replace(e.span, end=e.span.start + 1) if swallowed else e.span,
+            labels=tuple(Label(place, "this belongs to the function before it") for place in swallowed),
+            helps=(ends,) if swallowed else (f"the fields are  {', '.join(data.fields)}",),
+        )
+    env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    t = ty.Con(data.name, tuple(env.values()))
+    known = prune(expected) if expected is not None else None
+    if type(known) is ty.Con and known.name == data.name:
+        cx.unify(t, known, e.span)
+    types = dict(zip(data.fields, field_types(cx, data, env)))
+    values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
+    return in_order(cx, data, t, types, values, e.span)
+
+
+def swallowed_field(value: tree.Expr, field: str) -> Span | None:
+    """Where a function, a `let` or a `match` goes on into `field = e`, which was to be the next field."""
+    while True:
+        match value:
+            case tree.Fun(_, _, body) | tree.Let(_, _, _, body) | tree.Shift(_, _, body):
+                value = body
+            case tree.Match(_, _, arms):
+                value = arms[-1].body
+            case tree.Seq(_, _, tree.Binary(span, "=", tree.Var(_, name), _, _)) if name == field:
+                return span
+            case tree.Seq(_, _, second):
+                value = second
+            case _:
+                return None
+
+
+def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
+    """The record of `values`, which are computed as written even if the declaration has another order."""
+    bound: list[tuple[str, term.Term]] = []
+    if list(values) != list(data.fields):
+        for f, value in values.items():
+            if not isinstance(value, term.Var | term.Lit | term.Lam):
+                name = cx.unique(f)
+                bound.append((name, value))
+                values[f] = term.Var(value.span, types[f], name)
+    result: term.Term = make_record(cx, data, t, types, values, span)
+    for name, value in reversed(bound):
+        result = term.Let(span, t, name, (), value, result)
+    return result
+
+
+def make_record(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
+    given = tuple([values[f] for f in data.fields])
+    content = given[0]
+    if len(given) > 1:
+        whole = term.Tuple(span, ty.Tup(tuple(v.ty for v in given)), given)
+        content = fields_together(cx, whole, [types[f] for f in data.fields])
+    return term.Con(span, t, data.cases[0][0], 0, content)
+
+
+@rule(tree.RecordWith)
+def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
+    old = cx.infer(e.record, expected)
+    data = record_of(cx, [name for name, _ in e.fields], old.ty, e.span)
+    before = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    cx.unify(old.ty, ty.Con(data.name, tuple(before.values())), e.record.span, Why("the record before `with`"))
+    types = dict(zip(data.fields, field_types(cx, data, before)))
+    given = {tree.member(name): value for name, value in e.fields}
+    name = cx.unique("record")
+    variable = term.Var(e.record.span, old.ty, name)
+    values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
+    for index, f in enumerate(data.fields):
+        values.setdefault(f, term.Field(e.span, types[f], variable, index))
+    new = in_order(cx, data, old.ty, types, values, e.span)
+    return term.Let(e.span, new.ty, name, (), old, new)
+
+
+@rule(tree.Field)
+def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
+    if prefix := of_no_use(cx, e):
+        raise of_other_library(cx, e, prefix)
+    value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
+    known = prune(value.ty)
+    if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
+        title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
+        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e.name))
+    data = record_of(cx, [e.name], value.ty, e.span)
+    env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
+    index = data.fields.index(e.name)
+    return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+
+
+def of_no_use(cx: Context, e: tree.Field) -> str:
+    """The `np` or `jax.numpy` of a name that is written so elsewhere."""
+    names: list[str] = []
+    inner = e.record
+    while isinstance(inner, tree.Field):
+        names.append(inner.name)
+        inner = inner.record
+    if not isinstance(inner, tree.Var) or inner.name not in table()["libraries"]["names"] or cx.find(inner.name):
+        return ""
+    return ".".join([inner.name, *reversed(names)])
+
+
+def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
+    """The record in `!r.f`, which is `(!r).f`; if `r` is no reference, `!(r.f)` was meant."""
+    try:
+        return cx.infer(e)
+    except DplError as error:
+        if not error.diagnostics:
+            raise
+        first, *rest = error.diagnostics
+        if e.op == "!" and first.span == e.arg.span:
+            text = e.arg.span.source.text[e.arg.span.start : e.arg.span.end]
+            ways = f"`!{text}.{field}` is `(!{text}).{field}`; for the content of a field, write  !({text}.{field})"
+            first = replace(first, helps=(ways, *first.helps))
+        raise DplError(first, *rest) from None
+
+
+def is_record(cx: Context, t: ty.Con) -> bool:
+    return t.name in cx.datas and bool(cx.datas[t.name].fields)
+
+
+# ---- annotations
+
+
+@rule(tree.Annot)
+def annotation(cx: Context, e: tree.Annot, expected) -> term.Term:
+    wanted = resolve(cx, e.type, Flexible.ALL)
+    return cx.check(e.expr, wanted, Why("this", e.type.span, "as annotated"))
+
+
+@rule(tree.Coerce)
+def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
+    """`(e :> t)`: the sizes of `t` are claimed, and checked when it runs."""
+    wanted = resolve(cx, e.type, Flexible.ALL)
+    value = cx.infer(e.expr)
+    cx.unify(open_sizes(cx, value.ty), wanted, e.span, Why("this", e.type.span, "as claimed"))
+    for have, want in zip(dimensions(value.ty)[0], dimensions(wanted)[0]):
+        difference = sizes.sub(cx.solver.sizes.norm(have), cx.solver.sizes.norm(want))
+        if difference.const and not difference.terms:
+            cx.unify(value.ty, wanted, e.span, Why("this", e.type.span, "as claimed"))
+    return cx.confirm(value, wanted)
+
+
+# ---- control
+
+
+@rule(tree.Reset)
+def reset(cx: Context, e: tree.Reset, expected) -> term.Term:
+    answer = cx.solver.fresh()
+    with cx.allowing(ty.Ctl(answer), "reset", e.span):
+        body = cx.check(e.body, answer, Why("the body of `reset`", answer=True))
+    return term.Reset(e.span, answer, body)
+
+
+@rule(tree.Shift)
+def shift(cx: Context, e: tree.Shift, expected) -> term.Term:
+    answer, hole = cx.solver.fresh(), cx.solver.fresh()
+    cx.perform(ty.Ctl(answer), e.span)
+    with cx.scope():
+        name = cx.local(e.name, ty.Fn(hole, PURE, answer), e.span)
+        body = cx.check(e.body, answer, Why("the body of `shift`", answer=True))
+    return term.Shift(e.span, hole, name, body)

@@ -1,0 +1,109 @@
+"""What follows from open relations between operands, before a function is generalised over them.
+
+!3 = lift !1 !2, !3 fits !4           ->   !1 fits !4, !2 fits !4
+!3 = lift !1 !2, !2 fits !1           ->   !3 := !1
+!1 fits !2, !2 fits !1                ->   !1 := !2
+"""
+
+from __future__ import annotations
+
+from dpl.types.solve.constraints import Constraint, Fits, Lift
+from dpl.types.solve.meta import Meta, Type, prune
+from dpl.types.state.context import Context
+
+
+def simplify(cx: Context, mark: int) -> None:
+    """Learn what the relations since `mark` say together."""
+    while any(type(c) in (Fits, Lift) and not c.done for c in cx.pending[mark:]) and _step(cx, mark):
+        pass
+
+
+def _step(cx: Context, mark: int) -> bool:
+    """Whether something was learnt."""
+    known = Relations([c for c in cx.pending[mark:] if not c.done])
+    return _split(cx, known) or _ties(cx, known) or _decided(cx, known)
+
+
+class Relations:
+    """Which unknowns are lifts of which, and which fit which."""
+
+    def __init__(self, pending: list[Constraint]) -> None:
+        self.lifts = [c for c in pending if type(c) is Lift]
+        self.fits = [c for c in pending if type(c) is Fits]
+        self.made: dict[Type, Lift] = {}
+        for c in self.lifts:
+            self.made.setdefault(prune(c.types[-1]), c)
+        self.wholes: dict[Type, dict[Type, Fits]] = {}
+        for c in self.fits:
+            part, whole = map(prune, c.types)
+            self.wholes.setdefault(part, {}).setdefault(whole, c)
+
+    def operands(self, c: Lift) -> list[Type]:
+        """Of what it is the lift, down to what is no lift itself."""
+        found: dict[Type, None] = {}
+        stack, seen = list(c.types[-2::-1]), {prune(c.types[-1])}
+        while stack:
+            t = prune(stack.pop())
+            inner = self.made.get(t)
+            if inner is None or t in seen:
+                found[t] = None
+            else:
+                seen.add(t)
+                stack += inner.types[-2::-1]
+        return list(found)
+
+    def above(self, part: Type) -> set[Type]:
+        """What a type fits, directly or not."""
+        found: set[Type] = set()
+        stack = [part]
+        while stack:
+            for whole in self.wholes.get(stack.pop(), ()):
+                if whole not in found:
+                    found.add(whole)
+                    stack.append(whole)
+        return found
+
+
+def _split(cx: Context, known: Relations) -> bool:
+    """A lift fits where all its operands do; nothing is said twice."""
+    new: list[Fits] = []
+    for c in known.fits:
+        part, whole = map(prune, c.types)
+        if known.wholes[part][whole] is not c:
+            c.done = True
+        elif part in known.made:
+            c.done = True
+            operands = known.operands(known.made[part])
+            new += [Fits((t, whole), c.span) for t in operands if whole not in known.wholes.get(t, ())]
+    for c in new:
+        cx.constrain(c)
+    return bool(new)
+
+
+def _ties(cx: Context, known: Relations) -> bool:
+    """What fit each other are one type."""
+    for part in known.wholes:
+        for whole in known.above(part):
+            if part is not whole and type(part) is Meta and part in known.above(whole):
+                cx.unify(part, whole, known.fits[0].span)
+                return True
+    return False
+
+
+def _decided(cx: Context, known: Relations) -> bool:
+    """A lift is that of its operands which all others fit; one of itself and others, what these fit."""
+    for c in known.lifts:
+        result, operands = prune(c.types[-1]), known.operands(c)
+        others = [t for t in operands if t is not result]
+        if len(others) < len(operands):
+            c.done = True
+            for t in others:
+                cx.constrain(Fits((t, result), c.span))
+            return True
+        above = {t: known.above(t) for t in operands}
+        tops = [t for t in operands if not any(u in above[t] for u in operands if u is not t)]
+        if len(tops) == 1:
+            c.done = True
+            cx.unify(result, tops[0], c.span)
+            return True
+    return False

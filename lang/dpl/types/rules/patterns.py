@@ -1,0 +1,215 @@
+"""Patterns -> core patterns; their variables are bound in the scope, each of one type."""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.diagnostics import Label
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.messages.errors import Why, printer
+from dpl.types.rules.annotations import Flexible, resolve, unknowns
+from dpl.types.rules.apply import constructor_type
+from dpl.types.rules.literals import literal_type
+from dpl.types.solve.meta import Type, prune
+from dpl.types.solve.scheme import mono, replace
+from dpl.types.state.checks import learn
+from dpl.types.state.context import Context
+from dpl.types.state.env import Value
+
+Bound = dict[str, tuple[str, Type, Span]]
+
+
+def bind_pattern(
+    cx: Context, p: tree.Pattern, t: Type, flexible: Flexible = Flexible.ALL, watched: bool = False
+) -> term.Pattern:
+    """The pattern for values of type `t`, its variables put into scope; if `watched`, they should be used."""
+    found: Bound = {}
+    sized = set(cx.frames[-1].sizes)
+    pattern = _pattern(cx, p, t, found, flexible)
+    for name in found.keys() & (cx.frames[-1].sizes.keys() - sized):
+        title = f"`{name}` is both a variable of this pattern and a size of its annotations"
+        helps = (f"make `{name}` a parameter of its own, before:  fun ({name} : int) (xs : float[{name}]) -> ...",
+                 f"or leave it out: the size `{name}` is an int in scope")  # fmt: skip
+        raise cx.fail("E0208", title, found[name][2], helps=helps)
+    for name, (core, variable, span) in found.items():
+        if watched:
+            cx.watch(name, core, span)
+        cx.bind(name, Value(core, mono(variable), span))
+        learn(cx, term.Var(span, variable, core), variable)
+    return pattern
+
+
+def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:
+    match p:
+        case tree.PatWild():
+            return term.PWild(t)
+        case tree.PatVar(span, name):
+            return term.PVar(t, _variable(cx, name, t, span, found))
+        case tree.PatLit(span, value, suffix):
+            cx.unify(literal_type(cx, value, suffix), t, span, Why("this pattern"))
+            return term.PLit(t, value)
+        case tree.PatTuple(span, items):
+            return _tuple(cx, items, t, span, found, flexible)
+        case tree.PatCon():
+            return _constructor(cx, p, t, found, flexible)
+        case tree.PatCons(span, head, tail):
+            elem = cx.solver.fresh()
+            cx.unify(ty.list_of(elem), t, span, Why("this pattern"))
+            pair = ty.Tup((elem, t))
+            items = (_pattern(cx, head, elem, found, flexible), _pattern(cx, tail, t, found, flexible))
+            return term.PCon(t, "::", 1, term.PTuple(pair, items))
+        case tree.PatList(span, items):
+            return _list(cx, items, t, span, found, flexible)
+        case tree.PatArray(span, items):
+            elem = cx.solver.fresh()
+            whole = prune(t)
+            size = cx.solver.unknown_size() if type(whole) is ty.Arr else ty.Size(len(items))
+            cx.unify(ty.Arr(elem, size), t, span, Why("this pattern"))
+            return term.PArray(t, tuple(_pattern(cx, i, elem, found, flexible) for i in items))
+        case tree.PatRecord():
+            return _record(cx, p, t, found, flexible)
+        case tree.PatAs(span, inner, name):
+            core = _variable(cx, name, t, span, found)
+            return term.PAs(t, _pattern(cx, inner, t, found, flexible), core)
+        case tree.PatOr(span, left, right):
+            return _either(cx, left, right, t, span, found, flexible)
+        case tree.PatAnnot(span, inner, annot):
+            wanted = resolve(cx, annot, flexible)
+            cx.unify(wanted, t, span, Why("this pattern"))
+            return _pattern(cx, inner, wanted, found, flexible)
+    raise AssertionError(p)
+
+
+def _variable(cx: Context, name: str, t: Type, span: Span, found: Bound) -> str:
+    if name in found and name != "_":
+        raise cx.fail(
+            "E0208", f"`{name}` is bound twice in this pattern", span, labels=(Label(found[name][2], "first here"),)
+        )
+    core = cx.unique(name)
+    found[name] = (core, t, span)
+    return core
+
+
+def _tuple(cx, items, t, span, found, flexible) -> term.Pattern:
+    known = prune(t)
+    if type(known) is ty.Tup and len(known.items) != len(items) and items:
+        shown = f"{len(known.items)} components" if known.items else "no components"
+        raise cx.fail("E0208", f"this pattern has {len(items)} components, but the value has {shown}", span)
+    types = known.items if type(known) is ty.Tup and items else tuple(cx.solver.fresh() for _ in items)
+    cx.unify(ty.Tup(types), t, span, Why("this pattern"))
+    return term.PTuple(t, tuple(_pattern(cx, i, u, found, flexible) for i, u in zip(items, types)))
+
+
+def _constructor(cx, p: tree.PatCon, t, found, flexible) -> term.Pattern:
+    con = cx.constructor(p.name, p.span, t)
+    whole, arg = constructor_type(cx, con)
+    cx.unify(whole, t, p.span, Why(f"the pattern `{con.name}`"))
+    if (arg is None) != (p.arg is None):
+        needs = "takes no argument" if arg is None else "needs an argument"
+        pattern = con.name if arg is None else f"{con.name} _"
+        raise cx.fail("E0208", f"the constructor `{con.name}` {needs}", p.span, helps=(f"its pattern is  {pattern}",))
+    inner = None if p.arg is None or arg is None else _pattern(cx, p.arg, arg, found, flexible)
+    return term.PCon(t, con.name, con.tag, inner)
+
+
+def _list(cx, items, t, span, found, flexible) -> term.Pattern:
+    whole = prune(t)
+    if not items and type(whole) is ty.Arr:
+        return term.PArray(t, ())
+    elem = cx.solver.fresh()
+    cx.unify(ty.list_of(elem), t, span, Why("this pattern"))
+    pattern: term.Pattern = term.PCon(t, "[]", 0, None)
+    inner = [_pattern(cx, i, elem, found, flexible) for i in items]
+    for i in reversed(inner):
+        pattern = term.PCon(t, "::", 1, term.PTuple(ty.Tup((elem, t)), (i, pattern)))
+    return pattern
+
+
+def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
+    data = record_of(cx, [name for name, _ in p.fields], t, p.span)
+    env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
+    cx.unify(ty.Con(data.name, tuple(env.values())), t, p.span, Why("this pattern"))
+    types = field_types(cx, data, env)
+    given = {tree.member(name): inner for name, inner in p.fields}
+    if len(given) < len(p.fields):
+        raise cx.fail("E0208", "a field is matched twice in this pattern", p.span)
+    missing = [f for f in data.fields if f not in given]
+    if missing and not p.open:
+        raise cx.fail(
+            "E0208",
+            f"this pattern leaves out the field `{missing[0]}`",
+            p.span,
+            helps=("end it with  _  to ignore the rest",),
+        )
+    inner = tuple(
+        _pattern(cx, given[f], u, found, flexible) if f in given else term.PWild(u) for f, u in zip(data.fields, types)
+    )
+    content = inner[0] if len(inner) == 1 else term.PTuple(ty.Tup(types), inner)
+    return term.PCon(t, data.cases[0][0], 0, content)
+
+
+def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> term.Data:
+    """The record type that is meant: the one a qualified field names, else the one known, else the last declared with
+    the first of the fields."""
+    known = prune(t) if t is not None else None
+    qualified = [cx.field_owner(name, span) for name in fields if "." in name]
+    if qualified:
+        data = qualified[0]
+        if any(other.name != data.name for other in qualified):
+            raise cx.fail("E0203", "these fields are of different record types", span)
+    elif type(known) is ty.Con and known.name in cx.datas and cx.datas[known.name].fields:
+        data = cx.datas[known.name]
+    else:
+        data = cx.field_owner(fields[0], span)
+    for name in fields:
+        if tree.member(name) not in data.fields:
+            shown = printer(cx).data_name(data.name)
+            raise cx.fail(
+                "E0203",
+                f"the record type `{shown}` has no field `{name}`",
+                span,
+                helps=(f"its fields are  {', '.join(data.fields)}",),
+            )
+    return data
+
+
+def field_types(cx: Context, data: term.Data, env: dict) -> tuple[Type, ...]:
+    """The types of a record's fields, for these values of its parameters."""
+    content = data.cases[0][1]
+    parts = content.items if type(content) is ty.Tup and len(data.fields) != 1 else (content,)
+    opened = {n: cx.solver.unknown_size() for part in parts for n in unknowns(part)}
+    memo: dict = {}
+    return tuple(replace(part, {**env, **opened}, memo) for part in parts)
+
+
+def _either(cx, left, right, t, span, found: Bound, flexible) -> term.Pattern:
+    ours: Bound = {}
+    theirs: Bound = {}
+    first = _pattern(cx, left, t, ours, flexible)
+    second = _pattern(cx, right, t, theirs, flexible)
+    for name in [*ours, *theirs]:
+        if name not in ours or name not in theirs:
+            side = "right" if name in ours else "left"
+            raise cx.fail("E0208", f"`{name}` must be bound on both sides of `|`", span, note=f"not on the {side}")
+        cx.unify(theirs[name][1], ours[name][1], theirs[name][2], Why(f"`{name}`", ours[name][2], "bound here"))
+    found.update(ours)
+    return term.POr(t, first, _rename(second, {theirs[n][0]: ours[n][0] for n in ours}))
+
+
+def _rename(p: term.Pattern, names: dict[str, str]) -> term.Pattern:
+    match p:
+        case term.PVar(t, name):
+            return term.PVar(t, names.get(name, name))
+        case term.PTuple(t, items):
+            return term.PTuple(t, tuple(_rename(i, names) for i in items))
+        case term.PArray(t, items):
+            return term.PArray(t, tuple(_rename(i, names) for i in items))
+        case term.PCon(t, name, tag, arg) if arg is not None:
+            return term.PCon(t, name, tag, _rename(arg, names))
+        case term.PAs(t, inner, name):
+            return term.PAs(t, _rename(inner, names), names.get(name, name))
+        case term.POr(t, left, right):
+            return term.POr(t, _rename(left, names), _rename(right, names))
+        case _:
+            pass
+    return p

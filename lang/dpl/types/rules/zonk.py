@@ -1,0 +1,220 @@
+"""Inferred terms -> core: types without unknowns, deferred terms built, every match checked to be exhaustive.
+
+What is still unknown is decided: a number is an int or a float, any other type is unit, an effect is pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpl.core import term, ty
+from dpl.core.told import told
+from dpl.diagnostics import Diagnostic, DplError, Warnings
+from dpl.node import replace
+from dpl.source import Span
+from dpl.types.messages.pretty import NAMES
+from dpl.types.rules.matches import judge
+from dpl.types.rules.shaped import inner_sizes
+from dpl.types.solve.meta import EffectMeta, Meta, prune, prune_effect
+from dpl.types.solve.scheme import rebuild
+from dpl.types.solve.unify import Solver
+from dpl.types.state.env import Group
+
+RANGES = {
+    f"{s}{b}": (-(1 << b - 1) if s == "i" else 0, (1 << (b - 1 if s == "i" else b)) - 1)
+    for s in "iu"
+    for b in (8, 16, 32, 64)
+}
+
+
+class Zonk:
+    """One definition's terms; callable, so that deferred terms can use it."""
+
+    def __init__(self, solver: Solver, datas, warnings: Warnings, span: Span) -> None:
+        self.span = span  # the whole definition
+        self.solver, self.datas, self.warnings = solver, datas, warnings
+        self.memo: dict = {}
+        self.problems: list[Diagnostic] = []
+
+    # ---- types
+
+    def type(self, t: Any) -> Any:
+        t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+        kind = type(t)
+        if kind is ty.Var or (kind is ty.Con and not t.args):
+            return t
+        if kind is Meta:
+            return self.default(t)
+        if kind is EffectMeta:
+            t.link = ty.PURE
+            return ty.PURE
+        if kind is ty.Size:
+            return self.size(t)
+        found = self.memo.get(id(t))
+        if found is None:
+            self.memo[id(t)] = found = (rebuild(t, self.type), t)
+        return found[0]
+
+    def default(self, meta: Meta):
+        if meta.rigid:
+            raise DplError.at(
+                "E0210",
+                f"the annotation says '{meta.rigid}, any type, but this is not a function that works for any",
+                self.span,
+                helps=("write the actual type in the annotation, or make it a function",),
+            )
+        classes = meta.classes
+        t = ty.F64 if classes & {"real", "active"} else ty.I64 if classes & {"num", "integer", "scalar"} else ty.UNIT
+        self.solver.link(meta, t)
+        return t
+
+    def size(self, size: ty.Size) -> ty.Size:
+        """Sizes about which nothing is known are those that running tells."""
+        size = self.solver.sizes.norm(size)
+        open_ = [n for key, _ in size.terms for n in key if n[0] == "!"]
+        for n in open_:
+            if n not in self.solver.sizes.links:
+                self.solver.sizes.links[n] = self.solver.unknown_size()
+        return self.solver.sizes.norm(size) if open_ else size
+
+    def instance(self, inst: tuple) -> tuple:
+        if len(inst) == 1 and isinstance(inst[0], Group):
+            group = inst[0]
+            return tuple(self.parameter(p) for p in group.params)
+        return tuple(self.type(i) for i in inst)
+
+    def parameter(self, p: ty.Var):
+        return ty.Size(0, (((p.name,), 1),)) if p.sort == "size" else p
+
+    # ---- terms
+
+    def __call__(self, t: Any) -> Any:
+        match t:
+            case term.Var(_, _, _, inst) if inst:
+                return self.used(t, inst)
+            case term.Var(span, u, name):
+                return term.Var(span, self.type(u), name)
+            case term.Lit(span, u, value):
+                return self.literal(span, self.type(u), value)
+            case term.Let():
+                return self.chain(t)
+            case term.Lam(span, u, param, body, name):
+                return term.Lam(span, self.type(u), param, self(body), name)
+            case term.App(span, u, fn, arg):
+                return term.App(span, self.type(u), self(fn), self(arg))
+            case term.LetRec(span, u, params, bindings, body):
+                return term.LetRec(span, self.type(u), params, tuple((n, self(v)) for n, v in bindings), self(body))
+            case term.Prim(_, _, "assert", (fact,)):
+                return replace(told(self(fact)), span=t.span)
+            case term.Prim(span, u, op, args):
+                return term.Prim(span, self.type(u), op, tuple([self(a) for a in args]))
+            case term.If(span, u, cond, then, else_):
+                return term.If(span, self.type(u), self(cond), self(then), self(else_))
+            case term.Match(span, u, scrutinee, arms):
+                return self.match(span, self.type(u), self(scrutinee), arms)
+            case term.Tuple(span, u, items):
+                return term.Tuple(span, self.type(u), tuple([self(i) for i in items]))
+            case term.Con():
+                return self.constructor(t)
+            case term.Field(span, u, record, index):
+                return term.Field(span, self.type(u), self(record), index)
+            case term.ArrayLit(span, u, items):
+                return term.ArrayLit(span, self.type(u), tuple([self(i) for i in items]))
+            case _:
+                pass
+        return self.rare(t)
+
+    def used(self, t: term.Var, inst: tuple) -> term.Term:
+        """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
+        told: Any = t.sizes
+        new = self.instance(inst)
+        pairs = [(i, known, late) for i in new for known, late in told]
+        sizes = tuple([inner_sizes(self, i, e, late, t.span) if type(i) is ty.Arr else () for i, e, late in pairs])
+        return term.Var(t.span, self.type(t.ty), t.name, new, sizes if any(sizes) else ())
+
+    def rare(self, t):
+        match t:
+            case term.For(span, u, state, init, index, count, body):
+                return term.For(span, self.type(u), state, self(init), index, self(count), self(body))
+            case term.While(span, u, state, init, cond, body):
+                return term.While(span, self.type(u), state, self(init), self(cond), self(body))
+            case term.Build(span, u, index, count, body):
+                return term.Build(span, self.type(u), index, self(count), self(body))
+            case term.Shift(span, u, name, body):
+                return term.Shift(span, self.type(u), name, self(body))
+            case term.Reset(span, u, body):
+                return term.Reset(span, self.type(u), self(body))
+            case term.Extern(span, u, symbol):
+                return term.Extern(span, self.type(u), symbol)
+            case term.Check():
+                return t  # only deferred terms make these, zonked
+            case _:
+                pass
+        return t.build(self)
+
+    def chain(self, t: term.Term) -> term.Term:
+        """A chain of lets, without recursion."""
+        steps = []
+        while isinstance(t, term.Let):
+            steps.append((t, self(t.rhs)))
+            t = t.body
+        result = self(t)
+        for let, rhs in reversed(steps):
+            result = term.Let(let.span, self.type(let.ty), let.name, let.params, rhs, result)
+        return result
+
+    def constructor(self, t: term.Con) -> term.Term:
+        """Long lists are nested in their tails: no recursion along these."""
+        spine = []
+        while isinstance(t.arg, term.Tuple) and len(t.arg.items) == 2 and isinstance(t.arg.items[1], term.Con):
+            spine.append((t, self(t.arg.items[0])))
+            t = t.arg.items[1]
+        result = term.Con(t.span, self.type(t.ty), t.name, t.tag, None if t.arg is None else self(t.arg))
+        for cell, head in reversed(spine):
+            pair = term.Tuple(cell.arg.span, self.type(cell.arg.ty), (head, result))
+            result = term.Con(cell.span, self.type(cell.ty), cell.name, cell.tag, pair)
+        return result
+
+    def literal(self, span: Span, t, value) -> term.Term:
+        if type(t) is ty.Con and t.name in ty.FLOATS:
+            return term.Lit(span, t, float(value))
+        if type(t) is ty.Con and t.name in RANGES:
+            low, high = RANGES[t.name]
+            if not low <= value <= high:
+                name = NAMES.get(t.name, t.name)
+                raise DplError.at(
+                    "E0214", f"{value} does not fit into {name}", span, note=f"{name} goes from {low} to {high}"
+                )
+        return term.Lit(span, t, value)
+
+    # ---- matches
+
+    def match(self, span: Span, t, scrutinee: term.Term, arms) -> term.Term:
+        made = tuple(
+            term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body))
+            for a in arms
+        )
+        self.problems += judge(self.datas, span, scrutinee.ty, made, self.warnings)
+        return term.Match(span, t, scrutinee, made)
+
+    def pattern(self, p):
+        match p:
+            case term.PWild(t):
+                return term.PWild(self.type(t))
+            case term.PVar(t, name):
+                return term.PVar(self.type(t), name)
+            case term.PLit(t, value):
+                t = self.type(t)
+                return term.PLit(t, float(value) if type(t) is ty.Con and t.name in ty.FLOATS else value)
+            case term.PTuple(t, items):
+                return term.PTuple(self.type(t), tuple(self.pattern(i) for i in items))
+            case term.PCon(t, name, tag, arg):
+                return term.PCon(self.type(t), name, tag, None if arg is None else self.pattern(arg))
+            case term.PArray(t, items):
+                return term.PArray(self.type(t), tuple(self.pattern(i) for i in items))
+            case term.PAs(t, inner, name):
+                return term.PAs(self.type(t), self.pattern(inner), name)
+            case term.POr(t, left, right):
+                return term.POr(self.type(t), self.pattern(left), self.pattern(right))
+            case _:
+                raise AssertionError(p)

@@ -1,0 +1,421 @@
+"""Relations between types that equations cannot say: lifting, powers, products, appending, conversion.
+
+Each is solved as soon as it is decided.  `solve` answers whether it is; what is still open at generalisation goes into
+the scheme, or is decided by `default` where nothing more can be learnt.
+
+    Lift(float, float[3], !1)   ->   !1 := float[3]
+    Lift(!1, float[4], !2)      ->   !2 := float[4], Fits(!1, float[4])
+    Lift(2.0 : !1, !2, !3)      ->   !3 := !2, Elem(!2, !1)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from dpl.core import ty
+from dpl.source import Span
+from dpl.types.solve.meta import Meta, Type, array, dimensions, is_scalar, prune
+from dpl.types.solve.sizes import add
+from dpl.types.solve.unify import Clash, Solver
+
+NUMERIC = frozenset(("num", "real", "integer"))
+
+
+class Constraint(ABC):
+    """`types` (or effects) are what is related; `extra` a class or a target type's name; `span` the place that asks for
+    it, and `operands` those of the first types there."""
+
+    __slots__ = ("done", "extra", "operands", "span", "types")
+    name = ""
+
+    def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
+        self.types, self.span, self.extra, self.operands = types, span, extra, operands
+        self.done = False
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.types, self.span, self.extra)
+
+    def mapped(self, change: Callable, span: Span | None = None, operands: tuple[Span, ...] = ()) -> Constraint:
+        return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra, operands)
+
+    @abstractmethod
+    def solve(self, s: Solver, emit: Callable[[Constraint], None]) -> bool:
+        """Whether it is decided now."""
+
+    def default(self, s: Solver, emit: Callable[[Constraint], None]) -> None:
+        """Decide, as nothing more will be known."""
+        raise Clash("ambiguous", self, None)
+
+    @property
+    def eager(self) -> bool:
+        """Whether generalisation decides it even if its unknowns are quantified."""
+        return False
+
+
+class Elem(Constraint):
+    """`t s`: s is the scalar in t, however deep."""
+
+    __slots__ = ()
+    name = "elem"
+
+    def solve(self, s, emit) -> bool:
+        _, inner = dimensions(self.types[0])
+        scalar = prune(self.types[1])
+        if type(inner) is Meta and "scalar" not in inner.classes and inner is not scalar:
+            if type(scalar) is Meta:
+                for cls in scalar.classes - {"scalar"}:
+                    s.require(inner, cls)
+            else:
+                for cls in inner.classes & {"num", "real", "integer"}:
+                    s.require(scalar, cls)
+            for other in inner.watchers:  # two statements about one unknown say the same
+                if type(other) is Elem and other is not self and not other.done:
+                    s.unify(other.types[1], self.types[1])
+                    return True
+            return False
+        s.unify(inner, self.types[1])
+        return True
+
+    def default(self, s, emit) -> None:
+        s.unify(dimensions(self.types[0])[1], self.types[1])
+
+
+class Fits(Constraint):
+    """`t whole`: t is whole, or one of its rows, or a row of these, down to its scalar."""
+
+    __slots__ = ()
+    name = "fits"
+
+    def solve(self, s, emit) -> bool:
+        part, whole = (prune(t) for t in self.types)
+        if is_row(part, whole):
+            return True
+        if is_scalar(part):
+            emit(Elem((whole, part), self.span, operands=self.operands[::-1]))
+            return True
+        if is_scalar(whole):
+            s.unify(part, whole)
+            return True
+        sizes, inner = dimensions(whole)
+        part_sizes, part_inner = dimensions(part)
+        if not part_sizes and type(part_inner) is Meta:
+            return False
+        if is_scalar(inner) and (is_scalar(part_inner) or len(part_sizes) >= len(sizes)):
+            return self._trailing(s, part, part_sizes, sizes, inner)
+        return False
+
+    def _trailing(self, s, part, part_sizes, sizes, inner) -> bool:
+        if len(part_sizes) > len(sizes):
+            raise Clash("rank", part, self.types[1])
+        s.unify(part, array(sizes[len(sizes) - len(part_sizes) :], inner))
+        return True
+
+    def default(self, s, emit) -> None:
+        sizes, inner = dimensions(self.types[1])
+        part_sizes, _ = dimensions(self.types[0])
+        if len(part_sizes) > len(sizes) and type(inner) is Meta:
+            return s.unify(self.types[1], self.types[0])
+        self._trailing(s, self.types[0], part_sizes or sizes, sizes, inner)
+
+
+def is_row(part: Type, whole: Type) -> bool:
+    """Whether they are one type, or `part` is a row of `whole`, or a row of its rows."""
+    while part is not whole:
+        if type(whole) is not ty.Arr:
+            return False
+        whole = prune(whole.elem)
+    return True
+
+
+class Lift(Constraint):
+    """`a b ... result`: elementwise, each operand repeated over the leading dimensions of that of highest rank.
+
+    Beside an array, an operand of which nothing is known is taken to be of no higher rank, but for one that is `held`:
+    it comes from the use of a function whose arguments are not all there yet."""
+
+    __slots__ = ("held",)
+    name = "lift"
+
+    def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
+        super().__init__(types, span, extra, operands)
+        self.held = not operands
+
+    def solve(self, s, emit) -> bool:
+        *operands, result = (prune(t) for t in self.types)
+        operands = distinct(operands)
+        if is_scalar(result) and not all(is_scalar(t) for t in operands):
+            for t in operands:
+                s.unify(t, result)
+            return True
+        scalar = next((t for t in operands if is_scalar(t)), None)
+        rest = [t for t in operands if not is_scalar(t)]
+        tops = self._highest(s, emit, rest)
+        if len(tops) < 2:
+            self._is(s, result, tops[0] if tops else operands[-1])
+        if scalar is not None:
+            for other in operands:
+                if other is not scalar:
+                    emit(Elem((other, scalar), self.span, operands=self._places(other, scalar)))
+        if len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result):
+            return True
+        self._share(s, (*tops, result))
+        return False
+
+    def _share(self, s, types) -> None:
+        """What is computed with each other is of one class of numbers."""
+        inner = [t for t in (dimensions(t)[1] for t in types) if type(t) is Meta]
+        classes = frozenset[str]().union(*(t.classes for t in inner)) & NUMERIC
+        for t in inner:
+            for cls in classes - t.classes:
+                s.require(t, cls)
+
+    def _places(self, *types) -> tuple[Span, ...]:
+        """Where these operands stand, if that is known."""
+        known = [(prune(t), place) for t, place in zip(self.types, self.operands)]
+        found = [place for t in types for u, place in known if u is t]
+        return tuple(found) if len(found) == len(types) else ()
+
+    def _highest(self, s, emit, operands: list) -> list:
+        """Those operands that may have the highest rank; the others fit one of them."""
+        tops: list = []
+        for t in operands:
+            for k, top in enumerate(tops):
+                high = self._higher(s, emit, top, t)
+                if high is not None:
+                    tops[k] = high
+                    break
+            else:
+                tops.append(t)
+        return tops if len(tops) in (1, len(operands)) else self._highest(s, emit, tops)
+
+    def _higher(self, s, emit, a, b) -> Any:
+        """The one of higher rank, which the other is made to fit; None if that is not known."""
+        (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
+        if len(sizes_a) == len(sizes_b) and inner_a is inner_b:
+            s.unify(a, b)
+            return a
+        if not (type(a) is ty.Arr and type(b) is ty.Arr):
+            return None
+        known_a, known_b = is_scalar(inner_a), is_scalar(inner_b)
+        if (known_a and (known_b or len(sizes_b) > len(sizes_a))) or (known_b and len(sizes_a) > len(sizes_b)):
+            high, low = (a, b) if len(sizes_a) >= len(sizes_b) else (b, a)
+            emit(Fits((low, high), self.span, operands=self._places(low, high)))
+            return high
+        return None
+
+    def _with_result(self, s, emit, tops: list, result) -> bool:
+        """One of the operands is the result, or the only one that can have as many dimensions."""
+        whole = result if result in tops else None
+        sizes, inner = dimensions(result)
+        if whole is None and sizes:
+            low = [t for t in tops if is_scalar(dimensions(t)[1]) and len(dimensions(t)[0]) < len(sizes)]
+            same = [t for t in tops if is_scalar(dimensions(t)[1]) and len(dimensions(t)[0]) == len(sizes)]
+            if same and is_scalar(inner):
+                whole = same[0]
+            elif len(low) == len(tops) - 1:
+                (whole,) = [t for t in tops if t not in low]
+        if whole is None:
+            return False
+        self._is(s, result, whole)
+        return self._fitting(emit, tops, whole)
+
+    def _taken(self, s, emit, tops: list, result) -> bool:
+        """Beside one array, what is not known yet is of no higher rank."""
+        arrays = [t for t in tops if type(t) is ty.Arr]
+        if len(arrays) != 1:
+            return False
+        (this,) = arrays
+        sizes, inner = dimensions(this)
+        if self.held:
+            for t in tops:
+                if is_scalar(inner) and t is not this:
+                    emit(Elem((t, inner), self.span))
+            return False
+        products = [t for t in tops if is_product(t)]  # of at least one dimension, and not free
+        if products:
+            if len(tops) > 2 or len(sizes) > 1 or not is_scalar(inner):
+                return False
+            (this,) = products
+        self._is(s, result, this)
+        return self._fitting(emit, tops, this)
+
+    def _is(self, s, result, operand) -> None:
+        known = len(s.assumed)
+        s.unify(result, operand)
+        s.claimed += s.assumed[known:]
+
+    def _fitting(self, emit, tops: list, whole) -> bool:
+        for t in tops:
+            if t is not whole:
+                emit(Fits((t, whole), self.span))
+        return True
+
+    def default(self, s, emit) -> None:
+        """What stays free is of one type, or fits the array beside it."""
+        self.held = False
+        if self.solve(s, emit):
+            return
+        *operands, result = self.types
+        high = max(operands, key=lambda t: len(dimensions(t)[0]))
+        for t in operands:
+            if len(dimensions(t)[0]) in (0, len(dimensions(high)[0])):
+                s.unify(t, high)
+            else:
+                Fits((t, high), self.span).default(s, emit)
+        s.unify(result, high)
+
+
+def distinct(types: list) -> list:
+    return list({id(t): t for t in types}.values())
+
+
+class Pow(Constraint):
+    """`base exponent result`: the exponent is an int, or of the base's type."""
+
+    __slots__ = ()
+    name = "pow"
+
+    def solve(self, s, emit) -> bool:
+        base, exponent, result = (prune(t) for t in self.types)
+        s.require(base, "num")
+        if exponent == ty.I64:
+            s.unify(result, base)
+            return True
+        _, inner = dimensions(exponent)
+        if type(inner) is Meta and "real" not in inner.classes and inner is not dimensions(base)[1]:
+            return False
+        emit(Lift(self.types, self.span, operands=self.operands))
+        return True
+
+    def default(self, s, emit) -> None:
+        if is_scalar(self.types[1]):
+            s.unify(self.types[1], ty.I64)
+            s.unify(self.types[2], self.types[0])
+        else:
+            Lift(self.types, self.span).default(s, emit)
+
+    @property
+    def eager(self) -> bool:
+        return is_scalar(self.types[1])
+
+
+class Matmul(Constraint):
+    """`a b result`: matrix and matrix, matrix and vector, vector and matrix."""
+
+    __slots__ = ()
+    name = "matmul"
+
+    def _rank(self, s, t) -> int | None:
+        sizes, inner = dimensions(t)
+        if len(sizes) == 2 and type(inner) is Meta:
+            s.require(inner, "scalar")
+        if type(inner) is Meta and "scalar" not in inner.classes:
+            return None
+        if len(sizes) not in (1, 2):
+            raise Clash("product", self.types[0], self.types[1])
+        return len(sizes)
+
+    def solve(self, s, emit) -> bool:
+        a, b, result = self.types
+        rank_a, rank_b = self._rank(s, a), self._rank(s, b)
+        if rank_a is None or rank_b is None:
+            self._chain(s, a, b)
+            return False
+        if rank_a == rank_b == 1:
+            raise Clash("dot", a, b)
+        (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
+        s.require(inner_a, "num")
+        s.unify(inner_a, inner_b)
+        self._inner(s, sizes_a[-1], sizes_b[0])
+        s.unify(result, array(sizes_a[:-1] + sizes_b[1:], inner_a))
+        return True
+
+    def _inner(self, s, last: ty.Size, first: ty.Size) -> None:
+        try:
+            s.unify_size(last, first)
+        except Clash as clash:
+            raise Clash("inner", self.types[:2], (clash.left, clash.right), *clash.places) from clash
+
+    def _chain(self, s, a, b) -> None:
+        """`x @ v @ w`, the rank of x unknown: the columns of v are the rows of w all the same."""
+        a, rows = prune(a), dimensions(b)[0]
+        for w in a.watchers if type(a) is Meta else ():
+            if type(w) is Matmul and not w.done and prune(w.types[2]) is a:
+                columns = dimensions(w.types[1])[0]
+                if len(columns) == 2 and rows:
+                    self._inner(s, columns[1], rows[0])
+
+
+def is_product(t: Type) -> bool:
+    """Whether an unknown is the result of a matrix product whose ranks are not known yet."""
+    return type(t) is Meta and any(type(w) is Matmul and not w.done and prune(w.types[2]) is t for w in t.watchers)
+
+
+class Append(Constraint):
+    """`a b result`: of strings, lists or arrays."""
+
+    __slots__ = ()
+    name = "append"
+
+    def solve(self, s, emit) -> bool:
+        a, b, result = known = [prune(t) for t in self.types]
+        if any(type(t) is ty.Arr or (type(t) is Meta and "num" in t.classes) for t in known):
+            elem, n, m = s.fresh(), s.size(), s.size()
+            s.unify(a, ty.Arr(elem, n))
+            s.unify(b, ty.Arr(elem, m))
+            s.unify(result, ty.Arr(elem, add(s.sizes.norm(n), s.sizes.norm(m))))
+            return True
+        heads = [t for t in known if type(t) is not Meta]
+        if not heads:
+            return False
+        if not (type(heads[0]) is ty.Con and heads[0].name in ("string", "list")):
+            raise Clash("append", a, b)
+        s.unify(b, a)
+        s.unify(result, a)
+        return True
+
+
+class Within(Constraint):
+    """`e context`: what has the effect e happens in a context that allows that much."""
+
+    __slots__ = ()
+    name = "within"
+
+    def solve(self, s, emit) -> bool:
+        s.perform(*self.types)
+        return True
+
+
+class Convert(Constraint):
+    """`a result` with `extra` the target: elementwise conversion of numbers."""
+
+    __slots__ = ()
+    name = "convert"
+
+    def solve(self, s, emit) -> bool:
+        source, result = (prune(t) for t in self.types)
+        sizes, inner = dimensions(source)
+        if type(inner) is Meta and "scalar" not in inner.classes:
+            if not is_scalar(result) or sizes:
+                return False
+            s.require(inner, "num")
+            s.require(inner, "scalar")
+        elif inner != ty.BOOL:
+            s.require(inner, "num")
+        s.unify(result, array(sizes, ty.Con(self.extra)))
+        return True
+
+    def default(self, s, emit) -> None:
+        sizes, inner = dimensions(self.types[0])
+        s.require(inner, "num")
+        s.require(inner, "scalar")
+        s.unify(self.types[1], array(sizes, ty.Con(self.extra)))
+
+    @property
+    def eager(self) -> bool:
+        return True
+
+
+KINDS = {c.name: c for c in (Lift, Pow, Matmul, Append, Convert)}

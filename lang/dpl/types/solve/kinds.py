@@ -1,0 +1,111 @@
+"""Classes of types: which types are numbers, which have equality, which can be differentiated.
+
+num     a number, or an array of numbers           scalar   no array
+real    a float, or an array of floats             integer  an integer, or an array of them
+data    no function and no reference inside        diff     the same, as an argument of a derivative
+active  at least one float inside                  content  what a reference may hold (as data)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpl.core import ty
+from dpl.core.term import Data
+from dpl.types.solve.meta import Meta, prune
+
+NUMBERS = frozenset(ty.INTS + ty.FLOATS)
+SCALARS = {"num": NUMBERS, "real": frozenset(ty.FLOATS), "integer": frozenset(ty.INTS)}
+
+PHRASES = {
+    "num": "a number or an array of numbers",
+    "real": "a float or an array of floats",
+    "integer": "an integer",
+    "scalar": "one number (no array)",
+    "data": "data that can be compared (no functions, no references)",
+    "content": "something a reference can hold (no functions, no references)",
+    "diff": "something that can be differentiated (no functions, no references)",
+    "active": "something with at least one float inside",
+}
+
+
+class Kinds:
+    """Questions about classes, answered with the help of the declared data types."""
+
+    def __init__(self, datas: Mapping[str, Data]) -> None:
+        self.datas = datas
+        self._opaque: dict[str, bool] = {}
+
+    def parts(self, cls: str, t) -> list | None:
+        """What else must be in `cls` for `t` to be in it; None if it cannot be.  `t` is no unknown."""
+        if cls in SCALARS:
+            match t:
+                case ty.Con(name, ()) if name in SCALARS[cls]:
+                    return []
+                case ty.Arr(elem, _):
+                    return [elem]
+                case _:
+                    pass
+            return None
+        if cls == "scalar":
+            return [] if type(t) is ty.Con and not t.args else None
+        if cls == "active":
+            return [] if self.has_float(t) is not False else None
+        return self._data(t)
+
+    def _data(self, t) -> list | None:
+        match t:
+            case ty.Con("ref", _) | ty.Fn():
+                return None
+            case ty.Con(name, args):
+                return None if self.opaque(name) else [a for a in args if type(a) is not ty.Size]
+            case ty.Tup(items):
+                return list(items)
+            case ty.Arr(elem, _):
+                return [elem]
+            case _:
+                pass
+        return []
+
+    def opaque(self, name: str) -> bool:
+        """Whether values of a declared type hold functions or references, whatever its parameters are."""
+        if name not in self._opaque:
+            self._opaque[name] = False  # if only by recursion: no
+            data = self.datas.get(name)
+            self._opaque[name] = data is not None and any(self._holds(arg) for _, arg in data.cases if arg is not None)
+        return self._opaque[name]
+
+    def _holds(self, t) -> bool:
+        match t:
+            case ty.Con("ref", _) | ty.Fn():
+                return True
+            case ty.Con(name, args):
+                return self.opaque(name) or any(self._holds(a) for a in args if type(a) is not ty.Size)
+            case ty.Tup(items):
+                return any(self._holds(i) for i in items)
+            case ty.Arr(elem, _):
+                return self._holds(elem)
+            case _:
+                pass
+        return False
+
+    def has_float(self, t, seen: frozenset[str] = frozenset()) -> bool | None:
+        """Whether there is a float inside; None if that depends on what is not known yet."""
+        match prune(t):
+            case ty.Con(name, ()) if name in ty.FLOATS:
+                return True
+            case ty.Con(name, args):
+                answers = [self.has_float(a, seen) for a in args if type(a) is not ty.Size]
+                data = self.datas.get(name)
+                if data is not None and name not in seen:
+                    inside = seen | {name}
+                    answers += [self.has_float(a, inside) is True for _, a in data.cases if a is not None]
+            case ty.Tup(items):
+                answers = [self.has_float(i, seen) for i in items]
+            case ty.Arr(elem, _):
+                answers = [self.has_float(elem, seen)]
+            case Meta() | ty.Var():
+                return None
+            case _:
+                return False
+        return True if True in answers else None if None in answers else False

@@ -1,0 +1,326 @@
+"""Schemes: the types of generalised names, their instances, and how they come about.
+
+!1 -> !2[!3] at the end of a definition   ->   forall 'a 'b n. 'a -> 'b[n]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpl.core import ty
+from dpl.source import NOWHERE, Span
+from dpl.types.solve.constraints import Constraint, Lift, Within
+from dpl.types.solve.meta import EffectMeta, Meta, Type, is_scalar, prune, prune_effect
+from dpl.types.solve.sizes import name as size_name
+from dpl.types.solve.sizes import names as size_names
+from dpl.types.solve.unify import Solver
+
+NOTHING: Mapping = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, `lifts`
+    what they make together.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are
+    the values of which arguments."""
+
+    params: tuple[ty.Var, ...]
+    ty: Type
+    classes: dict[str, frozenset[str]] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
+    lifts: tuple[ty.Lift, ...] = ()
+
+    @property
+    def relations(self) -> tuple[Constraint, ...]:
+        """Between what the variables, and the lifts by their names, become at a use."""
+        return (*(Lift((*lift.items, lift), NOWHERE) for lift in self.lifts), *self.constraints)
+
+
+def mono(t: Type) -> Scheme:
+    return Scheme((), t)
+
+
+def instantiate(
+    s: Solver,
+    scheme: Scheme,
+    emit: Callable[[Constraint], None],
+    span: Span,
+    sizes: Mapping[str, ty.Size] = NOTHING,
+    operands: tuple[Span, ...] = (),
+) -> tuple[Type, tuple]:
+    """A fresh instance of a scheme, and what its parameters became; `sizes` are the unknown sizes known here."""
+    if not scheme.params and not scheme.unknowns and not scheme.lifts:
+        return scheme.ty, ()
+    env: dict = {}
+    for p in scheme.params:
+        env[p.name] = (
+            s.size()
+            if p.sort == "size"
+            else s.effect()
+            if p.sort == "effect"
+            else s.fresh(*scheme.classes.get(p.name, ()))
+        )
+    for unknown in scheme.unknowns:
+        env[unknown] = sizes.get(unknown) or s.unknown_size()
+    for lift in scheme.lifts:
+        env[lift.name] = s.fresh(*scheme.classes.get(lift.name, ()))
+    memo: dict = {}
+    t = replace(scheme.ty, env, memo)
+    for constraint in scheme.relations:
+        emit(constraint.mapped(lambda part: replace(part, env, memo), span, operands))
+    return t, tuple(env[p.name] for p in scheme.params)
+
+
+def replace(t: Any, env: dict, memo: dict) -> Any:
+    """`t` with quantified variables replaced by what `env` says; sharing in `t` is kept."""
+    kind = type(t)
+    if kind is Meta:
+        t = prune(t)
+        kind = type(t)
+        if kind is Meta:
+            return t
+    elif kind is EffectMeta:
+        t = prune_effect(t)
+        kind = type(t)
+        if kind is EffectMeta:
+            return t
+    if kind is ty.Var or (kind is ty.Lift and t.name in env):
+        return env.get(t.name, t)
+    if kind is ty.Size:
+        return ty.substitute(t, env) if t.terms else t
+    found = memo.get(id(t))
+    if found is None:
+        memo[id(t)] = found = (rebuild(t, lambda part: replace(part, env, memo)), t)  # t is kept, and so its id
+    return found[0]
+
+
+def rebuild(t: Any, change: Callable) -> Any:
+    """One level of a type, with its parts changed; itself if they do not change."""
+    parts = ty.children(t)
+    if not parts:
+        return t
+    new = tuple(change(part) for part in parts)
+    if all(a is b for a, b in zip(parts, new)):
+        return t
+    match t:
+        case ty.Con(n, _):
+            return ty.Con(n, new)
+        case ty.Tup(_):
+            return ty.Tup(new)
+        case ty.Arr():
+            return ty.Arr(*new)
+        case ty.Fn():
+            return ty.Fn(*new)
+        case ty.Lift(name, _):
+            return ty.lifted(name, list(new))
+        case _:
+            pass
+    return ty.Ctl(*new)
+
+
+# ---- generalisation -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Free:
+    """What is unknown in some types, in order of appearance."""
+
+    metas: list[Meta] = field(default_factory=list)
+    effects: list[EffectMeta] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)
+    bare: list[Meta] = field(default_factory=list)  # those that appear outside of functions
+
+
+def free(s: Solver, types, level: int) -> Free:
+    """The unknowns in `types` that belong to deeper levels than `level`."""
+    found, seen = Free(), set()
+
+    def visit(t, inside: bool) -> None:
+        t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+        if type(t) is ty.Size:
+            for n in sorted(size_names(s.sizes.norm(t))):
+                if s.sizes.levels.get(n, -1) > level and n not in found.sizes:
+                    found.sizes.append(n)
+        elif type(t) is EffectMeta:
+            if t.level > level and t not in found.effects:
+                found.effects.append(t)
+        elif type(t) is Meta:
+            if t.level > level:
+                if t not in found.metas:
+                    found.metas.append(t)
+                if not inside and t not in found.bare:
+                    found.bare.append(t)
+        elif (id(t), inside) not in seen:
+            seen.add((id(t), inside))
+            for part in ty.children(t):
+                visit(part, inside or type(t) is ty.Fn)
+
+    for t in types:
+        visit(t, False)
+    return found
+
+
+def _taken(t: Type) -> Iterator[Type]:
+    """What a function takes, argument by argument, and what it gives in the end."""
+    while type(t := prune(t)) is ty.Fn:
+        yield t.arg
+        t = t.result
+    yield t
+
+
+def generalise(
+    s: Solver, types: list[Type], pending: list[Constraint], taken: dict[str, int]
+) -> tuple[list[Scheme], list]:
+    """Schemes of the group's `types`, now that inference is back at the outer level; and the constraints left over.
+
+    The unknowns become variables by linking, so that terms that mention them follow."""
+    level = s.level
+    found = free(s, types, level)
+    kept = _related(s, found, pending, level)
+    lifts, kept = _eliminated(s, found, kept, level)
+    taking = free(s, [part for t in types for part in _taken(t)], level).effects
+    for effect in found.effects:
+        s.effects.relax(effect, lambda e: e.level <= level or e in taking)
+    above = {effect: s.effects.bounds(effect, level, lambda e: e in found.effects) for effect in found.effects}
+    within = free(s, [high for highs in above.values() for high in highs], level)
+    found.metas += [m for m in within.metas if m not in found.metas]
+    found.sizes += [n for n in within.sizes if n not in found.sizes]
+    for effect in found.effects:
+        s.effects.settle(effect, level, lambda low: low in found.effects)
+    params: list[ty.Var] = []
+    classes: dict[str, frozenset[str]] = {}
+    for meta in found.metas:
+        var = ty.Var(fresh_name(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
+        if meta.classes:
+            classes[var.name] = meta.classes
+        meta.link = var
+        params.append(var)
+    for result, operands in lifts:
+        name = fresh_name("", ("r",), taken)
+        if result.classes:
+            classes[name] = result.classes
+        result.link = ty.Lift(name, operands)
+    for effect in found.effects:
+        if prune_effect(effect) is effect and effect.level > level:  # settling may have made it one of the outside
+            effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
+            params.append(effect.link)
+    bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
+              if type(var := prune_effect(effect)) is ty.Var for high in highs]  # fmt: skip
+    for unknown in found.sizes:
+        if unknown[0] == "!":
+            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
+            s.sizes.links[unknown] = size_name(var.name)
+            params.append(var)
+        elif unknown[0] != "?":
+            params.append(ty.Var(unknown, "size"))
+    memo: dict = {}
+    final = [closed(s, t, memo) for t in types]
+    constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in (*kept, *bounds))
+    for c in kept:
+        c.done = True
+    unknowns = tuple(n for n in found.sizes if n[0] == "?")
+    used = _needed(
+        [closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)]
+    )
+    schemes = [
+        Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
+    ]
+    return schemes, [c for c in pending if not c.done]
+
+
+def _eliminated(
+    s: Solver, found: Free, kept: list[Constraint], level: int
+) -> tuple[list[tuple[Meta, tuple[Type, ...]]], list[Constraint]]:
+    """Unknowns that are lifts of others need not be variables; the relations that remain."""
+    made: dict[Meta, tuple[Type, ...]] = {}
+    rest: list[Constraint] = []
+    for c in kept:
+        result = prune(c.types[-1])
+        if type(c) is not Lift or type(result) is not Meta or result.rigid or result.level <= level or result in made:
+            rest.append(c)
+            continue
+        inside, stack = set(), list(c.types[:-1])  # of what it is made
+        while stack:
+            for meta in free(s, [stack.pop()], level).metas:
+                if meta not in inside:
+                    inside.add(meta)
+                    stack += made.get(meta, ())
+        if result in inside:
+            rest.append(c)
+        else:
+            made[result] = tuple(t for t in c.types[:-1] if not is_scalar(t))
+            c.done = True
+    found.metas[:] = [meta for meta in found.metas if meta not in made]
+    return list(made.items()), rest
+
+
+def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
+    """The lifts that `types` mention, and those whose operands do not all go together by another one."""
+    mentioned: set[str] = set()
+    stack, seen = list(types), set()
+    while stack:
+        t = stack.pop()
+        if id(t) not in seen:
+            seen.add(id(t))
+            mentioned |= {t.name} if type(t) is ty.Lift else set()
+            stack += ty.children(t)
+    found: list[tuple[ty.Lift, set]] = []
+    for lift in sorted(
+        (t for t in lifts if type(t) is ty.Lift), key=lambda t: (t.name not in mentioned, -len(t.items))
+    ):
+        items = set(lift.items)
+        if lift.name in mentioned or not any(items <= others for _, others in found):
+            found.append((lift, items))
+    return tuple(lift for lift, _ in found)
+
+
+def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> list[Constraint]:
+    """The constraints on what is generalised; what else they mention is generalised too."""
+    kept: list[Constraint] = []
+    grown = True
+    while grown:
+        grown = False
+        for c in pending:
+            if c.done or c in kept:
+                continue
+            inner = free(s, c.types, level)
+            if any(m in found.metas for m in inner.metas):
+                kept.append(c)
+                found.metas += [m for m in inner.metas if m not in found.metas]
+                found.sizes += [n for n in inner.sizes if n not in found.sizes]
+                found.effects += [e for e in inner.effects if e not in found.effects]
+                grown = True
+    return kept
+
+
+def fresh_name(wish: str, letters: Sequence[str], taken: dict[str, int]) -> str:
+    """A name that is not taken yet: as wished, else one of `letters`, else numbered.  `taken` counts the numbers."""
+    candidates = [wish] if wish else letters
+    for name in candidates:
+        if name not in taken:
+            taken[name] = 0
+            return name
+    stem = candidates[0]
+    number = taken[stem] + 1
+    while f"{stem}{number}" in taken:
+        number += 1
+    taken[stem] = number
+    taken[f"{stem}{number}"] = 0
+    return f"{stem}{number}"
+
+
+def closed(s: Solver, t: Any, memo: dict) -> Any:
+    """`t` with everything put in that is known."""
+    t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+    if type(t) is ty.Size:
+        return s.sizes.norm(t)
+    if type(t) in (Meta, EffectMeta, ty.Var):
+        return t
+    found = memo.get(id(t))
+    if found is None:
+        memo[id(t)] = found = (rebuild(t, lambda part: closed(s, part, memo)), t)
+    return found[0]

@@ -1,0 +1,228 @@
+"""What every rule of inference does: infer and check, unify, solve constraints, name values as terms.
+
+The rules for the forms of expressions register themselves in `RULES`; `infer` and `check` apply them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from dpl.core import term, ty
+from dpl.node import node
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.types.messages import errors
+from dpl.types.solve import sizes
+from dpl.types.solve.constraints import Constraint, Lift
+from dpl.types.solve.meta import Effect, Meta, Type, dimensions, prune, prune_effect
+from dpl.types.solve.scheme import NOTHING, Scheme, instantiate, mono, replace
+from dpl.types.solve.unify import Clash
+from dpl.types.state import checks
+from dpl.types.state.env import Failed, Group, SizeName, Value
+from dpl.types.state.scope import Ambient, Scope
+
+RULES: dict[type, Callable] = {}
+
+
+def rule(*kinds: type):
+    """Registers how to infer these kinds of expressions: `(cx, e, expected) -> core term`.  `expected` is a hint: the
+    type that the context will ask for, or None."""
+
+    def register(function: Callable) -> Callable:
+        for kind in kinds:
+            RULES[kind] = function
+        return function
+
+    return register
+
+
+class Context(Scope):
+    """The state, and what every rule does with it: infer and check, unify, solve constraints."""
+
+    replay: Follower | None = None
+
+    @property
+    def following(self) -> bool:
+        return self.replay is not None
+
+    # ---- levels and effects
+
+    @contextmanager
+    def deeper(self):
+        """Inside, unknowns belong to the next level; yields the constraints' mark."""
+        self.solver.level += 1
+        yield len(self.pending)
+        self.solver.level -= 1
+
+    @contextmanager
+    def allowing(self, effect: Effect, reason: str, span: Span):
+        outer, self.ambient = self.ambient, Ambient(effect, reason, span)
+        yield
+        self.ambient = outer
+
+    def perform(self, effect: Effect, span: Span, what: str = "") -> None:
+        """Something with this effect happens here: a call of `what`, or a `shift`."""
+        if type(prune_effect(effect)) is ty.Ctl and self.defining:
+            self.captures.setdefault(self.defining, (what, span))
+        try:
+            self.solver.perform(effect, self.ambient.effect)
+        except Clash as clash:
+            raise errors.effect(self, clash, span, what) from clash
+        self.drain()
+
+    # ---- expressions
+
+    def infer(self, e: tree.Expr, expected: Type | None = None) -> term.Term:
+        made = RULES[type(e)](self, e, expected)
+        if self.notes is not None:
+            self.note(e.span, made.ty)
+        return made
+
+    def note(self, span: Span, t: Type) -> None:
+        """This stretch of text has this type; what is found while following a call is of that call only."""
+        if self.notes is not None and not self.following:
+            self.notes.expressions.append((span, t))
+
+    def check(self, e: tree.Expr, expected: Type, why: errors.Why | None = None) -> term.Term:
+        """`e`, which must have the type `expected`; sizes only running can confirm are checked there."""
+        return self.coerce(self.infer(e, expected), expected, why)
+
+    def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
+        """`t` where `expected` is wanted.  If that is a type variable, another argument said what it is, and only sizes
+        that are known are claimed."""
+        if t.ty is expected:
+            return t
+        self.solver.assumed.clear()
+        self.solver.claimed.clear()
+        self.unify(t.ty, expected, t.span, why)
+        return self.confirm(t, expected) if self.solver.assumed else t
+
+    def confirm(self, t: term.Term, expected: Type, actual: Type | None = None) -> term.Term:
+        """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed; `actual` is
+        its type, if that is not the one it says."""
+        self.solver.assumed.clear()
+        return checks.confirm(self, t, expected, actual or t.ty)
+
+    def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
+        self.solver.at(span)
+        try:
+            self.solver.unify(actual, expected)
+        except Clash as clash:
+            raise errors.mismatch(self, clash, actual, expected, span, why) from clash
+        self.drain()
+
+    def require(self, t: Type, cls: str, span: Span) -> None:
+        self.solver.at(span)
+        try:
+            self.solver.require(t, cls)
+        except Clash as clash:
+            raise errors.mismatch(self, clash, t, t, span, None) from clash
+        self.drain()
+
+    def drain(self) -> None:
+        if self.solver.queue:
+            self.solver.drain(self.attempt)
+
+    # ---- constraints
+
+    def constrain(self, constraint: Constraint) -> None:
+        self.attempt(constraint)
+        if not constraint.done:
+            self.pending.append(constraint)
+        self.drain()
+
+    def attempt(self, constraint: Constraint, step: Callable | None = None) -> None:
+        self.solver.at(constraint.span)
+        try:
+            done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
+        except Clash as clash:
+            raise errors.relation(self, clash, constraint) from clash
+        if done or step is not None:
+            constraint.done = True
+            return
+        for t in constraint.types:
+            inner = dimensions(t)[1]
+            if type(inner) is Meta and constraint not in inner.watchers:
+                inner.watchers.append(constraint)
+
+    def decide(self, constraint: Constraint) -> None:
+        """Nothing more will be learnt about it."""
+        self.attempt(constraint)
+        if not constraint.done:
+            self.attempt(constraint, constraint.default)
+        self.drain()
+
+    # ---- names as terms
+
+    def instance(
+        self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
+    ) -> tuple[Type, tuple]:
+        self.solver.at(span)
+        mark = len(self.pending)
+        made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        self.held = [c for c in self.pending[mark:] if isinstance(c, Lift) and c.held]
+        return made
+
+    def release(self, held: list[Lift], result: Type) -> None:
+        """All arguments of a function were given: of the operands that it relates, no more will be known."""
+        if type(prune(result)) is not ty.Fn:
+            for c in held:
+                c.held = False
+                if not c.done:
+                    self.attempt(c)
+            self.drain()
+
+    def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:
+        """A name that is no primitive, as a term; `call` is where it is applied."""
+        match self.lookup(name, span):
+            case Value(core, scheme, group=None):
+                t, inst = self.instance(scheme, call or span, known)
+                self.note(span, t)
+                known_sizes: Any = ((dict(self.evidence), self.unlearned),) if inst else ()  # known later
+                return term.Var(span, t, core, inst, known_sizes)
+            case Value(core, scheme, group=Group() as group):
+                named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
+                t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
+                group.uses.setdefault(core, call or span)
+                inst: Any = (group,)  # its parameters, when they are known
+                return term.Var(span, t, core, inst)
+            case SizeName(found):
+                return checks.size_term(self, found, span, name)
+            case Failed():
+                return term.Var(span, self.solver.fresh(), "failed")
+            case _:
+                raise AssertionError(name)
+
+    def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
+        """Bind a monomorphic local name; answers its name in core."""
+        core = self.unique(name)
+        if name != "_":
+            self.bind(name, Value(core, mono(t), span, size=size))
+        return core
+
+
+@node
+class Arg:
+    """An argument, not looked at yet or already a term; and the span of the application so far."""
+
+    value: tree.Expr | term.Term
+    span: Span
+
+    def check(self, cx: Context, expected: Type, why: errors.Why) -> term.Term:
+        return (
+            cx.coerce(self.value, expected, why)
+            if isinstance(self.value, term.Node)
+            else cx.check(self.value, expected, why)
+        )
+
+
+class Follower(Protocol):
+    """Follows calls into the functions that are called (`replay.py`)."""
+
+    def follow(
+        self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None, head: Span
+    ) -> list[Arg]:
+        """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
+        ...

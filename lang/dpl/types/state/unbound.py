@@ -1,0 +1,241 @@
+"""A name that stands for nothing -> the message: what else it may mean.
+
+inv a              ->   here it is written  Linalg.inverse           (`names.toml`)
+hessian f          ->   did you mean  Ad.hessian ?                   (another module has it)
+lenght xs          ->   did you mean  length ?                       (a slip of the finger)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from dpl.core import ty
+from dpl.diagnostics import DplError, Edit, Label
+from dpl.node import node
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.syntax.foreign import OPERATORS, SAME, table
+from dpl.types.messages.errors import printer
+from dpl.types.solve.meta import Type, prune
+from dpl.types.state.env import TYPES, Failed
+
+SUGGESTING = "did you mean  "
+HERE = "here it is written  "
+NAME = re.compile(r"[^\W\d][\w.']*")
+MOST = 2  # names in one help
+
+
+@node
+class Way:
+    """Ways out of an unknown name, and the mend if it is certain."""
+
+    helps: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
+    """`kind` is value, type, constructor or field; of a constructor, `wanted` is the type that it should have."""
+    qualifier, dot, member = name.rpartition(".")
+    if dot and qualifier and qualifier[0].isalpha():
+        return unknown_member(cx, kind, qualifier, member, span)
+    code = "E0202" if kind == "value" else "E0203"
+    forgotten_rec = kind == "value" and name == cx.defining
+    below = None if forgotten_rec else cx.ahead.get((kind, name))
+    if forgotten_rec:
+        way = Way((f"a function that calls itself is defined with  let rec {name} ...",))
+    elif below is not None:
+        together = "; functions that call each other:  let rec f x = ... and g y = ..." if kind == "value" else ""
+        way = Way((f"declare it before its use{together}",))
+    else:
+        way = elsewhere_called(kind, name, span)
+    if not way.helps and kind == "value":
+        way = misread(name, span)
+    if not way.helps and kind == "field":
+        way = Way(owners(cx, name))
+    if not way.helps:
+        scope, others = known(cx, kind)
+        way = Way(suggest(name, scope, others if kind != "constructor" or name in others else {}))
+    if not way.helps and kind == "constructor":
+        way = Way(constructors(cx, name, wanted))
+    if not way.helps and kind == "field":
+        way = Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
+    labels = (Label(below, f"`{name}` is declared below"),) if below is not None else ()
+    return cx.fail(code, f"there is no {kind} `{name}` here", span, labels=labels, helps=way.helps, edits=way.edits)
+
+
+def misread(name: str, span: Span) -> Way:
+    """`f"{x}"`; `y = 1` as a step of its own."""
+    text, line = span.source.text, span.source.line(span.line)
+    if name == "f" and text[span.end : span.end + 1] == '"':
+        return Way(('values in a string:  $"x = {x}"',), (Edit(span, "$"),))
+    if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
+        return Way((f"to name a value:  let {name} = e in ...",))
+    return Way()
+
+
+def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
+    """What could stand in the place of a constructor."""
+    t = prune(wanted) if wanted is not None else None
+    data = cx.datas.get(t.name) if type(t) is ty.Con else None
+    if data is not None and not data.fields:
+        shown = ", ".join(name for name, _ in data.cases)
+        return (f"the constructors of `{printer(cx).data_name(data.name)}` are  {shown}",)
+    return (f"names of values begin with a small letter:  {name[:1].lower()}{name[1:]}",)
+
+
+def owners(cx, name: str) -> tuple[str, ...]:
+    """The record type of another module that has a field of this name."""
+    datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
+    shown = next((printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed)), "")
+    return (f"{shown} has it: annotate what is one:  (e : {shown})",) if shown else ()
+
+
+def called_on(cx, name: str) -> tuple[str, ...]:
+    """`x.sum`, of what is no record."""
+    if target := renamed("field", name, "same"):
+        return (f"{HERE}{target}",)
+    entry = cx.find(name)
+    shown = name if entry is not None else "f"
+    return (f"functions stand before what they are given:  {shown} x",)
+
+
+def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:
+    """`Model.f`, where there is no such module or no `f` in it."""
+    if qualifier not in cx.modules:
+        near = suggest(qualifier, dict.fromkeys(cx.modules))
+        way = Way(near) if near else called_plainly(cx, kind, member, span)
+        own = (f"a module of your own is imported first:  import {qualifier}",)
+        title = f"there is no module `{qualifier}` in scope"
+        return cx.fail("E0560", title, span, helps=way.helps or own, edits=way.edits)
+    names = getattr(cx.modules[qualifier], kind + "s")
+    if member.startswith("_"):
+        title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
+        return cx.fail("E0561", title, span, helps=suggest(member.lstrip("_"), dict.fromkeys(names)))
+    ours = renamed(kind, member, "same")
+    near = suggest(member, dict.fromkeys(names))
+    if ours in names:  # `List.fold_left` is `List.fold`
+        way = written(f"{qualifier}.{ours}", span, True)
+    else:
+        way = Way(near) if near else called_plainly(cx, kind, member, span)
+    title = f"module `{qualifier}` has no {kind} `{member}`"
+    return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
+
+
+def of_other_library(cx, e: tree.Field, prefix: str) -> DplError:
+    """`np.exp x`, where `np` is nothing."""
+    way = called_plainly(cx, "value", e.name, e.span)
+    helps = way.helps or (f"names of the library are written without `{prefix}.`",)
+    return cx.fail("E0202", f"there is no `{prefix}` here, and no need of it", e.span, helps=helps, edits=way.edits)
+
+
+def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
+    """A member of a module that is not there may be known without it, or in another module."""
+    found = cx.find(member) if kind == "value" else None
+    if found is not None and not isinstance(found, Failed):
+        return written(member, span, True)
+    way = elsewhere_called(kind, member, span)
+    return way if way.helps else Way(suggest(member, {}, known(cx, kind)[1]))
+
+
+# ---- what others call it
+
+
+def elsewhere_called(kind: str, name: str, span: Span) -> Way:
+    """What DPL calls what another language calls `name`."""
+    if kind == "value" and name in OPERATORS:
+        return Way((OPERATORS[name],), (Edit(span, SAME[name]),) if name in SAME else ())
+    if target := renamed(kind, name, "same"):
+        return written(target, span, NAME.fullmatch(target) is not None or kind == "value")
+    if target := renamed(kind, name, "like"):
+        return written(target, span, False)
+    said = table()["said"].get(name) if kind == "value" else None
+    return Way((said,)) if said else Way()
+
+
+def renamed(kind: str, name: str, section: str) -> str:
+    """The entry of the table, however it is spelt: `stopGradient`, `stop_gradient`."""
+    sections = {"value": section} if section == "like" else {"value": section, "type": "types",
+                "constructor": "constructors", "field": "fields"}  # fmt: skip
+    return plain(sections[kind]).get(bare(name), "") if kind in sections else ""
+
+
+@cache
+def plain(section: str) -> dict[str, str]:
+    return {bare(name): target for name, target in table()[section].items()}
+
+
+def bare(name: str) -> str:
+    """A name without what differs by custom."""
+    return re.sub(r"[_']", "", name.casefold())
+
+
+def written(target: str, span: Span, certain: bool) -> Way:
+    return Way((HERE + target,), (Edit(span, target),) if certain else ())
+
+
+# ---- slips of the finger
+
+
+def known(cx, kind: str) -> tuple[dict[str, None], dict[str, list[str]]]:
+    """The names in scope; and those of modules, with their qualified names."""
+    scope = {name for exports in cx.layers for name in getattr(exports, kind + "s")}
+    if kind == "value":
+        scope |= {name for name, stack in cx.locals.items() if stack}
+    if kind == "type":
+        scope |= set(TYPES)
+    others: dict[str, list[str]] = {}
+    for module, exports in cx.modules.items():
+        if module != "Prelude" and module not in table()["hidden"]["names"]:
+            for name in getattr(exports, kind + "s"):
+                if not name.startswith("_"):
+                    others.setdefault(name, []).append(f"{module}.{name}")
+    return dict.fromkeys(scope), others
+
+
+def suggest(name: str, scope: Iterable[str], others: dict[str, list[str]] | None = None) -> tuple[str, ...]:
+    """`did you mean ...`, as helps of a message: the same name in another module, or names like it."""
+    others = others or {}
+    close = others.get(name) or nearest(name, scope) or [q for near in nearest(name, others) for q in others[near]]
+    return (f"{SUGGESTING}{' or '.join(close[:MOST])} ?",) if close else ()
+
+
+def suggested(help: str) -> list[str]:
+    """The names in a help that `suggest` made."""
+    return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """The names that are likest, if they are so like that one was meant."""
+    found: dict[int, list[str]] = {}
+    for other in names:
+        if other != name and (other[:1].isalpha() or other[:1] == "_"):
+            slips = distance(name, other)
+            if slips is not None:
+                found.setdefault(slips, []).append(other)
+    return sorted(found[min(found)]) if found else []
+
+
+def distance(one: str, other: str) -> int | None:
+    """How many slips make one name the other: a letter too many, too few, wrong, or two exchanged.  None, if there are
+    more than names of this length allow: of three letters, two may be exchanged, and no more; of four, none is wrong.
+    """
+    a, b = bare(one), bare(other)
+    longest = max(len(a), len(b))
+    most = 0 if longest < 2 else 1 if longest < 6 else 2 if longest < 10 else 3
+    if abs(len(a) - len(b)) > most:
+        return None
+    if sorted(a) != sorted(b) and (longest < 4 or (longest < 5 and len(a) == len(b))):
+        return None
+    before, last = [], list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and y == a[i - 2]:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    slips = last[-1]
+    return slips if slips <= most and (slips < 2 or a[0] == b[0]) else None
