@@ -20,7 +20,7 @@ import pytest
 from conftest import ROOT
 from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_from, compile_to
-from dplc.tools.process import on_large_stack
+from dplc.stack import on_large_stack
 from structure import counts
 
 TABLE = Path(__file__).parent / "sizes.txt"
