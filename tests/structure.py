@@ -28,8 +28,8 @@ def own(fn: f.Fn) -> bool:
     return not re.match(r"(reverse of )?[A-Z]\w*\.", fn.label)
 
 
-def counts(program: f.Program, only: str = "") -> Counter[str]:
-    chosen = [fn for fn in program.fns.values() if (only in fn.name if only else own(fn))]
+def counts(program: f.Program, only: str = "", every: bool = False) -> Counter[str]:
+    chosen = [fn for fn in program.fns.values() if every or (only in fn.name if only else own(fn))]
     return Counter(word for fn in chosen for word in words(fn.body, ""))
 
 

@@ -39,6 +39,12 @@ def test_golden_folders_bear_the_names_of_stages() -> None:
     assert kinds - others <= set(pipeline.NAMES)
 
 
+@pytest.mark.parametrize("stage", pipeline.NAMES[:-1])
+def test_every_stage_has_transcripts(stage: str) -> None:
+    """Of a program on which it acts, and of another."""
+    assert len(list(Path(ROOT, "tests", "golden", stage).glob("*.dp"))) >= 2
+
+
 @pytest.mark.parametrize("start", pipeline.READABLE[::4])
 def test_stages_go_on_from_a_dump(start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`dpl dump fuse --from START FILE` is `dpl dump fuse` of the program."""

@@ -36,11 +36,6 @@ def verify(program: f.Program) -> f.Program:
     return program
 
 
-def consumes(op: str, operand: int) -> bool:
-    """Whether an operation consumes that operand.  Elementwise operations consume all."""
-    return operand in OPS[op].own
-
-
 def counted(ty: f.Type) -> int:
     """How many counted parts values of a type have."""
     match ty:
@@ -251,7 +246,7 @@ class _Fn:
                 for part in parts:
                     self.frames[-1].set(part, self.frames[-1].get(part) + 1)
             case _:
-                self.give(args, [consumes(op, i) for i in range(len(args))])
+                self.give(args, [i in OPS[op].own for i in range(len(args))])
 
     def give(self, args: tuple[f.Atom, ...], given: list[bool]) -> None:
         """Consumes some operands and borrows the others, which must have an owner besides."""

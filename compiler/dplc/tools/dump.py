@@ -63,8 +63,8 @@ def place(source: Source, title: str, line: str) -> Span:
     return Span(source, start, start + len(line))
 
 
-# Where a definition begins: after a blank line in flat and LLVM text, at a keyword in core.
-DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do)\b)")
+# Where a definition begins: after a blank line in flat, at a keyword or sign in core and LLVM text.
+DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do|define|declare)\b|[@!])")
 
 
 def paragraphs(text: str, word: str) -> str:
