@@ -289,10 +289,14 @@ class Forward:
         outs = [b.fresh("d", self.tangents.of(v.ty)) for v, _ in solid]
         body = inner.block(*results, *(part.atom for _, part in solid))
         sizes = dict(zip([v.name for v in vars_], build.inner))
-        own = (*build.inner, *(sizes[v.name] for v, _ in solid)) if sizes else ()
+        own = (*build.inner, *(self.inner_sizes(v, sizes[v.name]) for v, _ in solid)) if sizes else ()
         b.binds.append(f.Bind((*vars_, *outs), f.Build(build.index, build.count, body, build.span, own)))
         for (var, part), out in zip(solid, outs, strict=True):
             self.env[(var.name, 0)] = Part(out, whole([part]))
+
+    def inner_sizes(self, array: f.Var, sizes: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
+        """Of the tangent of an array whose elements have these sizes."""
+        return sizes
 
     # ---- operations ----------------------------------------------------------------------------------------------
 

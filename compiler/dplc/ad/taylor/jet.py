@@ -52,6 +52,9 @@ class Jet(Forward):
             if part is not None and f.is_float(elem_of(var.ty)):
                 self.env[(var.name, 0)] = Part(b.op("reshape", part.atom, *self.dims(b, var)), part.zeros)
 
+    def inner_sizes(self, array: f.Var, sizes: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
+        return (*sizes, self.order) if f.is_float(elem_of(array.ty)) else sizes
+
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
         """Dimensions that an operation is given end with that of the coefficients."""
         args, attrs = op.args, op.attrs
