@@ -56,6 +56,7 @@ class Forks:
             return subprocess.CompletedProcess(args, status, text(out.read()), text(errors.read()))
 
     def close(self) -> None:
+        self.socket.shutdown(socket.SHUT_RDWR)  # to close it is not enough: forks of this process hold it, too
         self.socket.close()
         self.process.wait()
 
