@@ -7,7 +7,7 @@ arrays           places where an array is made; arrays/loop: those in loops
 counts           changes of reference counts; counts/loop: those in loops
 
 All but the first are counted after the last stage on flat, library functions included.  A number may differ by 3 %, and
-what is zero must stay so.  `pytest --bless tests/cost/test_sizes.py` rewrites the rows; say why they changed.
+what is zero must stay so.  `pytest --bless tests/cost/test_code_sizes.py` rewrites the rows; say why they changed.
 """
 
 from __future__ import annotations
