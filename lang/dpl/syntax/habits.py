@@ -1,4 +1,4 @@
-"""Habits from other languages: what does not parse, but reads like Python, C, Rust, OCaml or Haskell."""
+"""Syntax errors caused by habits from other languages: Python, C, Rust, OCaml or Haskell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _range(place: Place) -> Diagnostic | None:
 
 
 def _comprehension(place: Place) -> Diagnostic | None:
-    """Comprehensions as Python has them."""
+    """Python's forms of comprehensions."""
     if place.inside("[", "(", "{") != "[":
         return None
     if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
@@ -50,7 +50,7 @@ def _try(place: Place) -> Diagnostic | None:
 
 
 def _tuple_type(place: Place) -> Diagnostic | None:
-    """`(float, float)` as a type, which reads like the arguments of one."""
+    """`(float, float)` as a type, which was read as the arguments of a type."""
     if place.before.kind != "RPAR" or not place.parser.accepts("QLOWER") or place.parser.accepts("RPAR"):
         return None
     number, depth = place.number - 1, 0
@@ -69,7 +69,7 @@ def _tuple_type(place: Place) -> Diagnostic | None:
 
 
 def _assignment(place: Place) -> Diagnostic | None:
-    """`x = 6` for a statement."""
+    """`x = 6` as a statement."""
     at_start = place.parser.start == "file" and place.due("export")
     if at_start and place.token.kind == "LOWER" and place.after.value == "=":
         name = place.token.value
@@ -86,7 +86,7 @@ def _ocaml_array(place: Place) -> Diagnostic | None:
 
 
 def _foreign_word(place: Place) -> Diagnostic | None:
-    """A keyword of another language just before; here it was read as a name."""
+    """A keyword of another language shortly before; it was read as a name."""
     for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
         if token.kind in _ENDS_SEARCH:
             return None
@@ -99,7 +99,7 @@ def _foreign_word(place: Place) -> Diagnostic | None:
 
 
 def _looks_foreign(place: Place) -> Diagnostic | None:
-    """Comments of other languages, `and` between conditions, constructors in small letters."""
+    """Comments of other languages, `and` between conditions, constructors in lower case."""
     token, before = place.token, place.before
     if isinstance(token.value, str) and token.value.startswith(("//", "/*")):
         ways = ("a comment begins with  --", "or stands in  (* ... *)")
@@ -121,7 +121,7 @@ def _looks_foreign(place: Place) -> Diagnostic | None:
 
 
 def _number_without_digit(place: Place) -> Diagnostic | None:
-    """`.5`, after something that has no fields."""
+    """`.5` where no field access is possible."""
     dot, number = (place.token, place.after) if place.token.kind == "DOT" else (place.before, place.token)
     apart = not place.source.text[dot.start - 1 : dot.start].strip(" \n\t([{,;=")
     if dot.kind == "DOT" and number.kind == "INT" and number.start == dot.end and apart:
@@ -157,7 +157,7 @@ _ENDS_SEARCH = frozenset(
 
 
 def _block(place: Place) -> Diagnostic | None:
-    """`if c { a } else { b }`: what follows the brace is no record."""
+    """`if c { a } else { b }`: the braces do not hold a record."""
     if place.inside("{", "(", "[") != "{":
         return None
     brace = next(span for word, span in place.unfinished() if word == "{")
@@ -184,7 +184,7 @@ _BLOCKS = {
 
 
 def _separator(place: Place) -> Diagnostic | None:
-    """`let x = 3;` before the next declaration, which may have been read as a step, with a `let` of its own."""
+    """`let x = 3;` before the next declaration, which may have been read as a step with its own `let`."""
     let = next((span.start for word, span in place.unfinished() if word == "let"), -1)
     number = next((i for i, token in enumerate(place.tokens) if token.start == let and i), place.number or 1)
     for i in (place.number or 1, place.number + 1, number):

@@ -17,7 +17,7 @@ from dpl.types.state.env import SizeName, TypeName, Value
 
 
 class Flexible(Enum):
-    """Which variables of an annotation inference may determine.
+    """The variables of an annotation that inference may determine.
 
     NOTHING for functions, SIZES for values, ALL for annotations inside expressions."""
 

@@ -204,7 +204,7 @@ def arguments(
             batch.append(len(arrows))
             arrows.append(t)
             t = t.result
-        late = tree.Fun if cx.replay is None else tree.Node  # else only functions are left
+        late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, only functions are still trees
         ranks = {i: 2 * (isinstance(args[i].value, late) or (gradient and i == 0)) for i in batch}
         for i in batch:  # another argument may tell which record this is, unless it is a lambda
             if isinstance(args[i].value, tree.Record) and type(prune(arrows[i].arg)) is Meta:
