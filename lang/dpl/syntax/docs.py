@@ -1,4 +1,4 @@
-"""`-- | what it does` before a declaration -> the declaration's `doc`."""
+"""Documentation comments: `-- | text` before a declaration becomes its `doc`."""
 
 from __future__ import annotations
 

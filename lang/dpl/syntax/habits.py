@@ -13,7 +13,7 @@ from dpl.syntax.place import Place
 
 
 def _range(place: Place) -> Diagnostic | None:
-    """`0..10`"""
+    """A range with dots: `0..10`."""
     dots = place.before if place.before.kind == "DOT" else place.token
     text = place.source.text
     if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
@@ -198,7 +198,7 @@ def _separator(place: Place) -> Diagnostic | None:
 
 
 def _operator(place: Place) -> Diagnostic | None:
-    """`i++`, `c ? a : b`, `&x`"""
+    """Operators of C: `i++`, `c ? a : b`, `&x`."""
     if place.before.value == "++" and place.source.text[place.before.start - 1].isalnum():
         ways = ("the next number:  i + 1", "a reference is changed by  r := !r + 1")
         return place.error("E0106", "`++` does not count; it appends", *ways, at=place.span(place.before))
@@ -214,7 +214,7 @@ def _operator(place: Place) -> Diagnostic | None:
 
 
 def _lambda(place: Place) -> Diagnostic | None:
-    """`x -> e` and `|x| e`"""
+    """Functions without `fun`: `x -> e` and `|x| e`."""
     bars = place.token.value == "|" and place.after.kind == "LOWER"
     bars = bars and place.tokens[min(place.number + 2, len(place.tokens) - 1)].value == "|"
     arrow = place.token.value == "->" and not place.due("->") and not place.inside("match", "with", "fun", "[", "type")
@@ -225,7 +225,7 @@ def _lambda(place: Place) -> Diagnostic | None:
 
 
 def _condition(place: Place) -> Diagnostic | None:
-    """`a if c else b`, `if x in xs`"""
+    """Conditions and conversions of Python and Rust: `a if c else b`, `if x in xs`, `x as t`."""
     if place.token.kind == "IF" and place.before.kind in _ENDS_OPERAND and not place.inside("[", "with"):
         return place.error("E0106", "the condition comes first", "if c then a else b")
     if place.token.kind == "IN" and place.inside("if", "then", "let") == "if":
@@ -239,7 +239,7 @@ _ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", 
 
 
 def _counting(place: Place) -> Diagnostic | None:
-    """`for i = 0 to n`, `for i in 0 to n`"""
+    """Loops that count: `for i = 0 to n`, `for i in 0 to n`."""
     if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and place.inside("loop", "[") == "loop":
         ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
         return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
@@ -247,7 +247,7 @@ def _counting(place: Place) -> Diagnostic | None:
 
 
 def _typed_before(place: Place) -> Diagnostic | None:
-    """`(int x)`"""
+    """A type before its name: `(int x)`."""
     kind, name = place.before.value, place.token.value
     if kind in TYPE_WORDS and place.token.kind == "LOWER" and place.due(":"):
         at = Span(place.source, place.before.start, place.token.end)
@@ -278,7 +278,7 @@ def _do_block(place: Place) -> Diagnostic | None:
 
 
 def _single(place: Place) -> Diagnostic | None:
-    """`(1,)`"""
+    """A tuple of one item: `(1,)`."""
     if place.token.kind == "RPAR" and place.before.kind == "COMMA":
         return place.error("E0106", "a tuple has at least two parts", "of one there is the value itself:  e")
     return None

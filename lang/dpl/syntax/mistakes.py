@@ -1,7 +1,6 @@
 """A token that does not fit -> an error message.
 
-Usual mistakes are recognised one by one, the most specific first; for the rest, the message lists the tokens that
-could have come.
+Usual mistakes are recognised one by one, the most specific first; otherwise the message lists the expected tokens.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def _long_string(place: Place) -> list[Label]:
 
 
 def _case_without_bar(place: Place) -> Diagnostic | None:
-    """`None -> 0` below another case."""
+    """A case without its bar: `None -> 0` below another case."""
     if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
         return None
     line = place.source.position(place.token.start)[0]

@@ -95,7 +95,7 @@ class _Show:
         return [doc for comment in self.comments.pop_leading(part) for doc in self.placed(comment)]
 
     def placed(self, comment: tree.Comment) -> list[Doc]:
-        """A comment placed before what follows it."""
+        """A comment, laid out before the text that follows it."""
         return [FLUSH, comment.text, HARD] if comment_ends_line(comment.span) else [comment.text, " "]
 
     def trail(self, part: Any) -> list[Doc]:

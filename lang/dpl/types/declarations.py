@@ -47,7 +47,7 @@ class Module:
     def __init__(self, cx: Context) -> None:
         self.cx = cx
         self.unfinished: list[tuple[Callable[[Zonk], Item], Span]] = []
-        self.span = NOWHERE  # of the declaration being checked
+        self.span = NOWHERE  # that of the declaration being checked
         self.problems: list = []
         self.used: dict[str, int] = {}
 
@@ -259,7 +259,7 @@ class Module:
             )
 
     def must_be_ground(self, scheme: Scheme, b: tree.Binding, decl: tree.DeclLet) -> None:
-        """Raises an error if an exported definition is polymorphic, other than in sizes."""
+        """Raises an error if an exported definition is polymorphic, except in sizes."""
         if decl.export and any(p.sort == "type" for p in scheme.params):
             shown = show_scheme(scheme, self.cx.module)
             raise self.cx.fail("E0215", f"an exported definition must be of one type, not {shown}", b.pattern.span)
@@ -298,7 +298,7 @@ def decide_numbers(cx: Context, t: Type) -> None:
 
 
 def closed_type(cx: Context, t: tree.Type) -> Type:
-    """The type of a closed annotation.  Arrows are pure unless it says otherwise."""
+    """The type of a closed annotation.  Arrows without `ctl` are pure."""
     found = resolve(cx, t, Flexible.ALL)
     return pure_arrows(found)
 

@@ -4,9 +4,9 @@ let apply l x = l.w @ x
 let cost (l1, l2) x = sum (apply l2 (apply l1 x))
 do print (cost model x)   ->   the product in `apply` does not fit, by way of cost and apply, with types at each
 
-Principal types say that a call does not fit, but not why.  Only after such an error, the declaration is checked once
-more, and its calls are followed into the definitions of the user's own functions.  Myia's inference does so from the
-start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiation in ML, 2018).
+Principal types show that a call does not fit, but not the reason.  Only after such an error, the declaration is checked
+once more, and its calls are followed into the definitions of the user's own functions.  Myia's inference does so from
+the start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiation in ML, 2018).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def parameters(t: Type | None) -> list[Type]:
 
 
 def described(cx: Context, params: tuple, types: list[Type]) -> str:
-    """`x : float[3], (a, b) : float * int`"""
+    """Parameters with their types, for a message: `x : float[3], (a, b) : float * int`."""
     p = errors.printer(cx)
     return ", ".join(f"{pattern(param)} : {p.type(t)}" for param, t in zip(params, types))
 

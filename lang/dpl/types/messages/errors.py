@@ -223,7 +223,7 @@ def is_sequence(t) -> bool:
 
 
 def conversions(actual, expected) -> tuple[str, ...]:
-    """Helps for two types that meet: how to convert one to the other."""
+    """Helps for two types that clash: how to convert one to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
     if len(kinds) == 2:

@@ -158,7 +158,7 @@ class Printer:
         return [f"{' '.join(names)} : {c}" for c, names in members.items()]
 
     def elements(self, scheme: Scheme) -> list[str]:
-        """`'a 'b : float or array of it`"""
+        """The constraints on elements: `'a 'b : float or array of it`."""
         members: dict[str, list[str]] = {}
         for c in scheme.constraints:
             if type(c) is Elem and self.tells(c):

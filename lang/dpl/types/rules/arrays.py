@@ -304,7 +304,7 @@ def is_float(t: Type) -> bool:
 def loop_body(
     cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop"
 ) -> term.Term:
-    """An expression in which the loop's pattern is bound to its state."""
+    """The core of `body`, with the loop's pattern bound to its state."""
     variable = term.Var(e.state.span, init.ty, state)
     with cx.scope():
         if isinstance(e.state, tree.PatVar):

@@ -393,7 +393,7 @@ def mentioned_sizes(b: tree.Binding) -> set[str]:
 
 
 def generalisable(cx: Context, value: term.Term) -> bool:
-    """True if a binding may be generalised: values, and quiet terms that have a type to generalise."""
+    """True for values, and for quiet terms with a type variable to generalise."""
     return is_value(value) or (bool(free(cx.solver, [value.ty], cx.solver.level).metas) and is_quiet(cx, value))
 
 
@@ -415,7 +415,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
 
 
 def decide_inner(cx: Context, mark: int) -> None:
-    """Decides open conversions and powers inside a binding: the operand is a scalar, an integer exponent an int."""
+    """Decides open conversions and powers inside a binding: the operand becomes a scalar, a scalar exponent an int."""
     i = mark
     while i < len(cx.pending):
         c = cx.pending[i]

@@ -34,7 +34,7 @@ def check(cx: Context, form: str, t: Type, at: Span) -> None:
 
 
 class Formatted(Constraint):
-    """`t`, then the unknowns that it depends on: `extra` is a format for values of type t."""
+    """The format `extra` suits values of type t; `types` are t and the unknowns that decide it."""
 
     __slots__ = ()
     name = "format"

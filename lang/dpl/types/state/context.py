@@ -95,7 +95,8 @@ class Context(Scope):
     def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
         """`t` where `expected` is wanted, with run-time checks of assumed sizes.
 
-        Raises DplError if the types do not unify."""
+        Raises DplError if the types do not unify.  If `expected` is a type variable, only sizes that are known at
+        compile time are checked."""
         if t.ty is expected:
             return t
         self.solver.assumed.clear()

@@ -1,4 +1,4 @@
-"""Entries of scopes: values, types, constructors, fields and modules."""
+"""The entries of scopes: values, types, constructors, fields and modules."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def misread(name: str, span: Span) -> Way:
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
-    """A help that lists the constructors of the wanted type."""
+    """A help that lists the constructors of the wanted type, or else one about names in lower case."""
     t = prune(wanted) if wanted is not None else None
     data = cx.datas.get(t.name) if type(t) is ty.Con else None
     if data is not None and not data.fields:
@@ -139,7 +139,7 @@ def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
     return way if way.helps else Way(suggest(member, {}, known(cx, kind)[1]))
 
 
-# ---- what others call it
+# ---- names in other languages
 
 
 def elsewhere_called(kind: str, name: str, span: Span) -> Way:
