@@ -1,4 +1,4 @@
-"""The LR automaton: it runs tokens through the tables of `tables.py` with a stack of states and one of values."""
+"""The LR automaton.  It runs tokens through the tables of `tables.py`, with a stack of states and one of values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpl.syntax.tables import Tables
 
 
 class Parser:
-    """Beside each value stand the offsets where it starts and ends."""
+    """The state of one parse; `spans` holds the start and end offsets of each value on the stack."""
 
     def __init__(self, tables: Tables, builder: Builder, start: str) -> None:
         self.tables = tables
@@ -26,7 +26,7 @@ class Parser:
         self.spans: list[tuple[int, int]] = []
 
     def feed(self, tokens: list[Token], at: int) -> int | None:
-        """Read tokens from `at` on; the number of the one that fits nowhere, or None at the end."""
+        """Reads tokens from index `at` on.  Returns the index of the first that does not fit, or None at the end."""
         table, end = self.tables.states, self.tables.ends[self.start]
         states, values, spans = self.states, self.values, self.spans
         for number in range(at, len(tokens)):
@@ -73,7 +73,7 @@ class Parser:
         return [kind for kind in self.tables.states[self.states[-1]] if kind.isupper() and self.accepts(kind)]
 
     def accepts(self, kind: str) -> bool:
-        """Would a token of this kind be shifted now?"""
+        """True if a token of this kind could be shifted now."""
         states = self.states[:]
         while True:
             action = self.tables.states[states[-1]].get(kind)
@@ -90,7 +90,9 @@ class Parser:
 
 
 def _gather(take: Iterable[int | None], splice: Iterable[bool], parts: list) -> list:
-    """The arguments of an action, inlined lists opened.  A list in front is extended in place: it has no other user."""
+    """The arguments of an action, with inlined lists spliced in.
+
+    A leading list has no other user, so it is extended in place."""
     out: list = []
     for position, is_list in zip(take, splice):
         if position is None:

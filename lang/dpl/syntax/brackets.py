@@ -1,4 +1,4 @@
-"""tokens -> what is wrong with their brackets, said at the bracket that was opened.
+"""tokens -> errors about unbalanced brackets, reported at the opening bracket.
 
 let f x = (x + 1        the parser would complain at `let`; the mistake is the `(`
 let g y = 2
@@ -22,17 +22,17 @@ _CLOSERS = {
     "INTERP_OPEN": "INTERP_CLOSE",
 }
 _WRITTEN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "END": "end", "INTERP_CLOSE": "}"}
-DEEPEST = 1000  # brackets in each other: checking takes the square of the depth of what grows a type
+DEEPEST = 1000  # the deepest nesting; type checking can take time quadratic in it
 _DECLARES = frozenset(("LET", "TYPE", "DO", "EXPORT", "EXPECT", "IMPORT", "OPEN", "EXTERN"))
 
 
 def begins_declaration(source: Source, token: Token) -> bool:
-    """Is this the keyword of a declaration, at the left margin?"""
+    """True for the keyword of a declaration at the left margin."""
     return token.kind in _DECLARES and source.text[token.start - 1 : token.start] in ("", "\n")
 
 
 class Declarations:
-    """Where declarations begin, as far as the margin tells, to sort problems by declaration."""
+    """The starts of declarations, as far as the margin shows them, for sorting problems by declaration."""
 
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         self.starts = [t.start for t in tokens if begins_declaration(source, t)]
@@ -42,7 +42,7 @@ class Declarations:
 
 
 def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """At most one problem for each declaration."""
+    """Errors about brackets, at most one per declaration."""
     if _is_balanced(tokens):
         return []
     problems: list[Diagnostic] = []
@@ -56,7 +56,7 @@ def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
         elif token.kind in _CLOSERS:
             opened.append(token)
         elif token.kind == "END" and all(t.kind != "BEGIN" for t in opened):
-            pass  # a keyword where a name should be: for the parser to say
+            pass  # a keyword where a name should be: the parser reports it
         elif token.kind in _WRITTEN and not reported:
             if opened and _CLOSERS[opened[-1].kind] == token.kind:
                 opened.pop()
@@ -67,8 +67,9 @@ def unbalanced(source: Source, tokens: list[Token]) -> list[Diagnostic]:
 
 
 def too_deep(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """The first bracket, of those that match, that is in too many others.  Parentheses around nothing but parentheses
-    mean nothing, and are not counted."""
+    """An error at the first bracket that is nested too deeply; [] if there is none.
+
+    The brackets must match.  Parentheses that contain only parentheses do not count."""
     idle = _idle(tokens)
     depth = 0
     for place, token in enumerate(tokens):
@@ -86,10 +87,10 @@ def too_deep(source: Source, tokens: list[Token]) -> list[Diagnostic]:
 
 
 def _idle(tokens: list[Token]) -> set[int]:
-    """Where parentheses stand that hold nothing but parentheses."""
+    """The indices of parentheses that contain only parentheses."""
     found: set[int] = set()
     opened: list[int] = []
-    inner = (-1, -1)  # the pair that was closed last
+    inner = (-1, -1)  # the last pair closed
     for place, token in enumerate(tokens):
         if token.kind in _CLOSERS:
             opened.append(place)
@@ -139,5 +140,5 @@ def _shown(token: Token) -> str:
 
 
 def _span(source: Source, token: Token) -> Span:
-    """Where the bracket itself is; that of an interpolated string is the last character of the text before it."""
+    """The span of the bracket itself.  In an interpolated string, it is the last character of the token."""
     return Span(source, token.end - 1 if token.kind == "INTERP_OPEN" else token.start, token.end)

@@ -1,7 +1,7 @@
-"""The actions of the grammar's rules: values of the parts -> a node.
+"""The actions of the grammar's rules: they build nodes from the values of the parts.
 
-A method bears the name of its rule in `grammar/dpl.lark`.  It is given the span of the rule and the values of its
-parts: nodes, tokens, None for an optional part that is missing, and the members of lists one by one.
+Each method has the name of its rule in `grammar/dpl.lark`.  Its arguments are the span of the rule and the values of
+its parts: nodes, tokens, None for a missing optional part, and the members of lists one by one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ C_NAME = re.compile(r"[A-Za-z_][\w.$@]*", re.ASCII)
 
 
 class Builder:
-    """Makes the nodes of one source; what is wrong with literals and operators goes to `problems`."""
+    """Builds the nodes of one source.  Errors in literals and operators go to `problems`."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.problems: list[Diagnostic] = []
-        self.extremes: dict[int, Diagnostic] = {}  # literals that are right only with a minus sign before them
+        self.extremes: dict[int, Diagnostic] = {}  # errors of literals that are valid only after a minus sign
 
     def span_of(self, token: Token) -> Span:
         return Span(self.source, token.start, token.end)
@@ -391,7 +391,7 @@ class Builder:
         return value, suffix
 
     def _after(self, token: Token) -> int:
-        """Where the token after this sign starts."""
+        """The offset of the token after a sign."""
         text, at = self.source.text, token.end
         while at < len(text) and text[at].isspace():
             at += 1

@@ -1,8 +1,8 @@
-"""comments -> the nodes they belong to, so that the formatter can put them back.
+"""comments -> the nodes that they belong to, so that the formatter can restore them.
 
-A comment on lines of its own leads the node that follows; one at the end of a line trails the node before it.
-Patterns and types are taken whole: a comment inside leads or trails them.  What is inside of an interpolated string is
-a part of its text.
+A comment on its own lines leads the node that follows; a comment at the end of a line trails the node before it.
+Patterns and types are treated as wholes: a comment inside leads or trails them.  Comments inside an interpolated string
+are part of its text.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _WHOLE = (
 
 
 class Comments:
-    """The comments of a file by the part of the tree they belong to.  A part is a node, or a tuple that stands for a
-    constructor or field of a type declaration."""
+    """The comments of a file by the part of the tree that they belong to.
+
+    A part is a node, or a tuple that stands for a constructor or field of a type declaration."""
 
     def __init__(self, file: tree.File) -> None:
         self.leading: dict[int, list[tree.Comment]] = {}
@@ -52,12 +53,12 @@ class Comments:
             return
 
     def _begins_field(self, comment: tree.Comment, part: Any) -> bool:
-        """Does it stand after the `=` of a field, or of an element that is replaced?"""
+        """True if the comment stands after the `=` of a field, or of an array update."""
         records = tree.Record | tree.RecordWith | tree.ArrayWith
         return isinstance(part, records) and comment.span.source.text.endswith("=", 0, self._end_before(comment.span))
 
     def _inside(self, part: Any) -> tuple[list[Any], list[int]]:
-        """The parts of a part in the order of the text, and where they start."""
+        """The children of a part in textual order, and their start offsets."""
         found = self._children.get(id(part))
         if found is None:
             children = sorted(_parts(part), key=lambda p: span_of(p).start)
@@ -65,7 +66,7 @@ class Comments:
         return found
 
     def pop_before(self, symbol: str, part: Any, *heads: Any) -> list[tree.Comment]:
-        """The comments between `heads` and the symbol that `part` follows; those after it stay where they are."""
+        """Removes and returns the comments between `heads` and the symbol before `part`; later ones stay."""
         end = self._end_before(span_of(part))
         if not span_of(part).source.text.endswith(symbol, 0, end):
             return []
@@ -79,14 +80,14 @@ class Comments:
         return sorted(found, key=lambda c: c.span.start)
 
     def _end_before(self, span: Span) -> int:
-        """The end of what stands before a place, but for blanks, comments and what opens the place."""
+        """The end of the text before a span, ignoring blanks, comments and the opening bracket or bar."""
         text, place = span.source.text, span.start
         while place and (place in self._begin or text[place - 1].isspace() or text[place - 1] in "|{("):
             place = self._begin.get(place, place - 1)
         return place
 
     def pop_lost(self, span: Span) -> list[tree.Comment]:
-        """Comments inside that found no place."""
+        """Removes and returns the comments inside a span that no node claimed."""
         lost: list[tree.Comment] = []
         for table in (self.leading, self.trailing):
             for key, comments in list(table.items()):
@@ -106,7 +107,7 @@ def span_of(part: Any) -> Span:
 
 
 def parts_of(body: tree.Node) -> tuple[Any, ...]:
-    """The constructors or fields of a type declaration; an abbreviation is one part."""
+    """The constructors or fields of a type declaration; an abbreviation is a single part."""
     match body:
         case tree.Variants(_, parts) | tree.Fields(_, parts):
             return parts

@@ -1,9 +1,9 @@
-"""document -> text of a given width, after Wadler: groups that fit stay on one line, others are broken.
+"""A pretty-printer after Wadler: document -> text of a given width.  Groups that fit stay on one line; others break.
 
     group("[", "1,", LINE, "2", "]")   ->   [1, 2]   or, where that is too wide,   [1,
                                                                                     2]
 
-Two things are added for comments: text that waits for the end of its line, and groups that cannot stay on one line.
+Two additions serve comments: text that waits for the end of its line, and groups that must break.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpl.node import node
 
 @node
 class Break:
-    """A line break; in a group that fits, `flat` instead.  A hard one breaks the groups around it."""
+    """A line break, or `flat` in a group that fits.  A hard break also breaks the groups around it."""
 
     flat: str = " "
     hard: bool = False
@@ -35,7 +35,7 @@ class Group:
 
 @node
 class Nest:
-    """Lines after the first are indented by `depth` more; without a depth, to the column where the content begins."""
+    """Indents lines after the first by `depth` more; without a depth, to the column where the content begins."""
 
     content: Doc
     depth: int | None
@@ -44,7 +44,7 @@ class Nest:
 
 @node
 class Suffix:
-    """Text put at the end of the line, whatever comes between.  Nothing can follow it there."""
+    """Text deferred to the end of the line, whatever comes in between."""
 
     text: str
     hard: bool = True
@@ -86,7 +86,7 @@ def align(*parts: Doc) -> Doc:
 
 
 def fill(separator: str, docs: Iterable[Doc]) -> Doc:
-    """Fills lines with as many parts as fit."""
+    """Fills each line with as many parts as fit."""
     first, *others = docs
     return concat(first, *(concat(separator, group(LINE, doc)) for doc in others))
 
@@ -101,7 +101,7 @@ def join(separator: Doc, docs: Iterable[Doc]) -> Doc:
 
 
 def flat_width(doc: Doc) -> int:
-    """How wide it is in one line."""
+    """The width of a document on one line."""
     match doc:
         case str():
             return len(doc)
@@ -115,11 +115,11 @@ def flat_width(doc: Doc) -> int:
             return 0
 
 
-_Todo = tuple[int, bool, Doc]  # indentation, flat, what
+_Todo = tuple[int, bool, Doc]  # indentation, flat, document
 
 
 class _Page:
-    """The lines written so far, and suffixes that wait for the end of the current one."""
+    """The text written so far, and the suffixes that wait for the end of the current line."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -144,7 +144,7 @@ class _Page:
 
 
 def layout(doc: Doc, width: int = 100) -> str:
-    """The text, with a newline at its end and no blanks at the ends of lines."""
+    """The text of a document.  It ends with a newline; lines have no trailing blanks."""
     page = _Page()
     todo: list[_Todo] = [(0, False, doc)]
     while todo:
@@ -173,7 +173,7 @@ def layout(doc: Doc, width: int = 100) -> str:
 
 
 def _fits(first: _Todo, rest: list[_Todo], room: int) -> bool:
-    """Does `first`, followed by what comes up to the next possible line break, fit into the room?"""
+    """True if `first`, with the rest up to the next possible line break, fits into `room` columns."""
     todo, number = [first], len(rest)
     while room >= 0:
         if not todo:

@@ -1,4 +1,4 @@
-"""`-- | what it does` before a declaration -> the declaration's `doc`."""
+"""Documentation comments: `-- | text` before a declaration becomes its `doc`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpl.syntax import tree
 
 
 def attach_docs(file: tree.File) -> tree.File:
-    """The file, its documentation comments given to the declarations (and types) that they stand before."""
+    """The file, with documentation comments attached to the declarations and types that they precede."""
     comments = file.comments
     if not any(c.text.startswith("-- |") for c in comments):
         return file
@@ -31,12 +31,12 @@ def _documented(decl: tree.Decl, comments: tuple[tree.Comment, ...], starts: lis
 
 
 def _and_before(node: tree.TypeDef) -> int:
-    """Where the `and` of a definition starts."""
+    """The offset of the `and` before a definition."""
     return node.span.source.text.rindex("and", 0, node.span.start)
 
 
 def _doc_before(offset: int, comments: tuple[tree.Comment, ...], starts: list[int]) -> str:
-    """The block of comment lines right before an offset, if its first line begins with `-- |`."""
+    """The text of the comment lines right before an offset, if the first begins with `-- |`; else ""."""
     lines: list[str] = []
     number = bisect_left(starts, offset) - 1
     while number >= 0:

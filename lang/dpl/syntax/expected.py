@@ -1,4 +1,4 @@
-"""a set of terminals -> what people call it: "an expression", "`,` or `]`"."""
+"""A set of terminals -> a phrase for messages: "an expression", "`,` or `]`"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 4
 
 
 def in_words(kinds: list[str], words: dict[str, str]) -> str:
-    """The expected tokens in words, without operators and arguments, which may follow almost anything."""
+    """The expected tokens in words.  It omits operators and arguments, which may follow almost anything."""
     have = set(kinds)
     written = {kind: word for word, kind in words.items()}
     if {"IF", "INT", "FUN"} <= have:
@@ -32,7 +32,7 @@ def in_words(kinds: list[str], words: dict[str, str]) -> str:
     symbols = _symbols(have, written, tuple(words))
     if "INT" in have and "INFIX" not in have:
         return "an expression"
-    if "INT" in have:  # the arguments of an application
+    if "INT" in have:  # within an application
         return _either(symbols or ["an operator or an argument"])
     names = [_NAMES[kind] for kind in _NAMES if kind in have and (kind != "$END" or not symbols)]
     return _either(list(dict.fromkeys(names)) + symbols)
@@ -42,9 +42,9 @@ _ORDER = (")", "]", "}", "<", "in", "then", "with", "do", "->", "=", ",", ";", "
 
 
 def _symbols(have: set[str], written: dict[str, str], candidates: tuple[str, ...]) -> list[str]:
-    """Keywords and symbols, the most likely first."""
+    """Keywords and symbols among `candidates`, the most likely first."""
     possible = [w for w in candidates if any(written.get(kind) == w for kind in have)]
-    if "INFIX" in have:  # after an expression, where these are operators
+    if "INFIX" in have:  # after an expression, these are operators
         possible = [w for w in possible if w not in ("=", "<")]
     known = sorted((w for w in possible if w in _ORDER), key=_ORDER.index)
     if len(known) > 1 and "|" in known:

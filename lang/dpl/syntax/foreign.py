@@ -1,4 +1,4 @@
-"""Words, names and operators of other languages, and what to write instead."""
+"""Words, names and operators of other languages, and their equivalents in DPL."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ def table() -> dict[str, dict]:
 
 
 def foreign_operators(source: Source, tokens: list[Token]) -> list[Diagnostic]:
-    """Uses of operators that other languages have, unless the program defines them; a module that it opens may, too."""
+    """Errors for operators of other languages.
+
+    None are reported if the program defines the operator, or opens a module, which may define it."""
     if any(t.kind == "OPEN" for t in tokens):
         return []
     defined = {

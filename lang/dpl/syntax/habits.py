@@ -1,4 +1,4 @@
-"""Habits from other languages: what does not parse, but reads like Python, C, Rust, OCaml or Haskell."""
+"""Syntax errors caused by habits from other languages: Python, C, Rust, OCaml or Haskell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpl.syntax.place import Place
 
 
 def _range(place: Place) -> Diagnostic | None:
-    """`0..10`"""
+    """A range with dots: `0..10`."""
     dots = place.before if place.before.kind == "DOT" else place.token
     text = place.source.text
     if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
@@ -23,7 +23,7 @@ def _range(place: Place) -> Diagnostic | None:
 
 
 def _comprehension(place: Place) -> Diagnostic | None:
-    """Comprehensions as Python has them."""
+    """Python's forms of comprehensions."""
     if place.inside("[", "(", "{") != "[":
         return None
     if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
@@ -50,7 +50,7 @@ def _try(place: Place) -> Diagnostic | None:
 
 
 def _tuple_type(place: Place) -> Diagnostic | None:
-    """`(float, float)` as a type, which reads like the arguments of one."""
+    """`(float, float)` as a type, which was read as the arguments of a type."""
     if place.before.kind != "RPAR" or not place.parser.accepts("QLOWER") or place.parser.accepts("RPAR"):
         return None
     number, depth = place.number - 1, 0
@@ -69,7 +69,7 @@ def _tuple_type(place: Place) -> Diagnostic | None:
 
 
 def _assignment(place: Place) -> Diagnostic | None:
-    """`x = 6` for a statement."""
+    """`x = 6` as a statement."""
     at_start = place.parser.start == "file" and place.due("export")
     if at_start and place.token.kind == "LOWER" and place.after.value == "=":
         name = place.token.value
@@ -86,7 +86,7 @@ def _ocaml_array(place: Place) -> Diagnostic | None:
 
 
 def _foreign_word(place: Place) -> Diagnostic | None:
-    """A keyword of another language just before; here it was read as a name."""
+    """A keyword of another language shortly before; it was read as a name."""
     for token in reversed(place.tokens[max(place.number - 12, 0) : place.number + 1]):
         if token.kind in _ENDS_SEARCH:
             return None
@@ -99,7 +99,7 @@ def _foreign_word(place: Place) -> Diagnostic | None:
 
 
 def _looks_foreign(place: Place) -> Diagnostic | None:
-    """Comments of other languages, `and` between conditions, constructors in small letters."""
+    """Comments of other languages, `and` between conditions, constructors in lower case."""
     token, before = place.token, place.before
     if isinstance(token.value, str) and token.value.startswith(("//", "/*")):
         ways = ("a comment begins with  --", "or stands in  (* ... *)")
@@ -121,7 +121,7 @@ def _looks_foreign(place: Place) -> Diagnostic | None:
 
 
 def _number_without_digit(place: Place) -> Diagnostic | None:
-    """`.5`, after something that has no fields."""
+    """`.5` where no field access is possible."""
     dot, number = (place.token, place.after) if place.token.kind == "DOT" else (place.before, place.token)
     apart = not place.source.text[dot.start - 1 : dot.start].strip(" \n\t([{,;=")
     if dot.kind == "DOT" and number.kind == "INT" and number.start == dot.end and apart:
@@ -157,7 +157,7 @@ _ENDS_SEARCH = frozenset(
 
 
 def _block(place: Place) -> Diagnostic | None:
-    """`if c { a } else { b }`: what follows the brace is no record."""
+    """`if c { a } else { b }`: the braces do not hold a record."""
     if place.inside("{", "(", "[") != "{":
         return None
     brace = next(span for word, span in place.unfinished() if word == "{")
@@ -184,7 +184,7 @@ _BLOCKS = {
 
 
 def _separator(place: Place) -> Diagnostic | None:
-    """`let x = 3;` before the next declaration, which may have been read as a step, with a `let` of its own."""
+    """`let x = 3;` before the next declaration, which may have been read as a step with its own `let`."""
     let = next((span.start for word, span in place.unfinished() if word == "let"), -1)
     number = next((i for i, token in enumerate(place.tokens) if token.start == let and i), place.number or 1)
     for i in (place.number or 1, place.number + 1, number):
@@ -198,7 +198,7 @@ def _separator(place: Place) -> Diagnostic | None:
 
 
 def _operator(place: Place) -> Diagnostic | None:
-    """`i++`, `c ? a : b`, `&x`"""
+    """Operators of C: `i++`, `c ? a : b`, `&x`."""
     if place.before.value == "++" and place.source.text[place.before.start - 1].isalnum():
         ways = ("the next number:  i + 1", "a reference is changed by  r := !r + 1")
         return place.error("E0106", "`++` does not count; it appends", *ways, at=place.span(place.before))
@@ -214,7 +214,7 @@ def _operator(place: Place) -> Diagnostic | None:
 
 
 def _lambda(place: Place) -> Diagnostic | None:
-    """`x -> e` and `|x| e`"""
+    """Functions without `fun`: `x -> e` and `|x| e`."""
     bars = place.token.value == "|" and place.after.kind == "LOWER"
     bars = bars and place.tokens[min(place.number + 2, len(place.tokens) - 1)].value == "|"
     arrow = place.token.value == "->" and not place.due("->") and not place.inside("match", "with", "fun", "[", "type")
@@ -225,7 +225,7 @@ def _lambda(place: Place) -> Diagnostic | None:
 
 
 def _condition(place: Place) -> Diagnostic | None:
-    """`a if c else b`, `if x in xs`"""
+    """Conditions and conversions of Python and Rust: `a if c else b`, `if x in xs`, `x as t`."""
     if place.token.kind == "IF" and place.before.kind in _ENDS_OPERAND and not place.inside("[", "with"):
         return place.error("E0106", "the condition comes first", "if c then a else b")
     if place.token.kind == "IN" and place.inside("if", "then", "let") == "if":
@@ -239,7 +239,7 @@ _ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", 
 
 
 def _counting(place: Place) -> Diagnostic | None:
-    """`for i = 0 to n`, `for i in 0 to n`"""
+    """Loops that count: `for i = 0 to n`, `for i in 0 to n`."""
     if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and place.inside("loop", "[") == "loop":
         ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
         return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
@@ -247,7 +247,7 @@ def _counting(place: Place) -> Diagnostic | None:
 
 
 def _typed_before(place: Place) -> Diagnostic | None:
-    """`(int x)`"""
+    """A type before its name: `(int x)`."""
     kind, name = place.before.value, place.token.value
     if kind in TYPE_WORDS and place.token.kind == "LOWER" and place.due(":"):
         at = Span(place.source, place.before.start, place.token.end)
@@ -278,7 +278,7 @@ def _do_block(place: Place) -> Diagnostic | None:
 
 
 def _single(place: Place) -> Diagnostic | None:
-    """`(1,)`"""
+    """A tuple of one item: `(1,)`."""
     if place.token.kind == "RPAR" and place.before.kind == "COMMA":
         return place.error("E0106", "a tuple has at least two parts", "of one there is the value itself:  e")
     return None

@@ -1,10 +1,10 @@
-"""text -> tokens.
+"""The lexer: text -> tokens.
 
     f xs[1] $"{x:.2f}!"   ->   LOWER f, LOWER xs, INDEX [, INT 1, RSQB ], INTERP_OPEN, LOWER x, INTERP_CLOSE (.2f, !)
 
-Written by hand, because three things are out of a regular expression's reach: comments nest, expressions stand inside
-strings, and a bracket right after an operand indexes it.  Comments are kept aside, for the formatter and for
-documentation.
+It is written by hand because regular expressions cannot express three things: comments nest, expressions stand inside
+strings, and a bracket right after an operand means indexing.  Comments are collected separately, for the formatter and
+the documentation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from dpl.syntax.tree import Comment
 
 
 class Token(NamedTuple):
-    """`kind` is a terminal of the grammar; `value` what the token says: a name, a number's text, a string's content,
-    the (format, string) around an interpolated expression."""
+    """A token; `kind` is a terminal of the grammar.
+
+    `value` is a name, the text of a number, the content of a string, or (format, string) around an expression."""
 
     kind: str
     start: int
@@ -53,12 +54,12 @@ _INTERP_PART = re.compile(r'[^"\\{}]*')
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|\n[ \t]*|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\", "{": "{", "}": "}"}
 
-_OPERANDS = frozenset(("LOWER", "QLOWER", "RPAR", "RSQB", "RBRACE"))  # what a bracket without a space indexes
+_OPERANDS = frozenset(("LOWER", "QLOWER", "RPAR", "RSQB", "RBRACE"))  # a bracket right after one of these indexes it
 _PREFIXES = re.compile(r"(?:!(?!=$)|~|\?).*")
 
 
 class Lexer:
-    """Reads one source.  `tokens` ends with `$END`; what is wrong is put into `problems`, and reading goes on."""
+    """Reads one source.  `tokens` ends with `$END`; errors go to `problems`, and reading continues."""
 
     def __init__(self, source: Source, tables: Tables) -> None:
         self.source = source
@@ -67,8 +68,8 @@ class Lexer:
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
-        self.holes: list[tuple[int, int]] = []  # the strings we are in: brackets open outside the hole, its start
-        self.depth = 0  # brackets open in the innermost hole
+        self.holes: list[tuple[int, int]] = []  # enclosing interpolations: open brackets outside, start
+        self.depth = 0  # open brackets in the innermost interpolation
         self.at = 0
 
     def read(self) -> Lexer:
@@ -209,7 +210,7 @@ class Lexer:
         self.comments.append(Comment(Span(self.source, start, self.at), self.text[start : self.at]))
 
     def skip_string(self, start: int) -> None:
-        """Past a string in a comment; a lone quote there is no string."""
+        """Skips a string inside a comment; a lone quote is not a string there."""
         found = re.compile(r'"(?:[^"\\\n]|\\.)*"').match(self.text, start)
         self.at = found.end() if found else start + 1
 
@@ -231,7 +232,7 @@ class Lexer:
                     return
 
     def plain(self, part: re.Pattern[str]) -> str:
-        """The characters here that stand for themselves, if any."""
+        """The characters from here on that stand for themselves; may be empty."""
         found = part.match(self.text, self.at)
         assert found is not None
         self.at = found.end()
@@ -245,7 +246,7 @@ class Lexer:
         self.interp_text(start, form)
 
     def interp_text(self, start: int, form: str | None) -> None:
-        """The text up to the next hole or the end; `form` is the format of the hole before, if there was one."""
+        """Reads up to the next interpolation or the end; `form` is the format of the interpolation before, if any."""
         first = form is None
         parts: list[str] = []
         while True:
@@ -285,7 +286,7 @@ class Lexer:
         if code and int(code, 16) <= 0x10FFFF and not 0xD800 <= int(code, 16) <= 0xDFFF:
             return chr(int(code, 16))
         if char is None and code is None:
-            return ""  # the line goes on below
+            return ""  # an escaped line break
         if char is None or char not in _ESCAPES:
             known = r"the escapes are \n \t \r \" \\ \u{1F600}"
             self.problem("E0105", f"`{found.group()}` is no escape", start, self.at, known)

@@ -1,4 +1,4 @@
-"""the text of a number -> its value and suffix: `1_000`, `0xffu8`, `2.5e-3f32`."""
+"""The text of a number -> its value and suffix: `1_000`, `0xffu8`, `2.5e-3f32`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dpl.syntax.lexer import Token
 _DECIMAL_SUFFIX = re.compile(r"([iuf])(\d+)$")
 _RADIX_SUFFIX = re.compile(r"([iu])(\d+)$")
 _DIGITS = re.compile(r"(?:0x|0b|0o)?0*")
-_MANY = 100  # digits, more than any type holds in any notation
-_HUGE = 2**400  # stands for all numbers of so many digits
+_MANY = 100  # more digits than any type can hold in any notation
+_HUGE = 2**400  # stands for every number with more digits than that
 _BITS = {"i": ("8", "16", "32", "64"), "u": ("8", "16", "32", "64"), "f": ("16", "32", "64")}
 
 
 def number(token: Token, sign: int, span: Span) -> tuple[int | float, str, Diagnostic | None]:
-    """The value (with its sign), the suffix, and what is wrong."""
+    """The value (with its sign), the suffix, and an error or None."""
     text = str(token.value).replace("_", "").lower()
     radix = text[:2] in ("0x", "0b", "0o")
     suffix = ""
@@ -45,7 +45,7 @@ def abridged(text: str) -> str:
 
 
 def bounds(suffix: str) -> tuple[int, int]:
-    """The least and the greatest value; without a suffix, those of the widest types."""
+    """The least and greatest value of a type of integers; without a suffix, of the widest types."""
     if not suffix:
         return -(2**63), 2**64 - 1
     bits = int(suffix[1:])

@@ -1,8 +1,8 @@
-"""a file -> the modules of the program, each read, those imported first.
+"""A file -> the parsed modules of the program, imported ones first.
 
     main.dp: import "lib/model.dp" as M; import Nn   ->   [Module Model (lib/model.dp), Module main (main.dp)]
 
-Standard modules are always in scope and are not loaded here: importing one is recorded and no more.
+Standard modules are always in scope.  They are not loaded here; an import of one is only recorded.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from dpl.syntax import tree
 from dpl.syntax.parse import parse
 
 MAIN = "main"
-MOST = 1 << 20  # bytes of imports that are remembered
+MOST = 1 << 20  # the most bytes of cached imports
 
 
 @dataclass(slots=True)
 class Module:
-    """`imports` maps what this module calls another (its alias) to that module's name.  A module whose imports were
-    known from an earlier run is parsed when its tree is wanted."""
+    """A module; `imports` maps its aliases of other modules to the names of these modules.
+
+    A module whose imports are known from the cache is parsed only when its tree is used."""
 
     name: str
     source: Source
@@ -48,8 +49,9 @@ Reader = Callable[[Path, str, Span | None], Source]
 
 
 def load(main: str | Path | Source, search: Sequence[Path] = ()) -> list[Module]:
-    """The modules of a program in the order in which they run, `main` last.  `search`: more folders to look for
-    imported files in, after that of the importing file."""
+    """The modules of a program in order of execution, `main` last.  Raises DplError if one cannot be read or parsed.
+
+    `search` lists folders to search for imported files, after the folder of the importing file."""
     return Loader(search).load(main if isinstance(main, Source) else read(Path(main)))
 
 
@@ -60,7 +62,7 @@ def standard_modules() -> dict[str, Path]:
 
 
 def load_standard(name: str) -> Module:
-    """A module of the standard library."""
+    """A parsed module of the standard library."""
     path = standard_modules()[name]
     source = read(path, f"stdlib/{path.name}")
     return Module(name, source, parse(source), is_std=True)
@@ -71,7 +73,7 @@ def module_name(path: Path) -> str:
 
 
 def read(path: Path, name: str = "", where: Span | None = None) -> Source:
-    """The text of a file; `where` is the import that asks for it."""
+    """The text of a file; `where` is the import that needs it.  Raises DplError if it cannot be read."""
     name = name or str(path)
     try:
         lasting = is_lasting(path, name, where)
@@ -91,8 +93,9 @@ def unreadable(name: str, error: Exception, where: Span | None = None) -> DplErr
 
 
 def is_lasting(path: Path, name: str, where: Span | None) -> bool:
-    """Whether a text can be read again.  What is imported must be, and no device, as these need not end; the main
-    module may also come through a pipe or from a terminal."""
+    """True if the file can be read again.  The main module may also come through a pipe or from a terminal.
+
+    Raises DplError for imports of other kinds, and for devices, which may never end."""
     kind = host.current.kind(path)
     if kind in ("file", "folder"):
         return True
@@ -110,12 +113,12 @@ def _is_folder(path: Path) -> bool:
 
 
 def _programs(folder: Path) -> list[str]:
-    """The names of the programs in a folder."""
+    """The names of the DPL programs in a folder."""
     return [name for name in host.current.names(folder) if name.endswith(".dp")]
 
 
 def decoded(data: bytes, name: str, where: Span | None = None) -> str:
-    """The text in bytes of a program, its lines ended as ours are."""
+    """The text in the bytes of a program, with line ends normalised.  Raises DplError if it is not UTF-8."""
     if b"\0" in data:
         raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes")
     try:
@@ -128,7 +131,7 @@ def decoded(data: bytes, name: str, where: Span | None = None) -> str:
 
 
 def _near(path: Path) -> tuple[str, ...]:
-    """Files beside a missing one whose names are like it."""
+    """A help that names a file beside a missing one with a similar name."""
     try:
         names = _programs(path.parent)
     except OSError:
@@ -137,7 +140,7 @@ def _near(path: Path) -> tuple[str, ...]:
 
 
 class Loader:
-    """Reads modules depth first.  A file is known by its real path, and read once; `reader` gives its text."""
+    """Loads modules depth first.  A file is identified by its real path and read once; `reader` returns its text."""
 
     def __init__(self, search: Sequence[Path], reader: Reader | None = None) -> None:
         self.search = search
@@ -145,12 +148,13 @@ class Loader:
         self.done: list[Module] = []
         self.names: dict[str, str] = {}  # real path -> module name
         self.taken: set[str] = {MAIN, *standard_modules()}
-        self.open: list[tuple[str, Source]] = []  # the modules being read, with their real paths
+        self.open: list[tuple[str, Source]] = []  # the modules being loaded, with their real paths
         self.problems: list[Diagnostic] = []
 
     def load(self, main: Source) -> list[Module]:
-        """Modules that were not read before, in the order in which they run; the main one last.  If something is wrong
-        with one of them, none was read."""
+        """The modules not loaded before, in order of execution, the main one last.
+
+        Raises DplError with all errors; then none of them counts as loaded."""
         before, names = len(self.done), dict(self.names)
         self.visit(MAIN, main)
         if self.problems:
@@ -177,7 +181,7 @@ class Loader:
         self.done.append(module)
 
     def follow(self, decl: tree.DeclImport, importer: Source) -> tuple[str, str]:
-        """The alias of the imported module in the importing one, and the module's name."""
+        """The alias that the importing module uses, and the name of the imported module."""
         if not decl.is_path and decl.target in standard_modules():
             return decl.alias or decl.target, decl.target
         path = self.find(decl, importer)
@@ -219,8 +223,9 @@ class Loader:
 
 
 def _imports(module: Module) -> list[tree.DeclImport]:
-    """The imports of a module: remembered, by the module's content, or found by parsing it.  The main module, which
-    changes most, is parsed."""
+    """The imports of a module, from the cache (by its content) or else by parsing.
+
+    The main module is always parsed, because it changes most."""
     source = module.source
     if module.name == MAIN:
         return _parsed_imports(module)
@@ -244,7 +249,7 @@ def _real(path: Path | None) -> str:
 
 
 def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
-    """A file's name for messages: as the importing file's, if it lies where that says."""
+    """A file's name in messages: relative like the importing file's, if it lies there."""
     if importer.path and path.parent == importer.path.parent / Path(decl.target).parent:
         beside = os.path.relpath(path, importer.path.parent)
         return os.path.normpath(os.path.join(os.path.dirname(importer.name), beside))

@@ -1,7 +1,6 @@
-"""a token that fits nowhere -> what to say about it.
+"""A token that does not fit -> an error message.
 
-The usual mistakes are recognised one by one, the most telling first; for the rest, what could have stood there is said
-in words.
+Usual mistakes are recognised one by one, the most specific first; otherwise the message lists the expected tokens.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def _general(place: Place) -> Diagnostic:
 
 
 def _construct(place: Place) -> list[tuple[str, Span]]:
-    """The construct that the parser is in the middle of, for a label, unless it begins right here."""
+    """The unfinished construct for a label; [] if it begins right here."""
     words = ("let", "if", "match", "fun", "loop", "shift", "(", "[", "{", "begin", "type", "for")
     found = next(((w, s) for w, s in place.unfinished() if w in words), None)
     if found is None or found[1].end >= place.before.start or (found[0] == "let" and not place.ends_declaration()):
@@ -47,7 +46,7 @@ def _construct(place: Place) -> list[tuple[str, Span]]:
 
 
 def _long_string(place: Place) -> list[Label]:
-    """A string over several lines before the mistake: perhaps a quote is missing."""
+    """A label for a string over several lines before the mistake: perhaps a quote is missing."""
     for token in place.tokens[place.number :: -1]:
         if begins_declaration(place.source, token):
             break
@@ -60,7 +59,7 @@ def _long_string(place: Place) -> list[Label]:
 
 
 def _case_without_bar(place: Place) -> Diagnostic | None:
-    """`None -> 0` below another case."""
+    """A case without its bar: `None -> 0` below another case."""
     if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
         return None
     line = place.source.position(place.token.start)[0]
@@ -77,7 +76,7 @@ def _let_without_in(place: Place) -> Diagnostic | None:
         return None
     let = next(span for word, span in place.unfinished() if word == "let")
     before = [t for t in place.tokens if t.end <= let.start]
-    if before and place.source.text[let.start - 1 : let.start] == "\n":  # it was read as a part of what is before it
+    if before and place.source.text[let.start - 1 : let.start] == "\n":  # it was read as part of what precedes it
         at = Span(place.source, before[-1].end, before[-1].end)
         return place.error("E0101", "expected an expression, found the next declaration, `let`", at=at)
     spot = _end_of_binding(place, let)
@@ -91,7 +90,7 @@ def _let_without_in(place: Place) -> Diagnostic | None:
 
 
 def _end_of_binding(place: Place, let: Span) -> int:
-    """Where indentation says that a binding ends: before the first line that is indented no more than its `let`."""
+    """The end of a binding by indentation: before the first line indented no deeper than its `let`."""
     margin = place.source.position(let.start)[1]
     previous = None
     for token in place.tokens[: place.number]:
@@ -115,7 +114,7 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
 
 
 def _glued_operator(place: Place) -> Diagnostic | None:
-    """`let x =-1` reads as an operator `=-`."""
+    """`let x =-1`, where `=-` is read as one operator."""
     token = place.token
     if token.kind in ("INFIX", "PREFIX") and isinstance(token.value, str):
         for end in range(len(token.value) - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""types, sizes, patterns and literals -> text on one line."""
+"""Types, sizes, patterns and literals -> text on one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SYMBOLS = frozenset("!$%&*+-./<=>?@^|~:")
 
 
 def name(text: str) -> str:
-    """A value's name where an operator needs its parentheses."""
+    """A value's name; an operator gets parentheses."""
     return f"( {text} )" if text[0] in _SYMBOLS else text
 
 
@@ -24,7 +24,7 @@ def escape(value: str) -> str:
 
 
 def literal(node: tree.Lit | tree.PatLit) -> str:
-    """The literal as written, if that is known."""
+    """The literal as written, if its text is known."""
     match node:
         case tree.Lit(_, _, _, text) if text:
             return text.strip("() \n") if isinstance(node.value, str) and text[0] == "(" else text
@@ -46,7 +46,7 @@ def literal(node: tree.Lit | tree.PatLit) -> str:
 
 
 def size(node: tree.Size, tight: bool = False) -> str:
-    """`tight`: as an operand of a product, or on the right of a difference."""
+    """The text of a size.  `tight` if it is an operand of a product, or the right operand of a difference."""
     match node:
         case tree.SizeNum(_, value):
             return str(value)
@@ -73,7 +73,7 @@ def _is_atom(node: tree.Size) -> bool:
 
 
 def type_(node: tree.Type | tree.Size, level: int = 0) -> str:
-    """`level`: 0 anything, 1 no arrow, 2 no tuple either."""
+    """The text of a type.  `level`: 0 allows any form, 1 no arrow, 2 no tuple either."""
     match node:
         case tree.TyVar(_, var):
             return f"'{var}"
@@ -105,7 +105,7 @@ _AS, _OR, _CONS, _APPLY, _ATOM = range(5)
 
 
 def pattern(node: tree.Pattern, level: int = _AS) -> str:
-    """`level`: the loosest form that needs no parentheses where it stands."""
+    """The text of a pattern.  `level` is the loosest form that needs no parentheses there."""
     text, own = _pattern(node)
     return f"({text})" if own < level else text
 
@@ -146,7 +146,7 @@ def _pattern(node: tree.Pattern) -> tuple[str, int]:
 
 
 def _item(node: tree.Pattern) -> str:
-    """A component of a tuple: its annotation needs no parentheses of its own."""
+    """A component of a tuple.  Its annotation needs no parentheses of its own."""
     return pattern(node)[1:-1] if isinstance(node, tree.PatAnnot) else pattern(node)
 
 

@@ -1,9 +1,9 @@
-"""a chain of operands and operators -> a tree, by precedence.
+"""A chain of operands and operators -> a tree, by precedence.
 
     - x ** 2 + f y * z   ->   (-(x ** 2)) + ((f y) * z)
 
-A user's operator has the precedence of its first character, as in OCaml.  The work is done with two stacks rather
-than by recursion, as chains may be long.
+A user's operator has the precedence of its first character, as in OCaml.  The algorithm uses two stacks instead of
+recursion, because chains may be long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def level(operator: str) -> Level:
-    """The precedence of an infix operator; `.+` binds as `+` does."""
+    """The precedence of an infix operator; `.+` binds like `+`."""
     if operator in _NAMED:
         return _NAMED[operator]
     shape = operator.lstrip(".") or operator
@@ -39,9 +39,11 @@ def level(operator: str) -> Level:
 
 
 def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Expr:
-    """`chain`: operands (nodes), infix operators and signs (tokens; a sign stands where an operand is due)."""
+    """The tree of a chain of operands (nodes), infix operators and signs (tokens).
+
+    A token where an operand is due is a sign.  Errors go to `problems`."""
     operands: list[tree.Expr] = []
-    waiting: list[tuple[Token, Level]] = []  # operators whose right operand is not complete
+    waiting: list[tuple[Token, Level]] = []  # operators with an incomplete right operand
 
     def apply_while(condition) -> None:
         while waiting and condition(waiting[-1][1]):
@@ -53,7 +55,7 @@ def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Exp
                 operands.append(_infix(source, token, operands.pop(), right))
 
     operand_due = True
-    compared: Token | None = None  # a comparison that is still open to be chained
+    compared: Token | None = None  # the last comparison, to detect chains
     for item in chain:
         if not isinstance(item, Token):
             operands.append(item)

@@ -1,8 +1,8 @@
-"""text -> tree.
+"""The parser: text -> tree.
 
     let f x = x + 1   ->   DeclLet(Binding(PatVar f, (PatVar x,), None, Binary(+, Var x, Lit 1)))
 
-The automaton of `automaton.py` reads the tokens.  A declaration that cannot be read is reported and skipped, so that
+The automaton of `automaton.py` reads the tokens.  A declaration with a syntax error is reported and skipped, so that
 one run reports several errors.
 """
 
@@ -26,19 +26,19 @@ _MOST_ERRORS = 20
 
 
 def parse(source: Source) -> tree.File:
-    """The tree of a file; raises DplError with everything that is wrong with its syntax."""
+    """The tree of a file.  Raises DplError with the syntax errors."""
     lexer, file = _read(source, "file")
     assert isinstance(file, tree.File)
     return attach_docs(replace(file, comments=tuple(lexer.comments)))
 
 
 def parse_expr(source: Source) -> tree.Expr:
-    """The tree of a text that is one expression."""
+    """The tree of a text that is one expression.  Raises DplError with the syntax errors."""
     return _read(source, "expression")[1]
 
 
 def parse_type(text: str, name: str = "<type>") -> tree.Type:
-    """The tree of a text that is one type."""
+    """The tree of a text that is one type.  Raises DplError with the syntax errors."""
     return _read(Source(name, text), "type_alone")[1]
 
 
@@ -58,7 +58,7 @@ def _read(source: Source, start: str) -> tuple[Lexer, Any]:
 
 
 def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
-    """Parse; after an error go on at the next declaration."""
+    """Parses the tokens; after an error, parsing resumes at the next declaration."""
     problems: list[Diagnostic] = []
     at = 0
     while True:
@@ -75,7 +75,7 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
 
 
 def _independent(declarations: Declarations, *kinds: list[Diagnostic]) -> list[Diagnostic]:
-    """One problem for each declaration: others there are most likely its consequences.  The first kinds count most."""
+    """One problem per declaration, since others there are probably consequences.  Earlier `kinds` take precedence."""
     first: dict[int, Diagnostic] = {}
     for problems in kinds:
         for problem in problems:

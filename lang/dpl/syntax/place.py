@@ -1,4 +1,4 @@
-"""Where the parser stands when a token fits nowhere: what was read, what is not complete, what could come next."""
+"""The parser's position at a token that does not fit: tokens read, open constructs, possible next tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpl.syntax.lexer import Token
 
 @node
 class Place:
-    """Where the parser stands: `token` is what it cannot use, `before` the one it read last."""
+    """The position of a syntax error: `token` does not fit, `before` is the token read last."""
 
     parser: Parser
     source: Source
@@ -34,27 +34,27 @@ class Place:
         return self.tokens[min(self.number + 1, len(self.tokens) - 1)]
 
     def span(self, token: Token) -> Span:
-        """Where a token is; of the text after a hole in an interpolated string, its first character."""
+        """The span of a token; after an interpolation, only its first character."""
         after_hole = token.kind in ("INTERP_MIDDLE", "INTERP_CLOSE")
         return Span(self.source, token.start, token.start + 1 if after_hole else token.end)
 
     def due(self, word: str) -> bool:
-        """Could this keyword or symbol come next?"""
+        """True if this keyword or symbol could come next."""
         return self.parser.accepts(self.parser.tables.words[word])
 
     def ends_declaration(self) -> bool:
         return self.token.kind == "$END" or begins_declaration(self.source, self.token)
 
     def unfinished(self) -> Iterator[tuple[str, Span]]:
-        """The keywords and brackets whose constructs are not complete, innermost first."""
+        """Yields the keywords and brackets of incomplete constructs, innermost first."""
         for value, (start, end) in zip(reversed(self.parser.values), reversed(self.parser.spans), strict=True):
-            if isinstance(value, bool):  # what a `let` becomes
+            if isinstance(value, bool):  # the value of a `let`
                 yield "let", Span(self.source, start, end)
             elif isinstance(value, Token) and isinstance(value.value, str):
                 yield value.value, Span(self.source, start, end)
 
     def inside(self, *words: str) -> str:
-        """The innermost unfinished of these words."""
+        """The innermost unfinished one of these words, or ""."""
         return next((word for word, _ in self.unfinished() if word in words), "")
 
     def error(

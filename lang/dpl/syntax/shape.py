@@ -1,4 +1,4 @@
-"""Properties of trees for the formatter: precedence, forms that extend to the right, line breaks of the author."""
+"""Properties of trees for the formatter: precedence, forms that extend to the right, the author's line breaks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ APPLY, POSTFIX, ATOM = POWER.rank + 1, POWER.rank + 2, POWER.rank + 3
 
 @node
 class Place:
-    """Where an expression stands.  `least`: the loosest rank of operators that needs no parentheses.  `seq`: may it be
-    a sequence?  And what follows it that would be taken for a part of it if it had no parentheses: a semicolon, the
-    bar of an enclosing match, an `else`, or anything at all (`more`: an operator or an argument)."""
+    """The position of an expression.
+
+    `least` is the loosest operator rank that needs no parentheses; `seq` allows a sequence.  The other fields tell
+    which tokens follow that the expression would swallow without parentheses: a semicolon, the bar of an enclosing
+    match, an `else`, or any operator or argument (`more`)."""
 
     least: int = -1
     seq: bool = True
@@ -44,7 +46,7 @@ def needs_parentheses(node: tree.Expr, place: Place) -> bool:
 
 
 def is_swallowed(node: tree.Expr, place: Place) -> bool:
-    """Would it swallow what follows, or be torn apart by it?"""
+    """True if the expression, without parentheses, would swallow what follows or be split by it."""
     match node:
         case tree.Seq():
             return not place.seq or place.more
@@ -108,7 +110,7 @@ def is_negative(node: tree.Expr) -> bool:
 
 
 def is_prefixed(node: tree.Expr) -> bool:
-    """A user's prefix operator with its operand."""
+    """True for a user's prefix operator with its operand."""
     match node:
         case tree.App(_, tree.Var(_, op), _):
             return op[0] in "~?!" and op not in ("!", "?", "!=")
@@ -117,7 +119,7 @@ def is_prefixed(node: tree.Expr) -> bool:
 
 
 def starts_with_symbol(node: tree.Expr) -> bool:
-    """Would a sign right before it be read as one operator with it?"""
+    """True if a sign right before the expression would merge with its first symbol."""
     while True:
         match node:
             case tree.Unary():
@@ -150,8 +152,9 @@ def operands(node: tree.Expr) -> tuple[str, tree.Expr, tree.Expr]:
 
 
 def flatten(node: tree.Expr) -> tuple[tree.Expr, list[tuple[str, tree.Expr, tree.Expr]]]:
-    """The first operand of a chain, then each operator with the next, and with the part of the chain that ends there
-    or, of operators that lean to the right, begins there."""
+    """The first operand of a chain, and for each operator the next operand and a part of the chain.
+
+    The part ends with that operand; for right-associative operators, it begins with it."""
     rank = level_of(node)
     op, left, right = operands(node)
     links = [(op, right, node)]
@@ -174,7 +177,7 @@ def _is_infix(node: tree.Expr) -> bool:
 
 
 def spine(node: tree.Expr) -> tuple[tree.Expr, list[tree.Expr]]:
-    """A function and its arguments."""
+    """The function and the arguments of an application."""
     args: list[tree.Expr] = []
     while isinstance(node, tree.App) and not (args and is_prefixed(node)):
         args.append(node.arg)
@@ -192,7 +195,7 @@ def partial(node: tree.Expr, args: int) -> list[tree.Expr]:
 
 
 def embraces(node: tree.Expr) -> bool:
-    """Does it break well by itself, so that it can begin in the line of what it belongs to?"""
+    """True if an expression breaks well, so that it can begin on the line of its context."""
     match node:
         case tree.App():
             return isinstance(spine(node)[1][-1], tree.Fun)
@@ -213,7 +216,7 @@ def embraces(node: tree.Expr) -> bool:
 
 
 def newlines(node: tree.Node, start: int, end: int) -> int:
-    """How many line breaks its source has there."""
+    """The number of line breaks in a range of the node's source."""
     return node.span.source.text.count("\n", start, end) if start < end else 0
 
 
@@ -222,14 +225,14 @@ def has_blank_line(node: tree.Node, start: int, end: int) -> bool:
 
 
 def starts_line(node: tree.Node) -> bool:
-    """Is it the first thing of its line?"""
+    """True if the node comes first on its line."""
     text, start = node.span.source.text, node.span.start
     line = text[text.rfind("\n", 0, start) + 1 : start]
     return bool(text) and "\n" in text[:start] and not line.strip()
 
 
 def run_is_broken(node: tree.Expr) -> bool:
-    """Did the author put the steps of a run of `let .. in` and `e;` on lines of their own?"""
+    """True if the author put the steps of a run of `let .. in` and `e;` on separate lines."""
     while True:
         match node:
             case tree.Let(_, _, bindings, body):

@@ -1,9 +1,9 @@
-"""tree -> text, in the one style of `dpl fmt`.
+"""The formatter: tree -> text, in the one style of `dpl fmt`.
 
     let f x=if x>0 then x else(-x)   ->   let f x = if x > 0 then x else -x
 
-Lines are at most 100 wide where that is possible, indentation is 2.  A construct that its author broke over lines stays
-broken, and one blank line between steps stays; everything else follows from the tree.
+Lines have at most 100 columns where possible; indentation is 2.  A construct that the author broke over lines stays
+broken, and one blank line between steps stays; the tree determines everything else.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ from dpl.syntax.shape import (
 )
 
 WIDTH = 100
-DEEP = 8  # how far what stands below is indented, at most as a rule
-_SETTLING = 4  # comments in odd places may move again once the lines around them have changed
+DEEP = 8  # columns kept free for the indentation of a body below
+_SETTLING = 4  # most passes: a comment in an odd place may move again when the lines around it change
 
 
 def format_source(source: Source) -> str:
-    """A file's text in the style; raises DplError if it cannot be read."""
+    """The text of a file in the style.  Raises DplError if it cannot be parsed."""
     text = show(parse(source))
     for _ in range(_SETTLING):
         before, text = text, show(parse(Source(source.name, text)))
@@ -91,15 +91,15 @@ class _Show:
     # ---- comments ----------------------------------------------------------------------------------------------
 
     def lead(self, part: Any) -> list[Doc]:
-        """The comments before a part: on lines of their own, or in its line."""
+        """The comments before a part, on their own lines or inline."""
         return [doc for comment in self.comments.pop_leading(part) for doc in self.placed(comment)]
 
     def placed(self, comment: tree.Comment) -> list[Doc]:
-        """A comment before what follows."""
+        """A comment, laid out before the text that follows it."""
         return [FLUSH, comment.text, HARD] if comment_ends_line(comment.span) else [comment.text, " "]
 
     def trail(self, part: Any) -> list[Doc]:
-        """The comments after a part: at the end of its line, or in it."""
+        """The comments after a part, at the end of its line or inline."""
         found = self.comments.pop_trailing(part)
         return [Suffix(c.text) if comment_ends_line(c.span) else f" {c.text}" for c in found]
 
@@ -108,20 +108,20 @@ class _Show:
         return concat(*lead, doc, *trail) if lead or trail else doc
 
     def equals(self, head: str, part: Any, *heads: Any) -> Doc:
-        """`head =`, with the comments between `heads` and the `=` that `part` follows."""
+        """`head =`, with the comments between `heads` and the `=` before `part`."""
         docs: list[Doc] = [" "]
         for comment in self.comments.pop_before("=", part, *heads):
             docs += [comment.text, HARD if comment_ends_line(comment.span) else " "]
         return concat(head, nest(2, *docs, "=")) if len(docs) > 1 else f"{head} ="
 
     def has_lines_before(self, part: Any) -> bool:
-        """Do comments on lines of their own lead it?"""
+        """True if comments on their own lines lead the part."""
         return any(comment_ends_line(c.span) for c in self.comments.leading.get(id(part), ()))
 
     # ---- declarations ------------------------------------------------------------------------------------------
 
     def file(self, file: tree.File) -> Doc:
-        """Declarations and the comments between them, with at most one blank line where there was one."""
+        """Declarations and the comments between them.  Blank lines between them are reduced to one."""
         docs: list[Doc] = []
         end: int | None = None
 
@@ -189,7 +189,7 @@ class _Show:
         return nest(2, *(concat(HARD, *line) for line in lines)) if broken or has_comments else one_line
 
     def bindings(self, keyword: str, bindings: tuple[tree.Binding, ...], end: str = "") -> Doc:
-        """`let a = .. and b = ..`, then `end`: the `in`."""
+        """`let a = .. and b = ..`, followed by `end` (the `in`)."""
         docs: list[Doc] = []
         for number, binding in enumerate(bindings):
             if number:
@@ -208,7 +208,7 @@ class _Show:
         return self.after(concat(*lead, head, *trail), node.body, FREE, end)
 
     def after(self, head: Doc, body: tree.Expr, place: Place, end: str = "") -> Doc:
-        """`head body end`: the body below, indented, if it does not fit or its author put it there."""
+        """`head body end`.  The body goes below, indented, if it does not fit or the author put it there."""
         below = self.has_lines_before(body) or starts_line(body)
         doc = self.expr(body, place)
         if below:
@@ -270,7 +270,7 @@ class _Show:
                 return self.bracketed(node)
 
     def binder(self, node: tree.Expr, right: Place) -> Doc:
-        """`right`: where the part that extends to the right stands."""
+        """A form that extends to the right; `right` is the place of the part that does."""
         match node:
             case tree.Fun(_, params, body):
                 lead = [d for p in params for d in (*self.lead(p), *self.trail(p))]
@@ -322,7 +322,7 @@ class _Show:
         return concat(*docs, self.expr(node, inner), *trailing)
 
     def conditional(self, node: tree.If, right: Place) -> Doc:
-        """`else if` goes on in the same column."""
+        """A chain of `if`s; each `else if` continues in the same column."""
         docs: list[Doc] = []
         line = HARD if branches_are_broken(node) else LINE
         while True:
@@ -352,7 +352,7 @@ class _Show:
     # ---- operators and applications ----------------------------------------------------------------------------
 
     def chain(self, node: tree.Expr, place: Place) -> Doc:
-        """Operators of one precedence, without parentheses between them, one per line if they do not fit in one."""
+        """A chain of operators of one precedence, without parentheses; one per line if they do not fit on one."""
         first, rest = flatten(node)
         rank = level_of(node)
         operand = Place(rank.rank + 1, seq=False, more=True)
@@ -441,7 +441,7 @@ class _Show:
     def elements(self, left: str, items: tuple[tree.Expr, ...], separator: str, right: str, place: Place) -> Doc:
         if not items:
             return left + right
-        trail = self.trail(items[-1])  # outside, where it does not break the line
+        trail = self.trail(items[-1])  # trail outside: there it breaks no line
         docs = [self.expr(item, place) for item in items]
         if len(items) > 4 and all(isinstance(doc, str) for doc in docs):
             return concat(left, align(fill(separator, docs)), right, *trail)
@@ -479,7 +479,7 @@ class _Show:
                 return concat(*self.lead(bound), f"{pattern(bound)} in ", *self.trail(bound), self.expr(array, ITEM))
 
     def interp(self, node: tree.Interp) -> str:
-        """The literal as written, if that is known."""
+        """The literal as written, if its text is known."""
         written = node.span.text
         while written.startswith("("):
             written = written[1:-1].strip()

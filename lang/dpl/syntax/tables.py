@@ -1,7 +1,7 @@
 """grammar -> LALR tables.
 
-Lark reads `grammar/dpl.lark` and constructs the tables; they are then kept in the cache in a plain form, so that a
-warm start neither constructs anything nor imports Lark.
+Lark reads `grammar/dpl.lark` and constructs the tables.  They are cached in a plain form, so that a warm start neither
+constructs anything nor imports Lark.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import Any
 from dpl import host, resources
 from dpl.node import node
 
-_FORMAT = 1  # of the cached tables
+_FORMAT = 1  # the version of the cached format
 
 
 @node
 class Rule:
-    """A production.  `take` says how the values of its symbols become the arguments of its action: for each argument
-    the position of a symbol, or None where an optional part is missing; `splice` which of them are lists to be
-    inlined.  `action` is the method of the builder, or empty: then the value is the only argument (or, for a rule
-    that is itself to be inlined, the list of them)."""
+    """A production of the grammar.
+
+    `take` maps the values of its symbols to the arguments of its action: a position for each argument, or None for a
+    missing optional part.  `splice` marks the arguments that are lists to be inlined.  `action` is a method of the
+    builder; if it is empty, the value is the only argument, or the list of arguments for a rule that is inlined
+    itself."""
 
     origin: str
     size: int
@@ -35,8 +37,10 @@ class Rule:
 
 @node
 class Tables:
-    """`states[s]` maps a terminal to the state to shift to (>= 0) or to ~r, r the rule to reduce by; and a nonterminal
-    to the next state.  `words` maps a keyword or symbol to its terminal."""
+    """LALR tables.
+
+    `states[s]` maps a terminal to the state to shift to (>= 0) or to ~r, where r is the rule to reduce by; it maps a
+    nonterminal to the next state.  `words` maps a keyword or symbol to its terminal."""
 
     states: list[dict[str, int]]
     rules: list[Rule]
@@ -50,7 +54,7 @@ STARTS = ("file", "expression", "type_alone")
 
 @cache
 def tables() -> Tables:
-    """The tables of the language, from the cache if they are there."""
+    """The tables of the language, from the cache or newly constructed."""
     text = (resources.grammar() / "dpl.lark").read_text(encoding="utf-8")
     key = hashlib.sha256(f"{_FORMAT} {sys.version_info[:2]} {text}".encode()).hexdigest()[:16]
     kept = host.current.cache
@@ -79,7 +83,7 @@ def _thaw(data: tuple) -> Tables:
 
 
 def construct(grammar: str) -> Tables:
-    """Have Lark construct the tables."""
+    """Constructs the tables with Lark."""
     from lark import Lark
     from lark.lexer import Lexer, PatternStr
     from lark.parsers.lalr_analysis import Shift

@@ -1,4 +1,4 @@
-"""The tree: what the text says, nothing added.  Every node knows its span.
+"""The syntax tree: it represents the text and adds nothing.  Every node has its span.
 
 A name is a string; a qualified name keeps its dots (`Nn.relu`).  Operators are names too (`+`, `<+>`).
 `&&`, `||` are `Logic`; all other infix operators are `Binary` with the operator's name, looked up in scope.
@@ -46,7 +46,7 @@ class PatVar(Node):
 
 @node
 class PatLit(Node):
-    """A number (sign included), string or boolean; `suffix` as in Lit."""
+    """A number (with its sign), string or boolean; `suffix` as in Lit."""
 
     value: int | float | str | bool
     suffix: str = ""
@@ -158,7 +158,7 @@ class ArrayLit(Node):
 
 @node
 class ForRange(Node):
-    name: str  # `_` for none
+    name: str  # `_` if there is none
     count: Expr
 
 
@@ -171,7 +171,7 @@ class ForIn(Node):
 @node
 class Comprehension(Node):
     clauses: tuple[ForRange | ForIn, ...]
-    cond: Expr | None  # `when`: of the last clause
+    cond: Expr | None  # `when`, after the last clause
     body: Expr
 
 
@@ -188,7 +188,7 @@ class RecordWith(Node):
 
 @node
 class ArrayWith(Node):
-    """`{ a with [i, j] = e }`; several updates separated by `;` are applied in order."""
+    """`{ a with [i, j] = e }`; several updates, separated by `;`, are applied in order."""
 
     array: Expr
     updates: tuple[tuple[tuple[Expr, ...], Expr], ...]
@@ -226,7 +226,7 @@ class Unary(Node):
 
 @node
 class Binary(Node):
-    """Any infix operator but `&&`, `||`, `::`, `|>`, `:=`; `op_span` is the operator's own place."""
+    """Any infix operator except `&&`, `||`, `::`, `|>`, `:=`; `op_span` is the span of the operator."""
 
     op: str
     left: Expr
@@ -312,7 +312,7 @@ class Let(Node):
 class LoopFor(Node):
     state: Pattern
     init: Expr
-    index: str  # `_` for none
+    index: str  # `_` if there is none
     count: Expr
     body: Expr
 
@@ -344,7 +344,7 @@ class Annot(Node):
 
 @node
 class Coerce(Node):
-    """`(e :> t)`: sizes checked when it runs."""
+    """`(e :> t)`: the sizes are checked at run time."""
 
     expr: Expr
     type: Type
@@ -435,7 +435,7 @@ Decl = DeclLet | DeclType | DeclImport | DeclOpen | DeclExtern | DeclDo | DeclEx
 
 @node
 class Comment:
-    """A comment as written, with its place; the formatter puts it back."""
+    """A comment as written, with its span; the formatter restores it."""
 
     span: Span
     text: str

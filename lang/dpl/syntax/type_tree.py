@@ -1,4 +1,4 @@
-"""The tree of types: sizes and types as annotations say them."""
+"""The syntax tree of types and sizes in annotations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SizeUnknown(Node):
 
 @node
 class SizeOpen(Node):
-    """`float[_]`: whatever is inferred there."""
+    """`float[_]`: an inferred size."""
 
 
 Size = SizeNum | SizeVar | SizeOp | SizeUnknown | SizeOpen
@@ -48,8 +48,10 @@ class TyVar(Node):
 
 @node
 class TyName(Node):
-    """`float`, `'a list`, `(n, m) layer`, `3 vec`.  An argument that is a bare lower-case name may be a type or a
-    size (`n vec`): it is read as a TyName without arguments, and inference decides by the parameter's sort."""
+    """A type name with its arguments: `float`, `'a list`, `(n, m) layer`, `3 vec`.
+
+    A bare lower-case name as an argument may be a type or a size (`n vec`).  It is read as a TyName without arguments;
+    inference decides by the sort of the parameter."""
 
     name: str
     args: tuple[Type | Size, ...] = ()
@@ -69,7 +71,7 @@ class TyFun(Node):
 
 @node
 class TyArray(Node):
-    """`float[n, m]`: sizes outermost first."""
+    """`float[n, m]`: an array type; sizes are outermost first."""
 
     elem: Type
     sizes: tuple[Size, ...]
@@ -77,7 +79,7 @@ class TyArray(Node):
 
 @node
 class TyOpen(Node):
-    """`_`: whatever is inferred there; a size, as an argument of a type that takes one there."""
+    """`_`: an inferred type, or an inferred size where an argument must be a size."""
 
 
 Type = TyVar | TyName | TyTuple | TyFun | TyArray | TyOpen

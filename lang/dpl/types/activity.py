@@ -1,11 +1,11 @@
-"""Gradients that are zero wherever they are taken: what a function's result owes to its argument.
+"""Warns of gradients that are zero everywhere: the function's result does not depend smoothly on its argument.
 
 let loss x = floor x * 2.0 in grad loss 1.5   ->   `loss` depends on `x` only through `floor`
 
-An abstract interpretation of core.  Of every value it knows whether it may depend on the argument smoothly (`active`),
-and through which steps otherwise (`steps`: rounding, comparing, converting to an integer).  Functions are closures;
-calls are followed, recursion to a fixed point.  Where it cannot know (references, continuations, unknown functions) it
-says active: what it warns of is zero.
+This is an abstract interpretation of core.  The abstract value says whether the value may depend smoothly on the
+argument (`active`), and which steps break the dependence otherwise (`steps`: rounding, comparison, conversion to an
+integer).  Functions are closures.  Calls are followed; recursion is iterated to a fixed point.  Where the analysis
+cannot know (references, continuations, unknown functions), it answers "active", so it warns only of certain zeros.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ OPERATORS = (
     }
     | {"Ad.diff2''"}
 )
-BUDGET = 10_000  # terms looked at for one derivative
-ROUNDS = 8  # of a fixed point
-ITSELF = -1  # in place of a function's number, inside of it
+BUDGET = 10_000  # terms evaluated for one derivative
+ROUNDS = 8  # most iterations of a fixed point
+ITSELF = -1  # stands for a function's number inside its own signature
 
 
 @node
 class Dependence:
-    """Whether a value may depend smoothly on the argument, and the steps through which it does otherwise."""
+    """`active` if a value may depend smoothly on the argument; `steps` are the steps whose derivative is zero."""
 
     active: bool = False
     steps: frozenset[tuple[str, Span]] = frozenset()
@@ -83,11 +83,11 @@ Abstract = Dependence | Closure
 
 
 class Unknown(Exception):
-    """Too much to look at, or too odd."""
+    """The analysis gave up: the budget is spent, or a form is not supported."""
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
-    """For every derivative in the user's own text that is zero throughout."""
+    """Yields a warning for every derivative in the sources `own` that is always zero."""
     globals_ = {item.name: item for item in program.items if isinstance(item, Def)}
     for item in program.items:
         locals_: dict[str, Term] = {}
@@ -140,7 +140,7 @@ def message(name: str, core: str, result: Dependence, span: Span, own: set[Sourc
 
 
 def has_float(t: ty.Ty, depth: int = 0) -> bool:
-    """Whether there may be one; of a type nested deeply, which may be huge, it is not asked."""
+    """False only if values of type `t` contain no float.  True for deeply nested types, which may be huge."""
     match t:
         case ty.Con(name, ()):
             return name not in (*ty.INTS, "bool", "string")
@@ -157,7 +157,7 @@ def has_float(t: ty.Ty, depth: int = 0) -> bool:
 
 @dataclass
 class Analysis:
-    """`assumed` are the results of calls that are being looked at: nothing at first, then what the last round found."""
+    """`assumed` holds the results assumed for calls: nothing at first, then the results of the previous iteration."""
 
     globals: Mapping[str, Def]
     library: Mapping[str, Def]
@@ -166,8 +166,8 @@ class Analysis:
     found: dict = field(default_factory=dict)
     mentioned: dict[int, frozenset[str]] = field(default_factory=dict)
     seen: int = 0
-    signatures: dict[int, tuple[Closure, int]] = field(default_factory=dict)  # by identity; the key is kept alive
-    numbers: dict[tuple, int] = field(default_factory=dict)  # of signatures
+    signatures: dict[int, tuple[Closure, int]] = field(default_factory=dict)  # by identity; the closure is kept alive
+    numbers: dict[tuple, int] = field(default_factory=dict)  # numbers given to signatures
 
     def result(self, f: term.Lam) -> Dependence:
         for _ in range(ROUNDS):
@@ -194,9 +194,11 @@ class Analysis:
         return answer
 
     def signature(self, f: Closure, around: tuple[Closure, ...]) -> tuple[int, int]:
-        """A number for what tells a function from others: its text, and what it has captured.  Then the first of those
-        `around` it that it mentions: what mentions none has the same number everywhere, and is looked at once.  Of
-        functions that are defined together, which have captured the same, each is only a name in another."""
+        """A number that identifies a closure by its body and captured values, and the index of the first closure in
+        `around` (the enclosing ones) that it mentions, or `len(around)`.
+
+        A closure that mentions none of them has the same number everywhere, so its calls are analysed once.  Mutually
+        recursive functions share one environment; within each other they are identified by their bodies alone."""
         if (known := self.signatures.get(id(f))) is not None:
             return known[1], len(around)
         for i, other in enumerate(around):
@@ -271,7 +273,7 @@ class Analysis:
         return self.mentioned[id(t)]
 
     def library_function(self, fn: Term) -> str:
-        """The name of the library's function that is applied, if it is one."""
+        """The name of the library function that is applied, or ""."""
         while isinstance(fn, term.App):
             fn = fn.fn
         if isinstance(fn, term.Var) and fn.name not in self.globals and fn.name in self.library:
@@ -279,13 +281,13 @@ class Analysis:
         return ""
 
     def outside(self, name: str) -> Abstract:
-        """A global name, or a local one of the surroundings: it depends on the argument only by being applied to it."""
+        """A global or outer local name.  It depends on the argument only when it is applied to it."""
         found = self.globals.get(name) or self.library.get(name)
         body = found.body if found is not None else self.locals.get(name)
         return self.eval(body, {}) if isinstance(body, term.Lam) else NONE
 
     def control(self, t: Term, env: Mapping) -> Dependence:
-        """A condition or a count: what is chosen by it jumps."""
+        """A condition or a count.  The choice that it makes has derivative zero."""
         found = self.flat(t, env)
         return Dependence(False, found.steps)
 
@@ -333,7 +335,7 @@ def recursive(bindings: tuple, env: Mapping) -> dict:
 
 
 def variables(p: term.Pattern, value: Dependence) -> Iterator[tuple[str, Dependence]]:
-    """The names in a pattern, each with what it depends on."""
+    """The variables of a pattern, each with its dependence."""
     match p:
         case term.PVar(t, name):
             yield name, value if has_float(t) else Dependence(False, value.steps)
@@ -352,7 +354,7 @@ def variables(p: term.Pattern, value: Dependence) -> Iterator[tuple[str, Depende
 
 
 def flat(value: Abstract) -> Dependence:
-    """The dependence of a whole value; for a function, that of the values it has captured."""
+    """The dependence of a whole value; for a closure, the union of its captured values."""
     whole, todo, seen = NONE, [value], set[int]()
     while todo:
         value = todo.pop()
@@ -372,14 +374,14 @@ def union(parts) -> Dependence:
 
 
 def merge(*values: Abstract) -> Abstract:
-    """One of several values; of functions, nothing is known but what they have captured."""
+    """One of several values.  Raises Unknown if any of them is a function."""
     if any(isinstance(v, Closure) for v in values):
         raise Unknown
     return union([flat(v) for v in values])
 
 
 def step_of(t: Term) -> str:
-    """The name, in messages, of a step to a type without floats."""
+    """The name that messages use for a step whose result has no float."""
     match t:
         case term.Prim(_, _, op):
             return TABLE[op].op or NAMES.get(op, op)

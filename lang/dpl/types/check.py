@@ -1,4 +1,4 @@
-"""trees -> core: the types of a whole program, its standard library included.
+"""Syntax trees -> core: infers the types of a whole program, its standard library included.
 
 let twice x = x + x   ->   Def main.twice ['a e]: 'a -> 'a = fun x -> add(x, x)
 """
@@ -23,7 +23,7 @@ from dpl.types.state.env import Exports
 
 @node
 class Checked:
-    """A program, what to warn of, and what each of its modules offers, with types as inferred."""
+    """A program in core, its warnings, and the inferred exports of each module."""
 
     program: term.Program
     warnings: list[Diagnostic]
@@ -31,7 +31,7 @@ class Checked:
 
 
 def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> tuple[term.Program, list[Diagnostic]]:
-    """Modules in the order in which they run -> the program, and warnings.  Raises all errors at once."""
+    """Modules in order of execution -> the program and its warnings.  Raises DplError with all errors at once."""
     checked = check_all(modules, stdlib)
     return checked.program, checked.warnings
 
@@ -69,11 +69,11 @@ def once(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 class Run:
-    """One program being checked, module by module; a module that has not changed is not looked at again."""
+    """Checks one program module by module.  A module that has not changed is not checked again."""
 
     def __init__(self, library: Library, known: dict[str, Remembered] | None = None) -> None:
         self.library = library
-        self.known = known if known is not None else {}  # by their keys, what a longer life has kept
+        self.known = known if known is not None else {}  # the results of earlier runs, by cache key
         self.datas, self.loud = dict(library.datas), set(library.loud)
         self.items: list[Item] = []
         self.warnings: list[Diagnostic] = []
@@ -113,7 +113,7 @@ class Run:
         return check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives, self.home)
 
     def home(self, name: str) -> Context | None:
-        """The context of a module, to explain errors with; one that was recalled is checked again for that."""
+        """The context of a module, for explaining errors.  A module from the cache is inferred again for this."""
         if name in self.modules and name not in self.contexts:
             _, self.contexts[name], _ = self.infer(self.modules[name], dict(self.datas), set(self.loud), Warnings())
         return self.contexts.get(name)

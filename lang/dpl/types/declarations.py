@@ -1,4 +1,4 @@
-"""Declarations -> core definitions, data types and exports, one at a time; an error in one does not stop the others."""
+"""Declarations -> core definitions, data types and exports, one by one.  An error in one does not stop the rest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Module:
     def __init__(self, cx: Context) -> None:
         self.cx = cx
         self.unfinished: list[tuple[Callable[[Zonk], Item], Span]] = []
-        self.span = NOWHERE  # of the declaration being checked
+        self.span = NOWHERE  # that of the declaration being checked
         self.problems: list = []
         self.used: dict[str, int] = {}
 
@@ -68,7 +68,7 @@ class Module:
     def warn_of_unused(self) -> None:
         for name, span in self.cx.unused.values():
             helps = (f"a name that may go unused begins with an underscore:  _{name}",)
-            is_field = span.source.text[: span.start].rstrip().endswith(("{", ";"))  # perhaps: its name cannot change
+            is_field = span.source.text[: span.start].rstrip().endswith(("{", ";"))  # maybe: fields keep their names
             edits = (Edit(span, f"_{name}"),) if span.text == name and not is_field else ()
             self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps, edits=edits))
 
@@ -92,7 +92,7 @@ class Module:
                 pass
 
     def add(self, item: Callable[[Zonk], Item]) -> None:
-        """A definition that is inferred: decide its open relations; its core is made when the module is."""
+        """Queues an inferred definition and decides its open constraints; `finish` builds its core."""
         cx = self.cx
         while cx.pending:
             constraint = cx.pending.pop(0)
@@ -101,7 +101,7 @@ class Module:
         self.unfinished.append((item, self.span))
 
     def finish(self) -> list[Item]:
-        """The core of all that is declared, now that the types of values are settled by their uses."""
+        """The core of all declarations, now that later uses have settled the types of values."""
         items = self.complete()
         zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, NOWHERE)
         for own in self.cx.owned:
@@ -111,7 +111,7 @@ class Module:
         return items
 
     def complete(self) -> list[Item]:
-        """The core of what is unfinished."""
+        """The core of the declarations that are still unfinished."""
         items: list[Item] = []
         for item, span in self.unfinished:
             zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, span)
@@ -123,7 +123,7 @@ class Module:
         return items
 
     def fail(self, decl: tree.Decl) -> None:
-        """The names of a declaration with an error are there, so that nothing is said twice."""
+        """Declares the names of a declaration with an error, so that their uses cause no further errors."""
         cx = self.cx
         match decl:
             case tree.DeclLet(bindings=bindings):
@@ -145,7 +145,7 @@ class Module:
                 pass
 
     def qualified(self, name: str) -> str:
-        """A global name that is new: the second `f` is `f#2`."""
+        """A unique global name: the second `f` is `f#2`."""
         full = f"{self.cx.module}.{name}"
         self.used[full] = self.used.get(full, 0) + 1
         return full if self.used[full] == 1 else f"{full}#{self.used[full]}"
@@ -164,7 +164,7 @@ class Module:
                 publish()
 
     def binding(self, b: tree.Binding, decl: tree.DeclLet):
-        """Checks one binding; what is answered puts its names into scope."""
+        """Checks one binding.  Returns a function that puts its names into scope."""
         cx = self.cx
         name = cx.defining = simple_name(b) or ""
         name = name or None
@@ -205,7 +205,7 @@ class Module:
                 learn(self.cx, term.Var(b.span, scheme.ty, core), scheme.ty)
 
     def components(self, scheme: Scheme, value: term.Term, pattern, found: dict, b: tree.Binding, quiet: bool) -> None:
-        """`let (p, q) = e`: the value, and one definition for each name in it."""
+        """`let (p, q) = e`: one definition for the value, and one for each name in the pattern."""
         whole = self.qualified(",".join(found) or "_")
         self.add(lambda zonk: term.Def(whole, scheme.params, zonk.type(scheme.ty), zonk(value)))
         inst = tuple(ty.Size(0, (((p.name,), 1),)) if p.sort == "size" else p for p in scheme.params)
@@ -259,7 +259,7 @@ class Module:
             )
 
     def must_be_ground(self, scheme: Scheme, b: tree.Binding, decl: tree.DeclLet) -> None:
-        """Raises an error if an exported definition is polymorphic, other than in sizes."""
+        """Raises an error if an exported definition is polymorphic, except in sizes."""
         if decl.export and any(p.sort == "type" for p in scheme.params):
             shown = show_scheme(scheme, self.cx.module)
             raise self.cx.fail("E0215", f"an exported definition must be of one type, not {shown}", b.pattern.span)
@@ -291,14 +291,14 @@ class Module:
 
 
 def decide_numbers(cx: Context, t: Type) -> None:
-    """At the top level, a number that is not generalised is an int or a float at once, not by later uses."""
+    """At the top level, a number type that is not generalised becomes int or float at once; later uses have no say."""
     for meta in free(cx.solver, [t], -1).metas:
         if "scalar" in meta.classes and not meta.rigid:
             cx.unify(meta, ty.F64 if "real" in meta.classes else ty.I64, NOWHERE)
 
 
 def closed_type(cx: Context, t: tree.Type) -> Type:
-    """A type without variables, its arrows pure."""
+    """The type of a closed annotation.  Arrows without `ctl` are pure."""
     found = resolve(cx, t, Flexible.ALL)
     return pure_arrows(found)
 
@@ -311,12 +311,12 @@ def pure_arrows(t) -> Type:
 
 
 def is_annotated(p: tree.Pattern) -> bool:
-    """Whether a pattern says its whole type: `(x : t)`, `()`, `(x : t, y : u)`."""
+    """True if a pattern states its whole type: `(x : t)`, `()`, `(x : t, y : u)`."""
     return isinstance(p, tree.PatAnnot) or (isinstance(p, tree.PatTuple) and all(map(is_annotated, p.items)))
 
 
 def annotations_in(p: tree.Pattern) -> list[tree.Type]:
-    """The annotations of a parameter that is annotated as a whole."""
+    """The annotations in a parameter whose whole type is annotated."""
     if isinstance(p, tree.PatTuple):
         return [t for item in p.items for t in annotations_in(item)]
     return pattern_annotations(p)

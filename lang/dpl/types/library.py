@@ -1,4 +1,4 @@
-"""The standard library: checked once, kept on disk; its interface is loaded at once, its bodies when wanted."""
+"""The standard library, checked once and cached on disk.  Its interface is loaded at once, each body on first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = "Prelude"
 
 
 class Lazy(MutableMapping):
-    """Named things, each kept as bytes until it is wanted."""
+    """A mapping whose values stay pickled until their first use."""
 
     def __init__(self, packed: dict[str, bytes]) -> None:
         self.packed = packed
@@ -55,7 +55,7 @@ class Lazy(MutableMapping):
 
 @dataclass(slots=True)
 class Library:
-    """Modules by name, definitions by their names in core, data types; `loud` names must not be generalised over."""
+    """Exports by module, definitions by core name, and data types.  Names in `loud` block generalisation."""
 
     modules: dict[str, Exports]
     definitions: Mapping[str, term.Def]
@@ -66,7 +66,7 @@ class Library:
 
 @cache
 def library() -> Library:
-    """The library from the cache, or checked now and put there."""
+    """The library from the cache; if it is not there, the library is checked and stored."""
     path = host.current.cache.place(f"stdlib-{version()}.bin")
 
     def make() -> Library:
@@ -79,13 +79,13 @@ def library() -> Library:
 
 @cache
 def version() -> str:
-    """Changes whenever the library or the code that checks it does."""
+    """A hash that changes with the library, the grammar or the checker."""
     grammar = [path for path in resources.grammar().glob("*") if path.is_file()]
     return host.current.stamp([*standard_modules().values(), *grammar, *resources.checker()])
 
 
 def check_library() -> Library:
-    """Check every module of the standard library, each before those that mention it."""
+    """Checks every module of the standard library, each after the modules that it mentions."""
     base = Exports(values=dict(primitives(public=True)))
     found = Library({"Prim": Exports(values=dict(primitives(public=False)))}, {}, {}, set(), base)
     definitions: dict[str, term.Def] = {}
@@ -109,7 +109,7 @@ def check_library() -> Library:
 
 
 def in_order() -> list[Module]:
-    """The modules, the Prelude first, then each after those that its text mentions."""
+    """The modules in dependency order: the Prelude first, then each after those that its text mentions."""
     names = standard_modules()
     loaded = {name: load_standard(name) for name in names}
     done: dict[str, Module] = {}

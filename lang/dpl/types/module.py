@@ -1,4 +1,4 @@
-"""A module's tree -> its core and what it offers."""
+"""A module's syntax tree -> its core and its exports."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def check_module(
     primitives: Exports,
     homes: Callable[[str], Context | None] = lambda name: None,
 ) -> tuple[list[Item], Context, list[Diagnostic]]:
-    """A module's core, the context with everything that it declares, and its errors; `modules` are those it can name,
-    `homes` gives the contexts of others."""
+    """Checks a module.  Returns its core, its context with everything that it declares, and its errors.
+
+    `modules` are the modules that it can name; `homes` returns the contexts of other modules."""
     cx = Context(name, modules, datas, warnings, primitives)
     cx.loud, cx.homes, cx.ahead = loud, homes, declared(file)
     checker = Checker(cx)
@@ -66,6 +67,6 @@ def parts(body: tree.Node) -> tuple[tuple[str, tree.Type | None, Span], ...]:
 
 
 def once(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """A module that is not in scope is missed at its first use."""
+    """Reports a module that is not in scope only once, at its first use."""
     missed = {d.title: d for d in reversed(problems) if d.code == "E0560"}
     return [d for d in problems if missed.get(d.title, d) is d]

@@ -1,4 +1,4 @@
-"""Rows of the table -> schemes, from their types in the language's own notation and the `where` clause."""
+"""Rows of the table of primitives -> schemes.  A row gives its type in DPL's notation, with a `where` clause."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dpl.types.solve.scheme import Scheme
 from dpl.types.state.env import TYPES, Primitive
 
 SIZED = ("zeros", "ones", "range", "fill")  # the first argument is the size of the result
-DERIVATIVES = ("jvp", "taylor", "vjp")  # their results must have a float inside
+DERIVATIVES = ("jvp", "taylor", "vjp")  # the function's result must contain a float
 
 
 class Reader:
-    """Reads one row's type; gathers its variables in order of appearance."""
+    """Reads the type of one row and collects its variables in order of appearance."""
 
     def __init__(self) -> None:
         self.params: dict[str, ty.Var] = {}
@@ -90,7 +90,7 @@ def _relation(reader: Reader, kind: str, *operands: str) -> Constraint:
 
 
 def primitives(public: bool) -> dict[str, Primitive]:
-    """By name; the public ones also under their operators and aliases."""
+    """Primitives by name; the public ones also by their operators and aliases."""
     found: dict[str, Primitive] = {}
     for row in TABLE.values():
         entry = Primitive(row.name, read(row))

@@ -1,7 +1,8 @@
-"""User modules on disk: what was inferred of one that has not changed since.
+"""A cache on disk of the inferred types of user modules.
 
-An entry is named by the module's text and name, by those of all that it imports, and by this version of DPL.  The main
-module is not kept: it changes most, and what is compiled of it is kept elsewhere.  A damaged entry only costs time.
+The key of an entry is a hash of the module's name and text, the keys of its imports, and the version of the library
+and checker.  The main module is not cached: it changes most, and its compiled code is cached elsewhere.  A damaged
+entry costs time, nothing else.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from dpl.types.declarations import Item
 from dpl.types.library import version
 from dpl.types.state.env import Exports
 
-MOST = 64 << 20  # bytes of all entries
+MOST = 64 << 20  # most bytes of all entries together
 
 
 @dataclass(slots=True)
 class Remembered:
-    """A module's core, what it offers and declares, which names must not be generalised over, and its warnings."""
+    """The result for one module: core, exports, new data types, names that block generalisation, and warnings."""
 
     items: list[Item]
     exports: Exports

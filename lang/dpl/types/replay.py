@@ -1,12 +1,12 @@
-"""Errors in calls, explained along the calls: what is called is checked again, at the types of the call.
+"""Explains type errors in calls: checks the called functions again, at the argument types of the call.
 
 let apply l x = l.w @ x
 let cost (l1, l2) x = sum (apply l2 (apply l1 x))
 do print (cost model x)   ->   the product in `apply` does not fit, by way of cost and apply, with types at each
 
-Principal types say that a call does not fit, but not why.  Once they have said so, and only then, the declaration is
-checked once more while its calls are followed into the definitions of the user's own functions, as Myia's inference
-does from the start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiation in ML, 2018).
+Principal types show that a call does not fit, but not the reason.  Only after such an error, the declaration is checked
+once more, and its calls are followed into the definitions of the user's own functions.  Myia's inference does so from
+the start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiation in ML, 2018).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 from dpl.types.state.scope import Ambient, Definition, Frame
 
-FOLLOWED = 400  # calls, at most
+FOLLOWED = 400  # most calls that are followed
 SWAPPED = ("module", "modules", "layers", "owned", "history", "horizon", "locals", "trail", "evidence", "frames",
            "ambient", "claims", "tied", "pending", "defining")  # fmt: skip
 
 
 @dataclass(slots=True)
 class Replay:
-    """The calls being followed, and those that were found to fit."""
+    """The calls being followed (`open`), and the calls that were found to fit."""
 
     open: list[str] = field(default_factory=list)
     fitting: set[tuple[str, str]] = field(default_factory=set)
@@ -46,7 +46,9 @@ class Replay:
     def follow(
         self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None, head: Span
     ) -> list[Arg]:
-        """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
+        """Checks the called function at these arguments and raises the error found there.
+
+        Returns the arguments; those that need not wait for a parameter's type are inferred."""
         definition = cx.definition(entry)
         args = [inferred(cx, arg) for arg in args]
         if definition is None or self.open.count(entry.name) > 1 or self.budget <= 0:
@@ -92,7 +94,7 @@ class Replay:
 
 @contextmanager
 def within(cx: Context, definition: Definition) -> Iterator[None]:
-    """Names mean what they meant where the definition stands."""
+    """Restores the scope of a definition: names mean what they meant there."""
     kept = {name: getattr(cx, name) for name in SWAPPED}
     home = definition.home
     for name in ("module", "modules", "layers", "owned", "history"):
@@ -111,14 +113,14 @@ def within(cx: Context, definition: Definition) -> Iterator[None]:
 
 
 def inferred(cx: Context, arg: Arg) -> Arg:
-    """An argument with its type found out, if that is better done now than when its parameter's is known."""
+    """The argument with its type inferred, unless it is better to wait for the parameter's type."""
     if isinstance(arg.value, term.Node) or waits(cx, arg.value):
         return arg
     return Arg(cx.infer(arg.value), arg.span)
 
 
 def waits(cx: Context, e: tree.Expr) -> bool:
-    """Whether an argument is better looked at when its parameter's type is known: functions are."""
+    """True if an argument is better inferred once its parameter's type is known, as functions are."""
     if isinstance(e, tree.Fun) or (isinstance(e, tree.ListLit) and not e.items):
         return True
     head, given = spine(e)
@@ -143,7 +145,7 @@ def parameters(t: Type | None) -> list[Type]:
 
 
 def described(cx: Context, params: tuple, types: list[Type]) -> str:
-    """`x : float[3], (a, b) : float * int`"""
+    """Parameters with their types, for a message: `x : float[3], (a, b) : float * int`."""
     p = errors.printer(cx)
     return ", ".join(f"{pattern(param)} : {p.type(t)}" for param, t in zip(params, types))
 
@@ -166,7 +168,7 @@ def pattern(p: tree.Pattern) -> str:
 
 
 def explained(cx: Context, error: DplError, again: Callable[[], None]) -> DplError:
-    """The error that following the calls finds, if it finds one; `again` checks the declaration once more."""
+    """The error found by following the calls, or else `error`; `again` checks the declaration once more."""
     if not error.diagnostics or error.diagnostics[0].code[:3] not in ("E02", "E03", "E04"):
         return error
     first, *rest = error.diagnostics
@@ -182,7 +184,7 @@ def explained(cx: Context, error: DplError, again: Callable[[], None]) -> DplErr
 
 
 def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
-    """For sizes, the message points to where they meet; for other types, to the call to be changed."""
+    """Combines both errors.  A size error points to the operation that fails; a type error, to the outer call."""
     if deeper.code[:3] not in ("E02", "E03", "E04"):
         return error
     if not deeper.path or deeper.code[:3] != "E02" or deeper.span is None or not error.note:

@@ -1,7 +1,7 @@
-"""Programs that grow: declarations are checked as they come, and those with errors leave nothing behind.
+"""Incremental checking for the REPL: declarations are checked as they come; those with errors change nothing.
 
 session.add(load("let f x = x + 1"))   ->   [Def main.f]        f : int -> int
-session.add(load("let f = 2"))         ->   [Def main.f#2]      what mentions the first f goes on using that one
+session.add(load("let f = 2"))         ->   [Def main.f#2]      users of the first f go on using that one
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from dpl.types.state.env import Exports, Value
 
 
 class Session:
-    """`new` and `warnings` are of the last declarations, which `forget` undoes and `settle` makes last."""
+    """`new` and `warnings` describe the last declarations.  `forget` undoes these; `settle` makes them permanent."""
 
     def __init__(self) -> None:
-        self.run = Run(library())  # the modules that are imported
+        self.run = Run(library())  # checks the imported modules
         self.warnings: list[Diagnostic] = []
-        self.new = Exports()  # what was declared last
+        self.new = Exports()  # the latest declarations
         std = self.run.library
         self.cx = Context(MAIN, dict(std.modules), self.run.datas, Warnings(), std.primitives)
         self.cx.loud, self.cx.homes = self.run.loud, self.run.home
         self.checker = Checker(self.cx)
 
     def add(self, modules: Sequence[Module]) -> list[Item]:
-        """The core of declarations, the last of `modules`, and of modules that they import and that were not there yet.
-        Raises DplError, and nothing has happened."""
+        """Checks declarations (the last of `modules`), and the imported modules that are new; returns their core.
+
+        Raises DplError, and then leaves the session as it was."""
         *imported, own = modules
         before = len(self.run.items)
         for module in imported:
@@ -76,7 +77,7 @@ class Session:
                 getattr(cx.own, kind).update(getattr(last, kind))
 
     def release(self, names: Collection[str]) -> None:
-        """Definitions that nothing mentions any more, by their names in core."""
+        """Drops definitions, by core name, that nothing mentions any more."""
         cx = self.cx
         for name in names:
             cx.definitions.pop(name, None)
@@ -85,7 +86,7 @@ class Session:
             meanings[:] = [(since, e) for since, e in meanings if not (isinstance(e, Value) and e.name in names)]
 
     def type_of(self, expr: tree.Expr) -> Scheme:
-        """The type of an expression; nothing is left behind."""
+        """The type of an expression.  The session stays as it was."""
         kept = self.state()
         binding = tree.Binding(expr.span, tree.PatVar(expr.span, "it"), (), None, expr)
         decl = tree.DeclLet(expr.span, False, (binding,))
@@ -101,7 +102,7 @@ class Session:
         return list(cx.layers), list(cx.owned), dict(cx.datas), dict(cx.fields), dict(cx.constructors)
 
     def forget(self, layers: list, owned: list, datas: dict, fields: dict, constructors: dict) -> None:
-        """Also in the middle of a check that was interrupted."""
+        """Restores a saved state, even in the middle of an interrupted check."""
         cx = self.cx
         cx.layers[:], cx.owned, cx.own = layers, owned, owned[-1]
         for now, then in ((cx.datas, datas), (cx.fields, fields), (cx.constructors, constructors)):
@@ -114,5 +115,5 @@ class Session:
         return self.cx.datas
 
     def exports(self) -> Exports:
-        """All that was declared, the latest of each name."""
+        """All declarations; for each name, the latest."""
         return self.cx.exports()

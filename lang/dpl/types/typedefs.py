@@ -15,12 +15,12 @@ from dpl.types.state.env import Constructor, TypeName
 
 
 def declare_types(module, decl: tree.DeclType) -> None:
-    """The types of one declaration, which may refer to each other."""
+    """Declares the types of one declaration, which may refer to each other."""
     Group(module, decl).declare()
 
 
 def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
-    """A constructor in scope loses its name to this one."""
+    """Warns if a new constructor hides one that is in scope."""
     hidden = cx.known_constructor(name)
     if isinstance(hidden, Constructor):
         other, own = (printer(cx).data_name(d.name) for d in (hidden.data, data))
@@ -37,7 +37,7 @@ def warn_of_hidden(cx: Context, name: str, data: term.Data, span: Span) -> None:
 
 
 def written(d: tree.TypeDef) -> tuple:
-    """The types that a declaration is made of."""
+    """The types that occur in a declaration."""
     match d.body:
         case tree.Variants(_, cases):
             return tuple(t for _, t, _ in cases)
@@ -54,7 +54,7 @@ class Group:
         if len(self.defs) < len(decl.defs):
             raise self.cx.fail("E0209", "a type is declared twice in this group", decl.span)
         self.known: dict[str, TypeName] = {}
-        self.active: list[str] = []  # abbreviations being expanded
+        self.active: list[str] = []  # the abbreviations being expanded
 
     def declare(self) -> None:
         datas = [d for d in self.defs.values() if isinstance(d.body, tree.Variants | tree.Fields)]

@@ -1,4 +1,4 @@
-"""Two types side by side: which of their parts differ.
+"""Compares two types and marks the parts that differ.
 
 (float[3] * int, float[4] * int)   ->   `float[3] * int` and `float[4] * int`, with 3 and 4 marked
 """
@@ -12,11 +12,11 @@ from dpl.types.messages.pretty import Highlighted, Printer
 from dpl.types.solve.meta import EffectMeta, prune
 from dpl.types.solve.scheme import rebuild
 
-DEEPEST = 8  # what differs further inside is marked as a whole
+DEEPEST = 8  # differences nested deeper than this are marked as a whole
 
 
 def side_by_side(p: Printer, a, b) -> tuple[str, str] | None:
-    """Both types as text with what differs marked, if that is only a part of them."""
+    """Both types as text with the differences marked; None if they are equal or differ as a whole."""
     left, right = _compared(p, a, b)
     if isinstance(left, Highlighted) or isinstance(right, Highlighted) or left is prune(a):
         return None
@@ -36,7 +36,7 @@ def _compared(p: Printer, a: Any, b: Any, depth: int = 0) -> tuple[Any, Any]:
 
 
 def _with(t, parts: list):
-    """`t`, with these parts in it."""
+    """`t` with its parts replaced by `parts`."""
     rest = iter(parts)
     return rebuild(t, lambda _: next(rest))
 

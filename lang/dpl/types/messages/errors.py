@@ -1,4 +1,4 @@
-"""Clashes -> messages: what did not fit, with the actual types, where each came from, and a way out."""
+"""Type errors -> messages: what did not fit, the actual types, where each came from, and a way out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modif
 
 @node
 class Why:
-    """Why a type is expected: `what` wants it (`the condition of if`), the place that says so, whether it is the
-    answer type of a `reset`, of which function, if it is how that is used in its own definition, and a way out."""
+    """Why a type is expected: `what` (`the condition of if`) expects it, and `span` is the place that says so.
+
+    `answer` marks the answer type of a `reset`.  `recursive` names a function whose type comes from its use inside its
+    own definition.  `help` is a way out."""
 
     what: str = ""
     span: Span | None = None
@@ -37,7 +39,7 @@ class Why:
     help: str = ""
 
     def labels(self, wanted: str = "") -> tuple[Label, ...]:
-        """Where the expectation comes from, and what it is."""
+        """A label at the place that the expectation comes from."""
         if self.span is None:
             return ()
         return (Label(self.span, self.note or (f"this wants {wanted}" if wanted else self.what)),)
@@ -48,7 +50,7 @@ def printer(cx) -> Printer:
 
 
 def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
-    """The message for a value of one type where another is expected."""
+    """The error for a value of type `actual` where `expected` is wanted."""
     if why is not None and why.answer and clash.kind in ("type", "class", "occurs"):
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
@@ -138,13 +140,13 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
 
 
 def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:
-    """Both types with what differs marked, where that is but a small part of much."""
+    """Both types with the differences marked, if the types are long and only a part differs."""
     texts = side_by_side(p, expected, actual)
     return tuple(zip(("expected", "found"), texts)) if texts and max(map(len, texts)) > 30 else ()
 
 
 def both(span: Span, labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple[Label, ...]:
-    """Labels, and others at other places than these and `span`; an annotation is not marked if a part of it is."""
+    """`labels`, and those of `more` that mark other places.  A label of a part replaces the label of its annotation."""
     found = list(labels)
     for label in (label for some in more for label in some):
         if label.span != span and all(label.span != known.span for known in found):
@@ -154,7 +156,7 @@ def both(span: Span, labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple
 
 
 def size_labels(p: Printer, clash: Clash, *clashing: ty.Size) -> Iterable[Label]:
-    """Where two sizes that clash come from."""
+    """Labels for the places where two clashing sizes come from."""
     for size, place in zip(clashing, clash.places):
         if place is not None and place is not NOWHERE:
             yield Label(
@@ -163,20 +165,20 @@ def size_labels(p: Printer, clash: Clash, *clashing: ty.Size) -> Iterable[Label]
 
 
 def class_labels(clash: Clash) -> Iterable[Label]:
-    """Where it was said that an unknown type has the class that it does not have."""
+    """Labels for the places that require the class which the type lacks."""
     for place in clash.places:
         if place is not None and place is not NOWHERE:
             yield Label(place, f"{PHRASES[clash.right]} is needed because of this")
 
 
 def made(t, shown: str, span: Span) -> Iterable[Label]:
-    """Where it was found out what an unknown type is."""
+    """A label for the place where an unknown type was determined."""
     if type(t) is Meta and t.place is not NOWHERE and t.place != span:
         yield Label(t.place, f"because of this it is {phrase(t) or shown}")
 
 
 def recursive_use(cx, clash: Clash, shown: str, wanted: str, span: Span, why: Why) -> DplError:
-    """The message for a function that is used in its own definition at another type."""
+    """The error for a recursive function that its own definition uses at another type."""
     return cx.fail(
         "E0206" if clash.kind == "occurs" else "E0201",
         f"`{why.recursive}` is {shown}, but its recursive definition uses it as {wanted}",
@@ -187,13 +189,13 @@ def recursive_use(cx, clash: Clash, shown: str, wanted: str, span: Span, why: Wh
 
 
 def answer(cx, p: Printer) -> str:
-    """The answer type of a `shift` here, if one is known to be here."""
+    """The answer type that a `shift` has here, or "" if none is known."""
     effect = prune_effect(cx.ambient.effect)
     return p.type(effect.answer) if type(effect) is ty.Ctl else ""
 
 
 def answers(cx, one, other, span: Span, why: Why) -> DplError:
-    """Two answer types meet."""
+    """The error for two different answer types."""
     p = printer(cx)
     left, right = phrase(one) or p.type(one), phrase(other) or p.type(other)
     return cx.fail(
@@ -207,7 +209,7 @@ def answers(cx, one, other, span: Span, why: Why) -> DplError:
 
 
 def phrase(t) -> str:
-    """An unknown of which only the class is known, in words."""
+    """An unknown type in words, if only its class is known; else ""."""
     t = prune(t)
     if type(t) is not Meta or t.rigid or not t.classes:
         return ""
@@ -221,7 +223,7 @@ def is_sequence(t) -> bool:
 
 
 def conversions(actual, expected) -> tuple[str, ...]:
-    """Two number types meet: say how to convert."""
+    """Helps for two types that clash: how to convert one to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
     if len(kinds) == 2:
@@ -277,7 +279,7 @@ def rigid(cx, clash: Clash, shown: str, wanted: str, span: Span, labels) -> DplE
 
 
 def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
-    """A call that captures its context, where that is not allowed."""
+    """The error for a call that captures its context where this is not allowed."""
     if clash.kind == "answer":
         return answers(cx, clash.left, clash.right, span, Why())
     effects = [prune_effect(e) for e in (clash.left, clash.right)]
@@ -310,7 +312,7 @@ def effect(cx, clash: Clash, span: Span, what: str) -> DplError:
 
 
 def wanted_pure(cx, span: Span, what: str) -> DplError:
-    """A function that captures, given to something that cannot allow it."""
+    """The error for a function that captures its context where a pure one is wanted."""
     text = span.source.text[span.start : span.end]
     name, labels = text, ()
     if name not in cx.captures and cx.defining in cx.captures:
@@ -343,7 +345,7 @@ def captured(cx, what: str) -> tuple[Call, ...]:
 
 
 def unsuited(cx, form: str, kinds: frozenset[str], shown: str, span: Span) -> DplError:
-    """A format for other values than these, in which there are these kinds of numbers."""
+    """The error for a format that does not suit values with these kinds of numbers."""
     if form.endswith("s"):
         way = "`s` is for other data: leave it out"
     elif formats.FLOAT in kinds:
@@ -356,7 +358,7 @@ def unsuited(cx, form: str, kinds: frozenset[str], shown: str, span: Span) -> Dp
 
 
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
-    """The message of a constraint that cannot hold, with the types of its operands where they stand."""
+    """The error for a constraint that cannot hold, with a label for the type of each operand."""
     p = printer(cx)
     span, types = operator(constraint), constraint.types
     shown = [phrase(t) or p.type(t) for t in types[:2]]
@@ -413,7 +415,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
 
 
 def operator(constraint: Constraint) -> Span:
-    """Where an operator stands between its operands; else the whole."""
+    """The span of the operator between its operands; if it is not found, the span of the constraint."""
     if len(constraint.operands) < 2:
         return constraint.span
     left, right = sorted(constraint.operands[:2], key=lambda operand: operand.start)
@@ -422,7 +424,7 @@ def operator(constraint: Constraint) -> Span:
 
 
 def missing_argument(span: Span) -> str:
-    """`f -1.0` is a subtraction."""
+    """The help for a missing argument; `f -1.0` parses as a subtraction."""
     text = span.source.text
     if span.text == "-" and text[span.start - 1 : span.start].isspace() and not text[span.end : span.end + 1].isspace():
         return "a negative argument is put in parentheses:  f (-x)"
@@ -430,7 +432,7 @@ def missing_argument(span: Span) -> str:
 
 
 def appended(constraint: Constraint, types) -> tuple[str, ...]:
-    """Helps for appending: show a value as a string, or put a single element in brackets."""
+    """Helps for `++`: show a value as a string, or put a single element in brackets."""
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
             return (f"make a string of it:  show {brackets(place.text)}",)
@@ -447,14 +449,14 @@ def brackets(text: str) -> str:
 
 
 def stretched(clash: Clash) -> tuple[str, ...]:
-    """NumPy would repeat what has size 1."""
+    """A help for users of NumPy, which repeats a dimension of size 1."""
     if any(not size.terms and size.const == 1 for size in (clash.left, clash.right)):
         return ("sizes of 1 do not stretch: a number is repeated, or a row:  matrix + row",)
     return ()
 
 
 def mixed(one, other) -> tuple[str, ...]:
-    """Two operands that cannot be computed with: say how they can."""
+    """Helps for two operands of different types: how to make them fit."""
     one, other = prune(one), prune(other)
     if ty.STRING in (one, other):
         return ("strings are appended with  ++ , and made of numbers with  show x",)
@@ -468,7 +470,7 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
     a, b = p.type(types[0]), p.type(types[1])
     if kind == "inner":
         inner = [p.size(s) for s in clash.right]
-        if type(prune(types[0])) is Meta:  # itself a product, of a rank not known yet
+        if type(prune(types[0])) is Meta:  # itself a product of unknown rank
             a = f"a product of {inner[0]} columns"
             labels = (Label(labels[0].span, a), *labels[1:]) if labels else ()
         return cx.fail(

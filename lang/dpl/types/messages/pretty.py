@@ -13,13 +13,13 @@ from dpl.types.solve.scheme import Scheme
 
 NAMES = {"i64": "int", "f64": "float"}
 CLASS_ORDER = ("num", "real", "integer", "scalar", "data", "content", "diff", "active")
-IMPLIED = ("data", "content", "diff", "active")  # by being a number
+IMPLIED = ("data", "content", "diff", "active")  # classes that every number is in
 FUN, PRODUCT, ATOM = range(3)
-LARGEST = 500  # parts of a type that are shown: types share parts, and may be exponentially larger than their making
+LARGEST = 500  # the most parts of a type that are shown: through sharing, a type may be exponentially large
 
 
 class Highlighted(ty.Hole):
-    """A part of a type to be marked in its text."""
+    """Marks a part of a type for highlighting in its text."""
 
     __slots__ = ("part",)
 
@@ -28,15 +28,15 @@ class Highlighted(ty.Hole):
 
 
 class Printer:
-    """Gives variables and unknowns names as they appear; one printer for everything that a message shows."""
+    """The pretty-printer of types.  It names variables in order of appearance; use one printer for a whole message."""
 
     def __init__(self, sizes=None, home: str = "") -> None:
         self.sizes = sizes
         self.home = home
         self.names: dict = {}
         self.size_names: dict[str, str] = {}
-        self.within: dict = {}  # effects of parameters, and the most that they may be
-        self.left: int | None = None  # parts of the type being shown that may still be
+        self.within: dict = {}  # effect variables of parameters -> their upper bounds
+        self.left: int | None = None  # how many more parts of the current type may be shown
 
     def variable(self, key, wish: str = "") -> str:
         if key not in self.names:
@@ -50,7 +50,7 @@ class Printer:
         return "'" + self.names[key]
 
     def type(self, t, level: int = FUN) -> str:
-        """The text of a type; of one that is very large, only the beginning."""
+        """The text of a type; a very large type is cut short with `...`."""
         if self.left is None:
             self.left = LARGEST
             try:
@@ -65,7 +65,7 @@ class Printer:
         match t:
             case Highlighted():
                 return marked(self.type(t.part, level))
-            case Meta() if "scalar" in t.classes and not t.rigid:  # a literal: what it is if nothing else is said
+            case Meta() if "scalar" in t.classes and not t.rigid:  # the type of a literal that nothing else determines
                 return "float" if "real" in t.classes else "int"
             case Meta():
                 return self.variable(t, t.rigid)
@@ -145,7 +145,7 @@ class Printer:
         return f"{text} with {', '.join(said)}" if said else text
 
     def classes(self, scheme: Scheme) -> list[str]:
-        """`'a 'b : num`; of what fits something, or is made of something, that is said of this."""
+        """`'a 'b : num`.  A numeric class is omitted for a variable that a printed constraint already describes."""
         told = {t.name for c in scheme.constraints if self.tells(c) and type(t := prune(c.types[0])) is ty.Var}
         members: dict[str, list[str]] = {}
         for name, classes in scheme.classes.items():
@@ -158,7 +158,7 @@ class Printer:
         return [f"{' '.join(names)} : {c}" for c, names in members.items()]
 
     def elements(self, scheme: Scheme) -> list[str]:
-        """`'a 'b : float or array of it`"""
+        """The constraints on elements: `'a 'b : float or array of it`."""
         members: dict[str, list[str]] = {}
         for c in scheme.constraints:
             if type(c) is Elem and self.tells(c):
@@ -166,7 +166,7 @@ class Printer:
         return [f"{' '.join(dict.fromkeys(names))} : {elem} or array of it" for elem, names in members.items()]
 
     def tells(self, c: Constraint) -> bool:
-        """Whether it says what numbers its first type is made of."""
+        """True if the constraint shows which numbers its first type is made of."""
         elem = prune(c.types[-1])
         return type(c) is Fits or (type(c) is Elem and not (type(elem) is ty.Var and elem.name not in self.names))
 
@@ -191,7 +191,7 @@ class Printer:
 
 
 def numeral(number: int) -> str:
-    """A number without its sign; one that no array can have for a size is not spelled out."""
+    """The absolute value of a number; one too large for any array size is abbreviated."""
     number = abs(number)
     return str(number) if number < 10**40 else f"{number >> (number.bit_length() - 10)}·2^{number.bit_length() - 10}"
 

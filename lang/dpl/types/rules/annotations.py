@@ -1,4 +1,4 @@
-"""Types as written -> types.  Abbreviations are expanded; variables are rigid, or unknowns where `flexible`."""
+"""Resolves written types.  Abbreviations are expanded; variables are rigid, or unknowns where `flexible` allows it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from dpl.types.state.env import SizeName, TypeName, Value
 
 
 class Flexible(Enum):
-    """Which variables of an annotation stand for what inference finds: none of a function's, a value's sizes, all of
-    those inside an expression."""
+    """The variables of an annotation that inference may determine.
+
+    NOTHING for functions, SIZES for values, ALL for annotations inside expressions."""
 
     NOTHING = 0
     SIZES = 1
@@ -26,7 +27,7 @@ class Flexible(Enum):
 
 
 def resolve(cx: Context, t: tree.Type, flexible: Flexible = Flexible.NOTHING) -> Type:
-    """The type that an annotation says."""
+    """The type that an annotation denotes."""
     match t:
         case tree.TyVar(span, name):
             return _variable(cx, name, flexible)
@@ -79,7 +80,7 @@ def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
 
 
 def open_part(t) -> Span | None:
-    """Where a type as written leaves a part open: its first `_`."""
+    """The first `_` in a written type or size; None if there is none."""
     match t:
         case tree.TyOpen(span) | tree.SizeOpen(span):
             return span
@@ -97,7 +98,7 @@ def open_part(t) -> Span | None:
 
 
 def must_be_closed(cx: Context, t, what: str, code: str = "E0209") -> None:
-    """`_` has no meaning where nothing is inferred."""
+    """Raises an error if a written type contains `_` where nothing can be inferred."""
     if found := open_part(t):
         title = f"{what} says its type in full: `_` is inferred, and here there is nothing to infer it from"
         raise cx.fail(code, title, found, note="write the type")
@@ -127,7 +128,7 @@ def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
 
 
 def named(cx: Context, name: str, args: tuple, span: Span, as_type, as_size) -> Type:
-    """An applied type name: each argument is a type or a size, as the parameter says."""
+    """The type of an applied type name.  Each argument is a type or a size, as its parameter requires."""
     found = cx.type_name(name, span)
     if len(args) != len(found.params):
         raise misapplied(cx, name, found, args, span)
@@ -136,7 +137,7 @@ def named(cx: Context, name: str, args: tuple, span: Span, as_type, as_size) -> 
 
 
 def misapplied(cx: Context, name: str, found: TypeName, args: tuple, span: Span) -> DplError:
-    """A type with more or fewer arguments than it takes: `list float`, say."""
+    """The error for a type with the wrong number of arguments, such as `list float`."""
     wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
     title = f"the type `{name}` takes {wants}, not {len(args)}"
     helps: tuple[str, ...] = ()
@@ -156,12 +157,12 @@ def apply(cx: Context, found: TypeName, values: tuple) -> Type:
 
 
 def _opened(cx: Context, alias: Type) -> dict:
-    """Each use of an abbreviation has its own unknown sizes."""
+    """Fresh unknown sizes for one use of an abbreviation."""
     return {n: cx.solver.unknown_size() for n in unknowns(alias)}
 
 
 def unknowns(t) -> set[str]:
-    """The names of the sizes in `t` that only running tells."""
+    """The names of the run-time sizes (`?`) in `t`."""
     found, stack, seen = set(), [t], set()
     while stack:
         t = stack.pop()

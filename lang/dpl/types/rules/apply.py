@@ -1,4 +1,4 @@
-"""Applications -> core: functions, constructors and primitives, saturated or not.
+"""Applications -> core: calls of functions, constructors and primitives, saturated or not.
 
 max 0.0          ->   let a = 0.0 in fun b -> max(a, b)
 x |> f y         ->   let t = x in f y t
@@ -28,7 +28,7 @@ from dpl.types.state.env import Constructor, Primitive, Value
 
 
 def _as_function(form):
-    """An operator that is a form of expression, as a value: `( && )` is `fun a b -> a && b`."""
+    """A special form used as a value: `( && )` is `fun a b -> a && b`."""
 
     def function(span: Span) -> tree.Fun:
         names = ("a", "b")
@@ -79,7 +79,7 @@ def pipe(cx: Context, e: tree.Pipe, expected) -> term.Term:
 
 
 def wanted_record(cx: Context, head: tree.Expr, given: int) -> Type | None:
-    """The record type that a named function takes after some arguments, if it takes one there."""
+    """The record type of the next parameter of a named function after `given` arguments; None if it is not a record."""
     entry = cx.find(head.name) if isinstance(head, tree.Var) else None
     t = prune(entry.scheme.ty) if isinstance(entry, Value) else None
     for _ in range(given):
@@ -102,7 +102,7 @@ def constructor(cx: Context, e: tree.Con, expected) -> term.Term:
 
 
 def find_primitive(cx: Context, name: str) -> Primitive | None:
-    """The primitive that a name stands for here; `Prim.x` is any row, in the standard library."""
+    """The primitive that a name denotes here, or None.  In the standard library, `Prim.x` denotes any row."""
     entry = cx.find(name)
     return entry if isinstance(entry, Primitive) else None
 
@@ -134,7 +134,7 @@ def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) 
 
 
 def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]:
-    """The sizes in a function's type that are the values of its arguments, where these are known: `zeros 3`."""
+    """Sizes in a function's type that are the values of its arguments, as far as these are known: `zeros 3`."""
     found = {}
     for unknown, index in scheme.counts:
         size = size_of(cx, args[index].value) if index < len(args) else None
@@ -147,7 +147,7 @@ def sizes_of(cx: Context, scheme: Scheme, args: list[Arg]) -> dict[str, ty.Size]
 
 
 def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, before: tuple[Arg, ...] = ()) -> term.Term:
-    """`before`: the arguments that it was given already."""
+    """A call of `fn` with `args`; `before` holds arguments that an earlier call already consumed."""
     gradient = isinstance(entry, Value) and entry.name in GRADIENTS
     open_ = len(cx.solver.undecided)
     terms, arrows = arguments(cx, fn.ty, args, fn.span, name, gradient, before)
@@ -166,7 +166,7 @@ def call(cx: Context, fn: term.Term, args: list[Arg], name: str, entry=None, bef
 
 
 def is_composite(cx: Context, t: Type) -> bool:
-    """Whether the sizes of an array are sums or products, which say less than a name does."""
+    """True if a size of the array is a sum or a product, which tells less than a name."""
     found = [cx.solver.sizes.norm(size) for size in dimensions(t)[0]]
     return any(size.const or len(size.terms) > 1 or any(factor != 1 for _, factor in size.terms) for size in found)
 
@@ -174,7 +174,9 @@ def is_composite(cx: Context, t: Type) -> bool:
 def compared(
     cx: Context, terms: list[term.Term], arrows: list[ty.Fn]
 ) -> tuple[list[tuple[str, term.Term]], list[term.Term]]:
-    """Arguments whose sizes are related by products: all are computed, and then compared as far as need be."""
+    """Binds all arguments, and compares sizes that are related by products.
+
+    Returns the bindings and the checked arguments."""
     bound = [(cx.unique("argument"), t) for t in terms]
     variables = [term.Var(t.span, arrow.arg, core) for (core, t), arrow in zip(bound, arrows)]
     for variable in sorted(variables, key=lambda v: is_composite(cx, v.ty)):
@@ -185,7 +187,9 @@ def compared(
 def arguments(
     cx: Context, t: Type, args: list[Arg], head: Span, name: str, gradient: bool = False, before: tuple[Arg, ...] = ()
 ) -> tuple[list[term.Term], list[ty.Fn]]:
-    """The arguments, checked against a function's type; lambdas last, when most is known about their parameters."""
+    """Checks the arguments against a function's type; lambdas come last, when most is known about their parameters.
+
+    Returns the arguments as terms, and the function type that each was applied at."""
     terms: dict[int, term.Term] = {}
     arrows: list[ty.Fn] = []
     start = 0
@@ -200,9 +204,9 @@ def arguments(
             batch.append(len(arrows))
             arrows.append(t)
             t = t.result
-        late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, what is no function is a term
+        late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, only functions are still trees
         ranks = {i: 2 * (isinstance(args[i].value, late) or (gradient and i == 0)) for i in batch}
-        for i in batch:  # what record this is, another argument may say, unless that is a lambda
+        for i in batch:  # another argument may tell which record this is, unless it is a lambda
             if isinstance(args[i].value, tree.Record) and type(prune(arrows[i].arg)) is Meta:
                 ranks[i] = 1
                 ranks.update({0: 0} if gradient and not isinstance(args[0].value, tree.Fun) else {})
@@ -217,7 +221,7 @@ def arguments(
 
 
 def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
-    """How the arguments may be meant, if this one does not fit."""
+    """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
     functions = tree.Fun | term.Lam
     if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
@@ -234,7 +238,7 @@ def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str
 
 
 def written(e: tree.Expr | term.Term) -> str:
-    """An argument as the program has it."""
+    """The source text of an argument, or `...` if it is too long."""
     text = e.span.text
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
@@ -249,7 +253,7 @@ WORD_OPERATORS = {
 
 
 def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-    """Ways out, where a function is given an argument too many."""
+    """Helps and edits for a function with one argument too many."""
     if not given:
         found = args[0].value
         way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
@@ -266,7 +270,7 @@ def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...]
 
 
 def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: int) -> ty.Fn:
-    """A function's type from something not known to be one, after it was given so many of the arguments."""
+    """`t`, not known to be a function, unified with a function type.  Raises an error if it cannot be one."""
     arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
     if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or errors.phrase(t):
@@ -287,7 +291,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
 
 
 def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> term.Term:
-    """The function given to `grad`: its result must be one float."""
+    """Checks the function given to `grad`: its result must be one float."""
     if not isinstance(arg.value, tree.Node):
         return arg.check(cx, wanted, Why())
     wanted = prune(wanted)
@@ -324,7 +328,7 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
 
 
 def results(cx: Context, f: tree.Expr) -> list[Span]:
-    """Where a function says what its result is."""
+    """The place that determines a function's result; [] if it is unknown."""
     entry = cx.find(f.name) if isinstance(f, tree.Var) else None
     definition = cx.definition(entry) if isinstance(entry, Value) else None
     if isinstance(f, tree.Fun):
@@ -368,7 +372,7 @@ def build(cx: Context, found: Constructor, args: list[Arg], span: Span, expected
 
 
 def hinted(cx: Context, found: Constructor, expected: Type | None) -> Type | None:
-    """What the context says of a constructor's argument: in `(Some e : float[3] option)`, that e is a float[3]."""
+    """The type of a constructor's argument as the context gives it: float[3] for e in `(Some e : float[3] option)`."""
     known = prune(expected) if expected is not None else None
     if type(known) is not ty.Con or known.name != found.data.name or found.arg is None:
         return None
@@ -376,7 +380,7 @@ def hinted(cx: Context, found: Constructor, expected: Type | None) -> Type | Non
 
 
 def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None]:
-    """A fresh instance of its data type, and its argument's type there."""
+    """A fresh instance of the constructor's data type, and its argument type there."""
     s, data = cx.solver, found.data
     env: dict = {p.name: s.size() if p.sort == "size" else s.fresh() for p in data.params}
     t = ty.Con(data.name, tuple(env[p.name] for p in data.params))
@@ -417,7 +421,7 @@ def saturated(cx: Context, name: str, terms: list[term.Term], result: Type, span
 
 
 def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Type, span: Span) -> term.Term:
-    """A primitive as a function: what is given is computed first, the rest are parameters."""
+    """A partial application of a primitive: the given arguments are computed first, the rest become parameters."""
     names = [cx.unique("operand") for _ in range(row.arity)]
     types = [arrow.arg for arrow in arrows]
     t = prune(arrows[-1].result) if arrows else prune(t)
@@ -435,7 +439,7 @@ def expand(cx: Context, row, given: list[term.Term], arrows: list[ty.Fn], t: Typ
 
 
 def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Term:
-    """`reshape` takes its dimensions from the type that its result turns out to have."""
+    """`reshape` takes its dimensions from the final type of its result."""
     evidence = dict(cx.evidence)
 
     def build(zonk) -> term.Term:
@@ -467,7 +471,7 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
 
 
 def same_count(cx: Context, source: Type, result: Type, span: Span) -> None:
-    """The numbers of elements before and after `reshape` do not differ, as far as they are known."""
+    """Raises an error if `reshape` would change the number of elements, as far as it is known."""
     before, after = (cx.solver.sizes.norm(reduce(sizes.mul, dimensions(t)[0], ty.Size(1))) for t in (source, result))
     if not before.terms and not after.terms and before != after:
         p = errors.printer(cx)

@@ -54,7 +54,7 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
 
 
 def element(cx: Context, e: tree.Comprehension, expected: Type | None) -> term.Term:
-    """One element; with `when`, an option."""
+    """One element of a comprehension; with `when`, an option."""
     cond = None if e.cond is None else cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
     body = cx.infer(e.body, expected)
     if cond is None:
@@ -70,7 +70,7 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
 
 
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
-    """The values present in an array of options; their places are counted and recorded first, in order."""
+    """The values present in an array of options.  A first loop counts them and records their indices, in order."""
     maybe, size = element_type(cx, options)
     assert isinstance(maybe, ty.Con)
     (t,) = maybe.args
@@ -110,7 +110,7 @@ def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
 
 
 def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term.Term:
-    """The array of what a clause and those after it give."""
+    """The array that clause `k` and those after it produce."""
     match e.clauses[k]:
         case tree.ForRange(span, name, count):
             n = cx.check(count, ty.I64, Why("the number of elements"))
@@ -126,7 +126,7 @@ def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term
 
 
 def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
-    """`for x in xs`: by index."""
+    """The array for `for x in xs`, built by index."""
     elem, size = element_type(cx, source)
     name, index = cx.unique("source"), cx.unique("k")
     xs = term.Var(span, source.ty, name)
@@ -145,7 +145,7 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
 
 
 def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
-    """The element type and the size of what must be an array."""
+    """The element type and size of an array.  Raises an error if `a` cannot be an array."""
     t = prune(a.ty)
     if type(t) is not ty.Arr:
         if type(t) in (ty.Con, ty.Tup, ty.Fn):
@@ -184,7 +184,9 @@ def indexed(cx: Context, source: term.Term, indices: list[term.Term], span: Span
 
 
 def sliced(cx: Context, source: term.Term, indices: list, span: Span) -> term.Term:
-    """Leading ints index; a slice cuts the outermost dimension, and what follows it applies to every element."""
+    """Indexes by the leading ints.
+
+    A slice cuts the outermost dimension; later indices apply to each of its elements."""
     first = next((k for k, i in enumerate(indices) if isinstance(i, tree.Slice)), len(indices))
     source = indexed(cx, source, [int_index(cx, i) for i in indices[:first]], span)
     if first == len(indices):
@@ -227,7 +229,7 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
 
 @rule(tree.ArrayWith)
 def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
-    """Several updates are computed first, left to right, and then made: `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
+    """Array update.  All values are computed first, so `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
     old = cx.infer(e.array, expected)
     name = cx.unique("array")
     result: term.Term = term.Var(e.array.span, old.ty, name)
@@ -249,7 +251,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
 
 
 def named(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:
-    """A name for a value that is computed before."""
+    """A variable for a value that is computed beforehand; `bound` receives its binding."""
     if isinstance(value, term.Var | term.Lit):
         return value
     name = cx.unique("operand")
@@ -282,7 +284,7 @@ def loop_while(cx: Context, e: tree.LoopWhile, expected) -> term.Term:
 
 
 def warn_of_exact(cx: Context, cond: term.Term) -> None:
-    """A loop that ends when floats are equal may never end."""
+    """Warns of a loop that ends when floats are equal: it may never end."""
     stack = [cond]
     while stack:
         t = stack.pop()
@@ -302,7 +304,7 @@ def is_float(t: Type) -> bool:
 def loop_body(
     cx: Context, e, state: str, init: term.Term, body: tree.Expr, t: Type, what="the body of the loop"
 ) -> term.Term:
-    """An expression in which the loop's pattern is bound to its state."""
+    """The core of `body`, with the loop's pattern bound to its state."""
     variable = term.Var(e.state.span, init.ty, state)
     with cx.scope():
         if isinstance(e.state, tree.PatVar):

@@ -45,7 +45,7 @@ def lambdas(
     expected: Type | None,
     flexible: Flexible = Flexible.NOTHING,
 ) -> tuple[term.Term, Type]:
-    """Nested functions of one parameter each, and their type as annotated; the caller opens the scope."""
+    """Nested functions of one parameter each, and their annotated type.  The caller opens the scope."""
     wanted = prune(expected) if expected is not None else None
     hint = wanted if type(wanted) is ty.Fn else None
     if not params:
@@ -67,7 +67,7 @@ def lambdas(
 
 
 def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
-    """`body`, after the sizes of a parameter were compared with the int parameters that they name."""
+    """`body`, preceded by a check that the sizes of a parameter equal the int parameters that they name."""
     pairs = tuple(
         (actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims
     )
@@ -94,7 +94,7 @@ def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> 
 
 
 def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible) -> tuple[str, term.Pattern | None]:
-    """A parameter's name in core, and the pattern to match it with, unless it is just a name."""
+    """A parameter's core name, and the pattern to match it with; None if the parameter is just a name."""
     span = p.span
     while isinstance(p, tree.PatAnnot):
         cx.unify(t, resolve(cx, p.type, flexible), p.span, Why("this parameter", p.type.span, "as annotated"))
@@ -122,7 +122,7 @@ def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible) -> tupl
 
 @rule(tree.Let, tree.Seq)
 def block(cx: Context, e: tree.Expr, expected) -> term.Term:
-    """A chain of lets and sequences, however long, without recursion."""
+    """A chain of lets and sequences of any length, without recursion."""
     steps = []
     with cx.scope():
         while True:
@@ -156,7 +156,7 @@ def compares(e: tree.Expr) -> str:
 
 
 def dropped(cx: Context, e: tree.Expr) -> term.Term:
-    """The expression before `;`: its value is dropped, so it should be unit."""
+    """The expression before `;`.  Its value is dropped; a warning is given if it is not unit."""
     if isinstance(e, tree.Binary) and e.op == "=" and isinstance(e.left, tree.Var) and cx.find(e.left.name) is None:
         name = e.left.name
         helps = (f"a value is named by  let {name} = ... in ...", "a reference is changed by  r := e")
@@ -178,13 +178,13 @@ def dropped(cx: Context, e: tree.Expr) -> term.Term:
 
 
 def simultaneous(cx: Context, bindings: tuple, span: Span):
-    """`let p = e and q = f in`: every right-hand side is outside the scope of the names."""
+    """`let p = e and q = f in`: the right-hand sides are outside the scope of the names."""
     checked = [(b, *local_binding(cx, b)) for b in bindings]
     return [_bind(cx, *one) for one in checked]
 
 
 def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
-    """Put a checked binding into scope; answers its step of the chain."""
+    """Puts a checked binding into scope; returns its step of the chain."""
     name = simple_name(b)
     if name is not None:
         core = cx.unique(name)
@@ -203,7 +203,7 @@ def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
 
 
 def simple_name(b: tree.Binding) -> str | None:
-    """The name that a binding binds, if that is all it does."""
+    """The name that a binding binds; None if it binds a larger pattern."""
     p = b.pattern
     while isinstance(p, tree.PatAnnot):
         p = p.pattern
@@ -232,10 +232,10 @@ def settle_outer(cx: Context, mark: int) -> None:
 def right_side(
     cx: Context, b: tree.Binding, name: str, expected: Type | None = None, frame: Frame | None = None
 ) -> term.Term:
-    """The value of a binding.  A function's annotations introduce rigid variables: its own, or those of `frame`."""
+    """The value of a binding.  Its annotations introduce rigid variables, in a frame of their own or in `frame`."""
     params, body, is_function = b.params, b.body, bool(b.params) or isinstance(b.body, tree.Fun)
     with cx.scope():
-        # a value's sizes are those of its surroundings, its type variables are its own
+        # a value shares the size variables around it; its type variables are its own
         cx.frames.append(frame or Frame(cx.solver.level, sizes={} if is_function else cx.frames[-1].sizes))
         annots = pattern_annotations(b.pattern)
         if params:
@@ -260,7 +260,7 @@ def right_side(
 
 
 def as_general(cx: Context, annot: tree.Type) -> None:
-    """The annotation of a whole value says any type only where any will do."""
+    """Raises an error if a type variable in the annotation of a whole value had to be a number."""
     for name, t in cx.frames[-1].types.items():
         t = prune(t)
         cls = next((c for c in SCALARS if isinstance(t, Meta) and t.rigid and c in t.classes), None)
@@ -280,7 +280,7 @@ def _value(cx: Context, b: tree.Binding, expected: Type | None) -> term.Term:
 
 
 def pattern_annotations(p: tree.Pattern) -> list[tree.Type]:
-    """`((x : t) : u)` -> [u, t]"""
+    """The annotations around a pattern: `((x : t) : u)` -> [u, t]."""
     found = []
     while isinstance(p, tree.PatAnnot):
         found.append(p.type)
@@ -301,7 +301,9 @@ def recursive(cx: Context, bindings: tuple, span: Span):
 
 
 def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = False):
-    """Check bindings that are recursive together and generalise them jointly."""
+    """Checks mutually recursive bindings and generalises them together.
+
+    Returns names, values, schemes and core names."""
     names = []
     with cx.scope():
         with cx.deeper() as mark:
@@ -327,7 +329,7 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             for b, name, core, t in zip(bindings, names, cores, types):
                 mentioned = core not in cx.unused
                 value = right_side(cx, b, name, t, frame)
-                if not (mentioned or is_global):  # by itself does not count
+                if not (mentioned or is_global):  # a mention inside its own definition does not count as a use
                     cx.watch(name, core, b.pattern.span)
                 cx.unify(value.ty, t, b.pattern.span, Why(span=knot.uses.get(core), recursive=name))
                 values.append(value)
@@ -337,7 +339,7 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
 
 
 def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
-    """A scheme that says which unknown sizes are int parameters: `let init (n : int) : float[n] = ...`."""
+    """The scheme, with the unknown sizes that are int parameters: `let init (n : int) : float[n] = ...`."""
     if not any(unknown in cx.tied for unknown in scheme.unknowns):
         return scheme
     params = []
@@ -354,7 +356,7 @@ def counted(cx: Context, scheme: Scheme, value: term.Term) -> Scheme:
 
 
 def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:
-    """The type of a function by its annotations, so that it may call itself at other sizes."""
+    """A function's type by its annotations, so that it may call itself at other sizes; or else an unknown."""
     ints = {p.pattern.name for p in b.params if isinstance(p, tree.PatAnnot) and isinstance(p.pattern, tree.PatVar)}
     if not b.params or ints & mentioned_sizes(b):
         return cx.solver.fresh()
@@ -391,12 +393,12 @@ def mentioned_sizes(b: tree.Binding) -> set[str]:
 
 
 def generalisable(cx: Context, value: term.Term) -> bool:
-    """Values are, and what computes quietly, if there is any type to generalise."""
+    """True for values, and for quiet terms with a type variable to generalise."""
     return is_value(value) or (bool(free(cx.solver, [value.ty], cx.solver.level).metas) and is_quiet(cx, value))
 
 
 def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Scheme]:
-    """Generalise what was inferred since `mark`.  With `defaults`, constraints on unknowns are decided first."""
+    """Generalises what was inferred since `mark`.  With `defaults`, some constraints on unknowns are decided first."""
     if defaults:
         decide_inner(cx, mark)
         decide_results(cx, types, mark)
@@ -413,7 +415,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
 
 
 def decide_inner(cx: Context, mark: int) -> None:
-    """Decides open conversions and powers inside a binding: the operand is a scalar, a whole exponent an int."""
+    """Decides open conversions and powers inside a binding: the operand becomes a scalar, a scalar exponent an int."""
     i = mark
     while i < len(cx.pending):
         c = cx.pending[i]
@@ -423,8 +425,9 @@ def decide_inner(cx: Context, mark: int) -> None:
 
 
 def decide_results(cx: Context, types: list[Type], mark: int) -> None:
-    """A whole number that a function only ever returns is an int: `fun b -> if b then 1 else 2` gives ints.  It may
-    still be any number if it is the element of an array, or has a point: these are made to be computed with."""
+    """An integer literal that a function only returns becomes an int: `fun b -> if b then 1 else 2` returns ints.
+
+    Decimal literals and elements of arrays stay polymorphic, because these are meant for arithmetic."""
     level = cx.solver.level
     related = (t for c in cx.pending[mark:] if not c.done for t in c.types)
     open_ = free(cx.solver, [*arguments_and_elements(types), *related], level).metas
@@ -435,7 +438,7 @@ def decide_results(cx: Context, types: list[Type], mark: int) -> None:
 
 
 def arguments_and_elements(types: Iterable) -> Iterator[Type]:
-    """What functions in these types are given, and what is in arrays; a part that is shared is looked at once."""
+    """Yields the parameter types of functions and the element types of arrays; visits shared parts once."""
     stack, seen = list(types), set()
     while stack:
         t = stack.pop()
@@ -451,14 +454,15 @@ def arguments_and_elements(types: Iterable) -> Iterator[Type]:
 
 
 def inner_only(cx: Context, c) -> bool:
-    """Whether all that is unknown in a constraint belongs to the binding just left."""
+    """True if every unknown in a constraint belongs to the binding just left."""
     level = cx.solver.level
     return len(free(cx.solver, c.types, level).metas) == len(free(cx.solver, c.types, -1).metas)
 
 
 def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
-    """The numbers in a value, and what is related to them, are not generalised: `let eps = 1e-5` is of one type, which
-    its uses decide.  Functions in it are."""
+    """Keeps the numbers in a value, and the unknowns related to them, monomorphic.
+
+    The uses of `let eps = 1e-5` decide its single type.  Functions inside the value are still generalised."""
     level = cx.solver.level
     kept = {meta for meta in free(cx.solver, types, level).bare if meta.classes & {"num", "real", "scalar", "integer"}}
     open_ = [(c, free(cx.solver, c.types, level).metas) for c in cx.pending[mark:] if not c.done]

@@ -1,4 +1,4 @@
-"""Expressions of type int whose value is a size that the types know: `3`, `n`, `2 * n + 1`, `length xs`."""
+"""Int expressions whose value is a size known to the types: `3`, `n`, `2 * n + 1`, `length xs`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATORS = {"+": "add", "-": "sub", "*": "mul"}
 
 
 def extent(cx: Context, low, high) -> ty.Size | None:
-    """The size `high - low`, in which ints that no size is known for may cancel: `i * b + b - i * b` is `b`."""
+    """The size `high - low`.  Ints of unknown size may cancel: `i * b + b - i * b` is `b`."""
     a, b = size_of(cx, low, symbols=True), size_of(cx, high, symbols=True)
     if a is None or b is None:
         return None
@@ -25,8 +25,9 @@ def extent(cx: Context, low, high) -> ty.Size | None:
 
 
 def inner_size_of(cx: Context, e) -> ty.Size | None:
-    """The size that an expression is, where ints in scope may stand for themselves: of rows, of which there may be none
-    to tell it."""
+    """The size that an inner count equals; None if it has none.
+
+    Ints in scope become sizes of their own, because an array without rows could not tell its inner sizes."""
     found = size_of(cx, e, symbols=True)
     if found is None:
         return None
@@ -34,7 +35,7 @@ def inner_size_of(cx: Context, e) -> ty.Size | None:
 
 
 def of_int(cx: Context, name: str) -> ty.Size:
-    """An int in scope as a size: known when the program runs, and then it is that int."""
+    """An int in scope as a size.  The size is known at run time, and is then that int."""
     value = cx.locals[name][-1]
     assert isinstance(value, Value)
     if value.size is not None:
@@ -49,7 +50,7 @@ def of_int(cx: Context, name: str) -> ty.Size:
 
 
 def size_of(cx: Context, e, symbols: bool = False) -> ty.Size | None:
-    """The size that an expression is, if the types know it; with `symbols`, ints in scope may stand for themselves."""
+    """The size that an int expression equals, or None; with `symbols`, ints in scope may stand for themselves."""
     match e:
         case tree.Lit(span, int() as value, "" | "i64") if not isinstance(value, bool) and value >= 0:
             return cx.solver.sizes.written(ty.Size(value), span)

@@ -1,11 +1,11 @@
-"""the arms of a match -> an example of what they miss, and the arms that are never reached.
+"""Exhaustiveness check: the arms of a match -> an example that they miss, and the arms that are never reached.
 
     match xs with | [] -> .. | [x] when x > 0 -> .. | [] -> ..      ->   "_ :: _", arm 2
 
-Maranget's matrices, all rows at once: a column that the first row looks into is split by constructors, each with the
-rows that may match it.  An arm is reached if somewhere its row comes first; a case is missing where no row is left.
-Splitting where the first row looks keeps ordinary tuples linear, remembering matrices keeps awkward ones from
-exploding.
+This is Maranget's algorithm on pattern matrices, with all rows at once.  A column that the first row inspects is split
+by constructor; each part keeps the rows that may match it.  An arm is reached if its row comes first in some part; a
+case is missing where no row is left.  The choice of the column keeps ordinary tuples linear; memoising matrices keeps
+awkward ones from growing exponentially.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from dpl.node import node
 
 @node
 class _Example:
-    """A value, `_` where anything will do, as text.  `loose`: an argument needs parentheses.  `parts`: of a tuple."""
+    """An example value as text, with `_` for any value.
+
+    `loose` if it needs parentheses as an argument; `parts` are the components of a tuple."""
 
     text: str
     loose: bool = False
@@ -45,7 +47,7 @@ class _Example:
 
 
 _ANY = _Example("_")
-_WILD = PWild(t.UNIT)  # its type is never asked for
+_WILD = PWild(t.UNIT)  # its type is never used
 
 
 @node
@@ -54,11 +56,11 @@ class _Row:
     arm: int
 
 
-Examples = list[_Example]  # one for each column
+Examples = list[_Example]  # one per column
 
 
 def check(data: Mapping[str, Data], scrutinee: t.Ty, arms: Sequence[Arm]) -> tuple[str | None, list[int]]:
-    """An example of a value that no arm matches (None if there is none), and the arms that no value reaches."""
+    """An example of a value that no arm matches (or None), and the indices of the arms that no value reaches."""
     matrix = _Matrix(data, [arm.guard is not None for arm in arms])
     missing = matrix.missing([_Row((_bare(arm.pattern),), i) for i, arm in enumerate(arms)], 1)
     unreached = [i for i in range(len(arms)) if i not in matrix.reached]
@@ -73,12 +75,12 @@ class _Matrix:
     known: dict[Hashable, Examples | None] = field(default_factory=dict)
 
     def missing(self, rows: list[_Row], width: int) -> Examples | None:
-        """A value for each column such that no row matches, None if there is none.  Notes which arms are reached."""
+        """One value per column such that no row matches; None if there is none.  Records the arms that are reached."""
         while rows and all(p is _WILD for p in rows[0].patterns):
             self.reached.add(rows[0].arm)
             if not self.guarded[rows[0].arm]:
                 return None
-            rows = rows[1:]  # the guard may fail
+            rows = rows[1:]  # the guard may be false
         if not rows:
             return [_ANY] * width
         key = tuple((row.arm, *map(id, row.patterns)) for row in rows)
@@ -87,7 +89,7 @@ class _Matrix:
         return self.known[key]
 
     def split(self, rows: list[_Row], width: int) -> Examples | None:
-        """By the constructors of the first column that the first row looks into."""
+        """Splits by the constructors of the first column that the first row inspects."""
         column = next(i for i, p in enumerate(rows[0].patterns) if p is not _WILD)
         rows = [alternative for row in rows for alternative in _alternatives(row, column)]
         shown = next((p for row in rows if (p := row.patterns[column]) is not _WILD), None)
@@ -95,7 +97,7 @@ class _Matrix:
             return self.missing(rows, width)
         groups, others = _group(rows, column)
         missing = None
-        for members, arity, head in groups.values():  # all of them, to see which arms are reached
+        for members, arity, head in groups.values():  # all groups, to find every reached arm
             found = self.missing(members, arity + width - 1)
             if found is not None and missing is None:
                 missing = _put(found[arity:], column, self.describe(head, found[:arity]))
@@ -106,7 +108,7 @@ class _Matrix:
         return missing
 
     def outside(self, pattern: Pattern, heads: set) -> _Example | None:
-        """A value of this pattern's type with none of these heads; None if there is none."""
+        """A value of the pattern's type with none of these heads; None if there is none."""
         match pattern:
             case PCon(ty, _, _, _):
                 if len(heads) == len(self.cases(ty)):
@@ -161,7 +163,7 @@ class _Matrix:
 
 
 def _bare(pattern: Pattern) -> Pattern:
-    """Without the names it binds."""
+    """A pattern without names: variables become wildcards."""
     while isinstance(pattern, PAs):
         pattern = pattern.pattern
     return _WILD if isinstance(pattern, PWild | PVar) else pattern
@@ -183,8 +185,9 @@ def _alternatives(row: _Row, column: int) -> Iterator[_Row]:
 
 
 def _group(rows: list[_Row], column: int) -> tuple[dict[Hashable, tuple[list[_Row], int, Pattern]], list[_Row]]:
-    """For each head of the column, the rows that may match it, its parts put in front of the other columns; and the
-    rows that match any head, without the column."""
+    """The rows that may match each head of the column, and the rows that match any head.
+
+    In the former, the parts of the column's pattern come first; in the latter, the column is dropped."""
     groups: dict[Hashable, tuple[list[_Row], int, Pattern]] = {}
     others: list[_Row] = []
     for row in rows:
@@ -204,7 +207,7 @@ def _group(rows: list[_Row], column: int) -> tuple[dict[Hashable, tuple[list[_Ro
 
 
 def _open(pattern: Pattern) -> tuple[Hashable, tuple[Pattern, ...]]:
-    """The head of a pattern, which tells it from others of its type, and its parts."""
+    """The head of a pattern, which distinguishes it from others of its type, and its parts."""
     match pattern:
         case PCon(_, _, tag, arg):
             return tag, () if arg is None else (_bare(arg),)
@@ -226,7 +229,7 @@ def _put(examples: Examples, column: int, example: _Example) -> Examples:
 
 
 def _shape(arg: t.Ty) -> _Example:
-    """Any argument of this type: a tuple shows its parts."""
+    """Any argument of this type; a tuple shows its parts."""
     match arg:
         case t.Tup(items) if items:
             return _tuple([_ANY] * len(items))
@@ -250,7 +253,7 @@ def _literal(value: int | float | str | bool) -> _Example:
 
 
 def _other_literal(ty: t.Ty, known: set) -> _Example | None:
-    """A literal of this type that is none of these."""
+    """A literal of this type that is not in `known`; None if there is none."""
     match ty:
         case t.Con("bool"):
             candidates: Iterator = iter((True, False))

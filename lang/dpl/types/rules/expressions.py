@@ -1,4 +1,4 @@
-"""Expressions -> core: everything but bindings, applications and arrays.
+"""Expressions -> core: all forms except bindings, applications and arrays.
 
 e1; e2           ->   let _ = e1 in e2
 a && b           ->   if a then b else false
@@ -199,7 +199,7 @@ def conditional(cx: Context, e: tree.If, expected) -> term.Term:
 
 
 def branch(cx: Context, e: tree.Expr, result: Type | None, expected: Type | None, why: Why) -> tuple[Type, term.Term]:
-    """One of several branches, and the type that it and those before it have; the context's type, if it has one."""
+    """One of several branches, and the type of the branches so far.  A type that the context gives takes precedence."""
     if result is None:
         made = cx.infer(e)
         return made.ty, made
@@ -213,7 +213,7 @@ def branch(cx: Context, e: tree.Expr, result: Type | None, expected: Type | None
 
 
 def joint(expected: Type | None) -> Type | None:
-    """The type that all branches must have, if the context says: it may leave their sizes open."""
+    """The type that all branches must have, if the context gives one; its sizes may be open."""
     return None if expected is None or type(prune(expected)) is Meta else expected
 
 
@@ -223,7 +223,7 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
     result = joint(expected)
     arms: list[term.Arm] = []
     if len(e.arms) > 1 and type(prune(scrutinee.ty)) is Meta and isinstance(e.arms[0].pattern, tree.PatArray):
-        any_size = ty.Arr(cx.solver.fresh(), cx.solver.unknown_size())  # there are cases for several sizes
+        any_size = ty.Arr(cx.solver.fresh(), cx.solver.unknown_size())  # the arms may have several sizes
         cx.unify(scrutinee.ty, any_size, e.scrutinee.span)
     for arm in e.arms:
         if isinstance(arm.body, tree.Match) and arm.body.span.text.startswith("match"):
@@ -239,7 +239,7 @@ def match_(cx: Context, e: tree.Match, expected) -> term.Term:
 
 
 def case(cx: Context, e: tree.Match, p: tree.Pattern, t: Type) -> term.Pattern:
-    """A pattern of a match; if that ends a case of another, the pattern may have been meant for the other."""
+    """A pattern of a match.  An error in a nested match gets a help: the case may belong to the outer one."""
     try:
         return bind_pattern(cx, p, t, watched=True)
     except DplError as error:
@@ -283,7 +283,7 @@ def record(cx: Context, e: tree.Record, expected) -> term.Term:
 
 
 def swallowed_field(value: tree.Expr, field: str) -> Span | None:
-    """Where a function, a `let` or a `match` goes on into `field = e`, which was to be the next field."""
+    """The place where a function, `let` or `match` swallows the next field, `field = e`; None if it does not."""
     while True:
         match value:
             case tree.Fun(_, _, body) | tree.Let(_, _, _, body) | tree.Shift(_, _, body):
@@ -299,7 +299,7 @@ def swallowed_field(value: tree.Expr, field: str) -> Span | None:
 
 
 def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
-    """The record of `values`, which are computed as written even if the declaration has another order."""
+    """The record of `values`.  They are computed in the order written, even if the declaration has another."""
     bound: list[tuple[str, term.Term]] = []
     if list(values) != list(data.fields):
         for f, value in values.items():
@@ -356,7 +356,7 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
 
 
 def of_no_use(cx: Context, e: tree.Field) -> str:
-    """The `np` or `jax.numpy` of a name that is written so elsewhere."""
+    """The prefix `np` or `jax.numpy` of a name that another language would write so; else ""."""
     names: list[str] = []
     inner = e.record
     while isinstance(inner, tree.Field):
@@ -368,7 +368,7 @@ def of_no_use(cx: Context, e: tree.Field) -> str:
 
 
 def content(cx: Context, e: tree.Unary, field: str) -> term.Term:
-    """The record in `!r.f`, which is `(!r).f`; if `r` is no reference, `!(r.f)` was meant."""
+    """The record in `!r.f`, which is `(!r).f`.  If `r` is no reference, the error suggests `!(r.f)`."""
     try:
         return cx.infer(e)
     except DplError as error:
@@ -397,7 +397,7 @@ def annotation(cx: Context, e: tree.Annot, expected) -> term.Term:
 
 @rule(tree.Coerce)
 def coercion(cx: Context, e: tree.Coerce, expected) -> term.Term:
-    """`(e :> t)`: the sizes of `t` are claimed, and checked when it runs."""
+    """`(e :> t)`: the sizes of `t` are claimed, and checked at run time."""
     wanted = resolve(cx, e.type, Flexible.ALL)
     value = cx.infer(e.expr)
     cx.unify(open_sizes(cx, value.ty), wanted, e.span, Why("this", e.type.span, "as claimed"))

@@ -1,4 +1,4 @@
-"""Formats of interpolated strings, checked where they stand: what is wrong with one, and whether it suits a type.
+"""Checks the formats of interpolated strings: their syntax, and whether they suit the type of the value.
 
 fun x -> $"{x:.2f}"   ->   Formatted('a, ".2f"), decided where 'a is known
 """
@@ -15,13 +15,13 @@ from dpl.types.state.context import Context
 
 
 def place(e: tree.Interp, value: tree.Expr, form: str) -> Span:
-    """Where the format of an expression stands."""
+    """The span of an expression's format."""
     start = e.span.source.text.find(form, value.span.end)
     return Span(e.span.source, start, start + len(form)) if start >= 0 else value.span
 
 
 def check(cx: Context, form: str, t: Type, at: Span) -> None:
-    """Checks that it is a format, and that it suits values of this type."""
+    """Checks the syntax of a format and constrains `t` to suit it.  Raises an error if the format cannot be read."""
     try:
         formats.read(form)
     except formats.Unreadable as problem:
@@ -34,7 +34,7 @@ def check(cx: Context, form: str, t: Type, at: Span) -> None:
 
 
 class Formatted(Constraint):
-    """`t`, then the unknowns that it depends on: `extra` is a format for values of type t."""
+    """The format `extra` suits values of type t; `types` are t and the unknowns that decide it."""
 
     __slots__ = ()
     name = "format"
@@ -52,7 +52,7 @@ class Formatted(Constraint):
         return True
 
     def default(self, s: Solver, emit) -> None:
-        """Numbers that nothing else is known of are ints; the rest is nothing that could be written."""
+        """Takes numbers of unknown type as ints.  If no numbers are known, any format is accepted."""
         kinds, unknown = known_parts(s, self.types[0])
         if any(meta.classes & {"num", "integer"} for meta in unknown):
             kinds |= {formats.INT}
@@ -65,7 +65,7 @@ class Formatted(Constraint):
 
 
 def known_parts(s: Solver, t: Type) -> tuple[frozenset[str], list[Meta]]:
-    """The kinds of the numbers in values of a type, and what else may be in them."""
+    """The kinds of numbers in values of a type, and the unknowns that may hold others."""
     kinds, found = formats.scan(t, s.datas, prune)
     unknown = [meta for meta in found if isinstance(meta, Meta)]
     others = [meta for meta in unknown if "real" not in meta.classes]
@@ -73,7 +73,7 @@ def known_parts(s: Solver, t: Type) -> tuple[frozenset[str], list[Meta]]:
 
 
 def decided(form: formats.Format, whole: Type, kinds: frozenset[str]) -> bool:
-    """Whether what is not known yet makes no difference."""
+    """True if the remaining unknowns make no difference."""
     if form.letter == "s":
         return is_number(whole) or type(prune(whole)) is not Meta
     return bool(formats.numbers(form, kinds))

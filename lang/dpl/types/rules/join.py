@@ -1,4 +1,4 @@
-"""The type of several branches: that of the first, but that sizes which need not be equal become unknown.
+"""The type of several branches: that of the first, with new unknown sizes where sizes need not be equal.
 
 if c then (ys : float[?1]) else (zs : float[?2])   ->   float[?3]
 """
@@ -13,7 +13,7 @@ from dpl.types.state.context import Context
 
 
 def join(cx: Context, a: Type, b: Type) -> Type:
-    """The common type of two branches; unification reports if there is none."""
+    """The common type of two branches; if there is none, a later unification reports it."""
     a, b = prune(a), prune(b)
     match a, b:
         case ty.Arr(x, p), ty.Arr(y, q):
@@ -30,7 +30,7 @@ def _join_sizes(cx: Context, p: ty.Size, q: ty.Size) -> ty.Size:
 
 
 def open_sizes(cx: Context, t: Type) -> Type:
-    """`t` with an unknown in place of each size."""
+    """`t` with each size replaced by an unknown."""
     t = prune(t)
     if type(t) is ty.Arr:
         return ty.Arr(open_sizes(cx, t.elem), cx.solver.size())

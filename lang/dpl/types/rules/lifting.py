@@ -1,4 +1,4 @@
-"""Simplifies open relations between operands, before a function is generalised over them.
+"""Simplifies open constraints between operands before a function is generalised over them.
 
 !3 = lift !1 !2, !3 fits !4           ->   !1 fits !4, !2 fits !4
 !3 = lift !1 !2, !2 fits !1           ->   !3 := !1
@@ -13,19 +13,19 @@ from dpl.types.state.context import Context
 
 
 def simplify(cx: Context, mark: int) -> None:
-    """Learn what the relations since `mark` say together."""
+    """Simplifies the constraints since `mark` until nothing more follows from them."""
     while any(type(c) in (Fits, Lift) and not c.done for c in cx.pending[mark:]) and _step(cx, mark):
         pass
 
 
 def _step(cx: Context, mark: int) -> bool:
-    """Whether something was learnt."""
+    """Performs one simplification; False if none applies."""
     known = Relations([c for c in cx.pending[mark:] if not c.done])
     return _split(cx, known) or _ties(cx, known) or _decided(cx, known)
 
 
 class Relations:
-    """Which unknowns are lifts of which, and which fit which."""
+    """The relations among unknowns: which are lifts of which, and which fit which."""
 
     def __init__(self, pending: list[Constraint]) -> None:
         self.lifts = [c for c in pending if type(c) is Lift]
@@ -53,7 +53,7 @@ class Relations:
         return list(found)
 
     def above(self, part: Type) -> set[Type]:
-        """The types that a type fits, directly or not."""
+        """The types that `part` fits, directly or transitively."""
         found: set[Type] = set()
         stack = [part]
         while stack:
@@ -65,7 +65,7 @@ class Relations:
 
 
 def _split(cx: Context, known: Relations) -> bool:
-    """A lift fits where all its operands do; nothing is said twice."""
+    """Replaces "a lift fits t" by "its operands fit t", and drops duplicates."""
     new: list[Fits] = []
     for c in known.fits:
         part, whole = map(prune, c.types)
@@ -91,7 +91,9 @@ def _ties(cx: Context, known: Relations) -> bool:
 
 
 def _decided(cx: Context, known: Relations) -> bool:
-    """A lift is that of its operands which all others fit; one of itself and others, what these fit."""
+    """Decides lifts.
+
+    A lift equals the operand that all others fit.  If a lift is its own operand, the other operands fit it."""
     for c in known.lifts:
         result, operands = prune(c.types[-1]), known.operands(c)
         others = [t for t in operands if t is not result]

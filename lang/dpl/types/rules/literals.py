@@ -1,4 +1,4 @@
-"""Literals -> types: an integer may be of any numeric type, a decimal of any float type."""
+"""Literals -> types: an integer literal may have any numeric type, a decimal literal any float type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about the cases of a `match`: one that is missing, and those that are never reached."""
+"""Messages about the cases of a `match`: a missing case, and cases that are never reached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpl.types.rules.exhaustive import check
 def judge(
     datas: Mapping[str, Data], span: Span, scrutinee: ty.Ty, arms: Sequence[Arm], warnings: Warnings
 ) -> Iterator[Diagnostic]:
-    """The errors of a match; its warnings are added."""
+    """Yields the errors of a match; its warnings go to `warnings`."""
     rows = [(i, replace(arm, pattern=p)) for i, arm in enumerate(arms) for p in alternatives(arm.pattern)]
     missing, unreached = check(datas, scrutinee, [arm for _, arm in rows])
     if missing is not None:
@@ -32,7 +32,7 @@ def judge(
 
 
 def alternatives(p: Pattern) -> list[Pattern]:
-    """The patterns of `p | q | r`."""
+    """The alternatives of `p | q | r`."""
     return [*alternatives(p.left), *alternatives(p.right)] if isinstance(p, POr) else [p]
 
 
@@ -49,7 +49,9 @@ def left_out(span: Span, arms: Sequence[Arm], missing: str) -> Diagnostic:
 
 
 def never_reached(datas: Mapping[str, Data], scrutinee: ty.Ty, arms: Sequence[Arm], i: int) -> Diagnostic:
-    """With the case that takes everything before, if there is one; its name may be a misspelt constructor."""
+    """The warning for a case that is never reached.
+
+    It names the earlier case that matches everything, if there is one; its variable may be a misspelt constructor."""
     title, where = "this case is never reached", arms[i].span
     for arm in arms[:i]:
         match arm:

@@ -1,4 +1,4 @@
-"""Patterns -> core patterns; their variables are bound in the scope, each of one type."""
+"""Patterns -> core patterns.  Their variables are bound in the scope and are monomorphic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Bound = dict[str, tuple[str, Type, Span]]
 def bind_pattern(
     cx: Context, p: tree.Pattern, t: Type, flexible: Flexible = Flexible.ALL, watched: bool = False
 ) -> term.Pattern:
-    """The pattern for values of type `t`, its variables put into scope; if `watched`, they should be used."""
+    """The core pattern for values of type `t`; its variables enter the scope.
+
+    If `watched`, unused ones cause warnings."""
     found: Bound = {}
     sized = set(cx.frames[-1].sizes)
     pattern = _pattern(cx, p, t, found, flexible)
@@ -149,8 +151,9 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
 
 
 def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> term.Data:
-    """The record type that is meant: the one a qualified field names, else the one known, else the last declared with
-    the first of the fields."""
+    """The record type that is meant; raises an error if it lacks one of `fields`.
+
+    A qualified field decides first, then the known type `t`, then the last declaration with the first field."""
     known = prune(t) if t is not None else None
     qualified = [cx.field_owner(name, span) for name in fields if "." in name]
     if qualified:
@@ -174,7 +177,7 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
 
 
 def field_types(cx: Context, data: term.Data, env: dict) -> tuple[Type, ...]:
-    """The types of a record's fields, for these values of its parameters."""
+    """The types of a record's fields, with its parameters replaced as `env` says."""
     content = data.cases[0][1]
     parts = content.items if type(content) is ty.Tup and len(data.fields) != 1 else (content,)
     opened = {n: cx.solver.unknown_size() for part in parts for n in unknowns(part)}

@@ -1,4 +1,4 @@
-"""Which terms may be generalised: values, and expressions that make no reference, capture nothing and print nothing."""
+"""The value restriction: values generalise, and terms that create no reference, capture nothing and print nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOUD = frozenset(row.name for row in EFFECTS) - {"error", "assert", "refuted", "
 
 
 def is_value(t: term.Term) -> bool:
-    """A syntactic value: computing it does nothing."""
+    """True for a syntactic value: its computation does nothing."""
     match t:
         case term.Lam() | term.Lit() | term.Var() | term.Extern():
             return True
@@ -26,7 +26,7 @@ def is_value(t: term.Term) -> bool:
 
 
 def is_quiet(cx: Context, t: term.Term) -> bool:
-    """Nothing in it makes a reference, captures or prints, even when it is a function and called."""
+    """True if nothing in the term creates a reference, captures or prints, even when it is a function and called."""
     stack = [t]
     while stack:
         t = stack.pop()

@@ -1,9 +1,9 @@
-"""The sizes that the types of arrays say, as ints, for where an array without rows cannot tell them.
+"""Inner sizes of arrays as int terms, taken from types where an array without rows cannot tell them.
 
 [for x in xs -> [x, x]]   ->   sized(Build(k, length xs, ...), 2)
 map f xs                  ->   map[float[m], float[2], n] with the sizes ((m), (2), ()) applied to f, xs
 
-A size that nothing in scope tells (a `?`) is 0.
+A run-time size (`?`) that nothing in scope tells is 0.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from dpl.types.state.checks import alone, compute, dim, int_lit, named, or_guess
 from dpl.types.state.deferred import Deferred
 from dpl.types.state.scope import Scope
 
-Evidence = dict[str, term.Term]  # by the names of sizes
+Evidence = dict[str, term.Term]  # name of a size -> the term that computes it
 
 
 def inner_sizes(
     zonk: Any, t: Any, evidence: Evidence, others: tuple[term.Var, ...], span: Span
 ) -> tuple[term.Term, ...]:
-    """Those of a type, outermost first; none of what is no array.  `others` are variables in scope whose types were not
-    known when the evidence was collected."""
+    """The sizes of type `t` as terms, outermost first; () if it is not an array.
+
+    `others` are variables in scope whose types were unknown when the evidence was collected."""
     sizes = [zonk.size(size) for size in dimensions(t)[0]]
     if others and any(compute(size, evidence, span) is None for size in sizes):
         evidence = {**_late(zonk, others), **evidence}
@@ -47,13 +48,13 @@ def _size(size: ty.Size, evidence: Evidence, span: Span) -> term.Term:
     found = compute(size, evidence, span)
     if found is None:
         return int_lit(span, 0)
-    if size.const < 0 or any(factor < 0 for _, factor in size.terms):  # a count that was never asked for
+    if size.const < 0 or any(factor < 0 for _, factor in size.terms):  # a negative count that is never used
         return term.Prim(span, ty.I64, "max", (found, int_lit(span, 0)))
     return found
 
 
 def sized(cx: Scope, array: term.Term) -> term.Term:
-    """An array that may have no rows, with the inner sizes that its type says."""
+    """An array that may have no rows, with the inner sizes that its type gives."""
     evidence, others = cx.known_sizes() if cx.ints else dict(cx.evidence), cx.unlearned
 
     def build(zonk: Any) -> term.Term:
@@ -68,8 +69,9 @@ def sized(cx: Scope, array: term.Term) -> term.Term:
 
 
 def agreeing(cx: Scope, operation: term.Prim) -> term.Term:
-    """An operation on arrays, some sizes of which are to agree and inference cannot tell: where one has no rows, its
-    inner sizes may be no more than a guess, and are then those of the others."""
+    """An elementwise operation or product whose operands must agree in sizes that inference cannot compare.
+
+    The inner sizes of an operand without rows may be guesses; they become those of the other operands."""
     if all(is_scalar(t.ty) for t in operation.args):
         return operation
 
@@ -88,7 +90,7 @@ def agreeing(cx: Scope, operation: term.Prim) -> term.Term:
 
 
 def _others(op: str, array: term.Var, operands: tuple[term.Var, ...]) -> dict[int, list[term.Term]]:
-    """For dimensions of an operand, those of others that agree with it and are not said to be of its size."""
+    """For inner dimensions of an operand, the dimensions of others that must agree but differ in their types."""
     own = dimensions(array.ty)[0]
     found: dict[int, list[term.Term]] = {}
     for other in operands:
@@ -104,7 +106,7 @@ def _others(op: str, array: term.Var, operands: tuple[term.Var, ...]) -> dict[in
 
 
 def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
-    """An array with inner sizes that are known of others, if it has no rows."""
+    """`array`; if it has no rows, its inner sizes become those in `others`."""
     if not others:
         return array
     sizes = [dim(array, k, array.span) for k in range(1, len(dimensions(array.ty)[0]))]
@@ -115,9 +117,10 @@ def _like(array: term.Var, others: dict[int, list[term.Term]]) -> term.Term:
 
 
 def together(cx: Scope, application: term.Term, count: int) -> term.Term:
-    """A function and `count` arguments, of which several may have one size.  If an argument has no rows, its inner size
-    may be a guess; it is then the size of the others.  If only running tells a size, the other arguments are compared
-    with it, including those that are given later."""
+    """A call with `count` arguments, several of which may share a size.
+
+    The inner size of an argument without rows may be a guess; it becomes the size of the others.  A run-time size is
+    compared between all arguments, including those given later."""
 
     def build(zonk: Any) -> term.Term:
         made = whole = zonk(application)
@@ -146,7 +149,7 @@ def together(cx: Scope, application: term.Term, count: int) -> term.Term:
 
 
 def _tells_later(function: ty.Ty, told: Evidence) -> bool:
-    """Whether the sizes of later arguments are told by the arguments so far."""
+    """True if the arguments so far tell sizes of later arguments."""
     while isinstance(function, ty.Fn):
         if any(name in told for size in dimensions(function.arg)[0] for name in names(size)):
             return True
@@ -183,7 +186,7 @@ def _argument(function: ty.Ty) -> ty.Ty:
 
 
 def fields_together(cx: Scope, fields: term.Tuple, wanted: list[Any]) -> term.Term:
-    """The fields of a record, of which several may have one size, which only running tells."""
+    """The fields of a record, with run-time checks of the sizes that several fields share."""
     if sum(not is_scalar(t.ty) for t in fields.items) < 2:
         return fields
 
@@ -204,7 +207,7 @@ def fields_together(cx: Scope, fields: term.Tuple, wanted: list[Any]) -> term.Te
 
 
 def _told(operands: list[term.Var], wanted: list[ty.Ty]) -> Evidence:
-    """The sizes that only running tells, of which operands are; or else the first that is taken to be of one."""
+    """The run-time sizes that the operands tell, each with the first dimension of an operand that has it."""
     found: Evidence = {}
     for types in ([v.ty for v in operands], wanted):
         for v, t in zip(operands, types):
@@ -215,7 +218,7 @@ def _told(operands: list[term.Var], wanted: list[ty.Ty]) -> Evidence:
 
 
 def _compared(cx: Scope, array: term.Term, operand: term.Var, expected: ty.Ty, told: Evidence) -> term.Term:
-    """An argument or a field, checked to have the sizes that the others tell."""
+    """An argument or a field, with a check that it has the sizes that the others tell."""
     value = term.Var(array.span, array.ty, cx.unique("checked"))
     pairs = []
     for k, (have, want) in enumerate(zip(dimensions(operand.ty)[0], dimensions(expected)[0])):
@@ -227,7 +230,7 @@ def _compared(cx: Scope, array: term.Term, operand: term.Var, expected: ty.Ty, t
 
 
 def _shared(array: term.Var, operands: list[term.Var]) -> dict[int, list[term.Term]]:
-    """For inner dimensions that only running tells, those of other arguments that have the same size."""
+    """For each inner dimension of run-time size, the dimensions of other arguments of the same size."""
     return {
         k: found
         for k, size in enumerate(dimensions(array.ty)[0])

@@ -1,6 +1,6 @@
-"""Inferred terms -> core: types without unknowns, deferred terms built, every match checked to be exhaustive.
+"""Inferred terms -> core: solved types are substituted, deferred terms built, matches checked for exhaustiveness.
 
-What is still unknown is decided: a number is an int or a float, any other type is unit, an effect is pure.
+Remaining unknowns are defaulted: a number becomes an int or a float, any other type unit, an effect pure.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ RANGES = {
 
 
 class Zonk:
-    """One definition's terms; callable, so that deferred terms can use it."""
+    """Zonks the terms of one definition.  It is callable, so that deferred terms can use it."""
 
     def __init__(self, solver: Solver, datas, warnings: Warnings, span: Span) -> None:
-        self.span = span  # the whole definition
+        self.span = span  # that of the whole definition
         self.solver, self.datas, self.warnings = solver, datas, warnings
         self.memo: dict = {}
         self.problems: list[Diagnostic] = []
@@ -69,7 +69,7 @@ class Zonk:
         return t
 
     def size(self, size: ty.Size) -> ty.Size:
-        """Sizes about which nothing is known are those that running tells."""
+        """The size with its unknowns solved; those that remain become run-time sizes (`?`)."""
         size = self.solver.sizes.norm(size)
         open_ = [n for key, _ in size.terms for n in key if n[0] == "!"]
         for n in open_:
@@ -125,7 +125,7 @@ class Zonk:
         return self.rare(t)
 
     def used(self, t: term.Var, inst: tuple) -> term.Term:
-        """A generalised name, with the sizes of the types at which it is used, as far as it is an array's."""
+        """A use of a generalised name, with the sizes of its type arguments that are arrays."""
         told: Any = t.sizes
         new = self.instance(inst)
         pairs = [(i, known, late) for i in new for known, late in told]
@@ -147,7 +147,7 @@ class Zonk:
             case term.Extern(span, u, symbol):
                 return term.Extern(span, self.type(u), symbol)
             case term.Check():
-                return t  # only deferred terms make these, zonked
+                return t  # only deferred terms make these, already zonked
             case _:
                 pass
         return t.build(self)
@@ -164,7 +164,7 @@ class Zonk:
         return result
 
     def constructor(self, t: term.Con) -> term.Term:
-        """Long lists are nested in their tails: no recursion along these."""
+        """A constructor.  Long lists nest in their tails, so these are handled without recursion."""
         spine = []
         while isinstance(t.arg, term.Tuple) and len(t.arg.items) == 2 and isinstance(t.arg.items[1], term.Con):
             spine.append((t, self(t.arg.items[0])))

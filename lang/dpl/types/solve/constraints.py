@@ -1,7 +1,7 @@
-"""Relations between types that equations cannot say: lifting, powers, products, appending, conversion.
+"""Constraints between types that equations cannot express: lifting, powers, products, appending, conversion.
 
-Each is solved as soon as it is decided.  `solve` answers whether it is; what is still open at generalisation goes into
-the scheme, or is decided by `default` where nothing more can be learnt.
+A constraint is solved as soon as enough is known; `solve` returns True when it is.  Constraints still open at
+generalisation go into the scheme.  Where nothing more can be learnt, `default` decides them.
 
     Lift(float, float[3], !1)   ->   !1 := float[3]
     Lift(!1, float[4], !2)      ->   !2 := float[4], Fits(!1, float[4])
@@ -24,8 +24,9 @@ NUMERIC = frozenset(("num", "real", "integer"))
 
 
 class Constraint(ABC):
-    """`types` (or effects) are what is related; `extra` a class or a target type's name; `span` the place that asks for
-    it, and `operands` those of the first types there."""
+    """A relation between `types` (or effects).  `extra` is a class or the name of a target type.
+
+    `span` is the place that requires the relation; `operands` are the places of the first types."""
 
     __slots__ = ("done", "extra", "operands", "span", "types")
     name = ""
@@ -42,20 +43,22 @@ class Constraint(ABC):
 
     @abstractmethod
     def solve(self, s: Solver, emit: Callable[[Constraint], None]) -> bool:
-        """Whether it is decided now."""
+        """Learns what it can and returns True if the constraint is decided; `emit` adds constraints.
+
+        May raise Clash."""
 
     def default(self, s: Solver, emit: Callable[[Constraint], None]) -> None:
-        """Decide, as nothing more will be known."""
+        """Decides the constraint when nothing more will be known.  Raises Clash if it is ambiguous."""
         raise Clash("ambiguous", self, None)
 
     @property
     def eager(self) -> bool:
-        """Whether generalisation decides it even if its unknowns are quantified."""
+        """True if generalisation decides the constraint even when its unknowns are quantified."""
         return False
 
 
 class Elem(Constraint):
-    """`t s`: s is the scalar in t, however deep."""
+    """`t s`: s is the scalar type inside t, at any depth."""
 
     __slots__ = ()
     name = "elem"
@@ -70,7 +73,7 @@ class Elem(Constraint):
             else:
                 for cls in inner.classes & {"num", "real", "integer"}:
                     s.require(scalar, cls)
-            for other in inner.watchers:  # two statements about one unknown say the same
+            for other in inner.watchers:  # two constraints on one unknown have the same scalar
                 if type(other) is Elem and other is not self and not other.done:
                     s.unify(other.types[1], self.types[1])
                     return True
@@ -83,7 +86,7 @@ class Elem(Constraint):
 
 
 class Fits(Constraint):
-    """`t whole`: t is whole, or one of its rows, or a row of these, down to its scalar."""
+    """`part whole`: part is whole, or one of its rows, or a row of these, down to its scalar."""
 
     __slots__ = ()
     name = "fits"
@@ -121,7 +124,7 @@ class Fits(Constraint):
 
 
 def is_row(part: Type, whole: Type) -> bool:
-    """Whether they are one type, or `part` is a row of `whole`, or a row of its rows."""
+    """True if both are one type, or `part` is a row of `whole`, or a row of its rows."""
     while part is not whole:
         if type(whole) is not ty.Arr:
             return False
@@ -130,10 +133,10 @@ def is_row(part: Type, whole: Type) -> bool:
 
 
 class Lift(Constraint):
-    """`a b ... result`: elementwise, each operand repeated over the leading dimensions of that of highest rank.
+    """`a b ... result`: elementwise; operands are repeated over the leading dimensions of the one of highest rank.
 
-    Beside an array, an operand of which nothing is known is taken to be of no higher rank, but for one that is `held`:
-    it comes from the use of a function whose arguments are not all there yet."""
+    Beside an array, an unknown operand is taken to be of no higher rank.  A `held` constraint does not assume this: it
+    belongs to a function that has not yet received all its arguments."""
 
     __slots__ = ("held",)
     name = "lift"
@@ -164,7 +167,7 @@ class Lift(Constraint):
         return False
 
     def _share(self, s, types) -> None:
-        """Requires each operand to be in the classes of numbers of the others."""
+        """Requires every operand to be in the numeric classes of the others."""
         inner = [t for t in (dimensions(t)[1] for t in types) if type(t) is Meta]
         classes = frozenset[str]().union(*(t.classes for t in inner)) & NUMERIC
         for t in inner:
@@ -172,13 +175,13 @@ class Lift(Constraint):
                 s.require(t, cls)
 
     def _places(self, *types) -> tuple[Span, ...]:
-        """Where these operands stand, if that is known."""
+        """The places of these operands, or () if they are not all known."""
         known = [(prune(t), place) for t, place in zip(self.types, self.operands)]
         found = [place for t in types for u, place in known if u is t]
         return tuple(found) if len(found) == len(types) else ()
 
     def _highest(self, s, emit, operands: list) -> list:
-        """Those operands that may have the highest rank; the others fit one of them."""
+        """The operands that may have the highest rank; each of the others fits one of them."""
         tops: list = []
         for t in operands:
             for k, top in enumerate(tops):
@@ -191,7 +194,7 @@ class Lift(Constraint):
         return tops if len(tops) in (1, len(operands)) else self._highest(s, emit, tops)
 
     def _higher(self, s, emit, a, b) -> Any:
-        """The one of higher rank, which the other is made to fit; None if that is not known."""
+        """The operand of higher rank, with the other made to fit it; None if the ranks are not known."""
         (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
         if len(sizes_a) == len(sizes_b) and inner_a is inner_b:
             s.unify(a, b)
@@ -206,7 +209,7 @@ class Lift(Constraint):
         return None
 
     def _with_result(self, s, emit, tops: list, result) -> bool:
-        """One of the operands is the result, or the only one that can have as many dimensions."""
+        """Decides the constraint if one operand must be the result, by identity or by its rank."""
         whole = result if result in tops else None
         sizes, inner = dimensions(result)
         if whole is None and sizes:
@@ -222,7 +225,7 @@ class Lift(Constraint):
         return self._fitting(emit, tops, whole)
 
     def _taken(self, s, emit, tops: list, result) -> bool:
-        """Beside one array, what is not known yet is of no higher rank."""
+        """Decides the constraint beside a single array: unknown operands are taken to be of no higher rank."""
         arrays = [t for t in tops if type(t) is ty.Arr]
         if len(arrays) != 1:
             return False
@@ -233,7 +236,7 @@ class Lift(Constraint):
                 if is_scalar(inner) and t is not this:
                     emit(Elem((t, inner), self.span))
             return False
-        products = [t for t in tops if is_product(t)]  # of at least one dimension, and not free
+        products = [t for t in tops if is_product(t)]  # a product has at least one dimension, and its rank is not free
         if products:
             if len(tops) > 2 or len(sizes) > 1 or not is_scalar(inner):
                 return False
@@ -253,7 +256,7 @@ class Lift(Constraint):
         return True
 
     def default(self, s, emit) -> None:
-        """Default: operands that stay unknown have one type, or fit the array beside them."""
+        """Operands that stay unknown get one common type, or fit the array beside them."""
         self.held = False
         if self.solve(s, emit):
             return
@@ -272,7 +275,7 @@ def distinct(types: list) -> list:
 
 
 class Pow(Constraint):
-    """`base exponent result`: the exponent is an int, or of the base's type."""
+    """`base exponent result`: the exponent is an int, or has the type of the base."""
 
     __slots__ = ()
     name = "pow"
@@ -302,7 +305,7 @@ class Pow(Constraint):
 
 
 class Matmul(Constraint):
-    """`a b result`: matrix and matrix, matrix and vector, vector and matrix."""
+    """`a b result`: the product of two matrices, or of a matrix and a vector."""
 
     __slots__ = ()
     name = "matmul"
@@ -339,7 +342,7 @@ class Matmul(Constraint):
             raise Clash("inner", self.types[:2], (clash.left, clash.right), *clash.places) from clash
 
     def _chain(self, s, a, b) -> None:
-        """`x @ v @ w`, the rank of x unknown: the columns of v are the rows of w all the same."""
+        """Uses `x @ v @ w` with x of unknown rank: the columns of v are the rows of w in any case."""
         a, rows = prune(a), dimensions(b)[0]
         for w in a.watchers if type(a) is Meta else ():
             if type(w) is Matmul and not w.done and prune(w.types[2]) is a:
@@ -349,12 +352,12 @@ class Matmul(Constraint):
 
 
 def is_product(t: Type) -> bool:
-    """Whether an unknown is the result of a matrix product whose ranks are not known yet."""
+    """True if an unknown is the result of a matrix product whose ranks are not known yet."""
     return type(t) is Meta and any(type(w) is Matmul and not w.done and prune(w.types[2]) is t for w in t.watchers)
 
 
 class Append(Constraint):
-    """`a b result`: of strings, lists or arrays."""
+    """`a b result`: a and b are appended; all are strings, lists or arrays."""
 
     __slots__ = ()
     name = "append"
@@ -378,7 +381,7 @@ class Append(Constraint):
 
 
 class Within(Constraint):
-    """`e context`: what has the effect e happens in a context that allows that much."""
+    """`effect context`: the effect occurs in a context that must allow it."""
 
     __slots__ = ()
     name = "within"
@@ -389,7 +392,7 @@ class Within(Constraint):
 
 
 class Convert(Constraint):
-    """`a result` with `extra` the target: elementwise conversion of numbers."""
+    """`a result`: elementwise conversion of numbers to the type named by `extra`."""
 
     __slots__ = ()
     name = "convert"

@@ -1,7 +1,7 @@
-"""Effects: pure, or capturing the caller's context (`ctl`), or unknown; an order with pure at the bottom.
+"""Effects: pure, capturing the caller's context (`ctl`), or unknown.  They are ordered; pure is the least.
 
-A call's effect must be below that of its surroundings.  An unknown below another stays so: only when it turns out to
-be ctl does the other become ctl too, so that calls of pure functions leave their surroundings, and themselves, pure.
+The effect of a call must be at most that of its surroundings.  An unknown effect below another stays unknown.  Only
+when it turns out to be ctl does the other become ctl too, so calls of pure functions leave their surroundings pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpl.types.solve.meta import Effect, EffectMeta, prune_effect
 
 class Effects:
     def __init__(self, same_answer: Callable) -> None:
-        self.same_answer = same_answer  # makes two answer types equal
+        self.same_answer = same_answer  # unifies two answer types
 
     def unify(self, a: Effect, b: Effect) -> bool:
         a, b = prune_effect(a), prune_effect(b)
@@ -59,15 +59,17 @@ class Effects:
         return all(self.unify(high, effect) for high in meta.uppers)
 
     def relax(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> None:
-        """Before generalising over `meta`: unless callers choose it, or something happens at it, it is pure rather than
-        what is above it.  So a function that captures once it has all its arguments may call itself with them."""
+        """Before generalisation: `meta` becomes pure if callers cannot choose it and nothing below it captures.
+
+        Otherwise a ctl effect above it would decide it.  So a function that captures only once it has all its arguments
+        may call itself with all of them."""
         if self._still(meta, chosen):
             highs = map(prune_effect, meta.uppers)
             if any(type(high) is Ctl or (type(high) is EffectMeta and not self._still(high, chosen)) for high in highs):
                 self.unify(meta, PURE)
 
     def _still(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> bool:
-        """Whether all that happens at an effect is pure."""
+        """True if every effect below this one is pure and callers do not choose any of them."""
         stack, seen = [meta], []
         while stack:
             at = prune_effect(stack.pop())
@@ -79,7 +81,7 @@ class Effects:
         return True
 
     def above(self, meta: EffectMeta, level: int) -> tuple[list[Effect], list[EffectMeta]]:
-        """The effects above it: those that cannot be generalised, and the unknowns in between."""
+        """The effects above `meta` that cannot be generalised, and the unknown effects in between."""
         found, between, stack = list[Effect](), list[EffectMeta](), list(meta.uppers)
         while stack:
             high = prune_effect(stack.pop())
@@ -92,8 +94,9 @@ class Effects:
         return found, between
 
     def bounds(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> list[Effect]:
-        """Before generalising over `meta`: the most that it may be.  What is in between and is not generalised is all
-        that it may be, as nobody will choose it."""
+        """The upper bounds of `meta`, before generalisation over it.
+
+        No caller can choose an effect in between that is not generalised, so it equals its own upper bound."""
         found, between = self.above(meta, level)
         for high in between:
             if not kept(high) and (most := self.above(high, level)[0]):
@@ -101,7 +104,7 @@ class Effects:
         return found
 
     def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:
-        """Before generalising over `meta`: what is below it and lives on is equal to it, all else below is pure."""
+        """Before generalisation: the effects below `meta` that live on equal it; all others are pure."""
         pending, meta.lowers = meta.lowers, []
         for low in pending:
             low = prune_effect(low)

@@ -30,14 +30,14 @@ PHRASES = {
 
 
 class Kinds:
-    """Questions about classes, answered with the help of the declared data types."""
+    """Membership of types in classes, given the declared data types."""
 
     def __init__(self, datas: Mapping[str, Data]) -> None:
         self.datas = datas
         self._opaque: dict[str, bool] = {}
 
     def parts(self, cls: str, t) -> list | None:
-        """The types that must be in `cls` for `t` to be in it; None if `t` cannot be.  `t` is no unknown."""
+        """The types that must be in `cls` for `t` to be in it; None if `t` cannot be.  `t` must not be an unknown."""
         if cls in SCALARS:
             match t:
                 case ty.Con(name, ()) if name in SCALARS[cls]:
@@ -68,9 +68,9 @@ class Kinds:
         return []
 
     def opaque(self, name: str) -> bool:
-        """Whether values of a declared type hold functions or references, whatever its parameters are."""
+        """True if values of a declared type hold functions or references, whatever its parameters are."""
         if name not in self._opaque:
-            self._opaque[name] = False  # if only by recursion: no
+            self._opaque[name] = False  # recursion alone does not make it opaque
             data = self.datas.get(name)
             self._opaque[name] = data is not None and any(self._holds(arg) for _, arg in data.cases if arg is not None)
         return self._opaque[name]
@@ -90,7 +90,7 @@ class Kinds:
         return False
 
     def has_float(self, t, seen: frozenset[str] = frozenset()) -> bool | None:
-        """Whether there is a float inside; None if that depends on what is not known yet."""
+        """True if there is a float inside, False if not, None if unknown parts decide it."""
         match prune(t):
             case ty.Con(name, ()) if name in ty.FLOATS:
                 return True

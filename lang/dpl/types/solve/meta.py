@@ -1,7 +1,7 @@
-"""The unknowns of inference: type and effect variables that unification fills in.
+"""Metavariables: the unknown types and effects that unification solves.
 
-They stand among the types of `core.ty`; whoever looks at a type prunes it first.  Unknown sizes are names in the
-polynomials of `core.ty.Size`: `!3` is to be found out, `?3` is known only when the program runs, `n` is fixed.
+They stand among the types of `core.ty`; prune a type before you inspect it.  Unknown sizes are names in the polynomials
+of `core.ty.Size`: `!3` is inferred, `?3` is known only when the program runs, `n` is fixed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ PURE = ty.PURE
 
 
 class Meta(ty.Hole):
-    """An unknown type.  `rigid` names a variable of an annotation: it equals only itself, but gathers `classes`.
+    """An unknown type.  `rigid` names a variable of an annotation: it equals only itself, but collects `classes`.
 
-    `watchers` are the constraints to look at again when more is known about it, `place` is where something was last
-    learnt."""
+    `watchers` are the constraints to retry when more is known about it; `place` is the origin of the latest fact."""
 
     __slots__ = ("classes", "level", "link", "place", "rigid", "watchers")
 
@@ -48,7 +47,7 @@ Effect = ty.Effect
 
 
 def prune(t: Type) -> Type:
-    """The type with solved unknowns at its head replaced."""
+    """`t` with solved metavariables at its head replaced."""
     while type(t) is Meta and t.link is not None:
         t = t.link
     return t
@@ -61,7 +60,7 @@ def prune_effect(effect: Effect) -> Effect:
 
 
 def dimensions(t: Type) -> tuple[list[ty.Size], Type]:
-    """The sizes of nested arrays, outermost first, and what is inside."""
+    """The sizes of nested arrays, outermost first, and the type inside."""
     sizes = []
     t = prune(t)
     while type(t) is ty.Arr:
@@ -78,6 +77,6 @@ def array(sizes: Sequence[ty.Size], inner: Type) -> Type:
 
 
 def is_scalar(t: Type) -> bool:
-    """Whether it is known to be no array: a scalar, or an unknown that can only be one."""
+    """True if `t` cannot be an array: a scalar type, or an unknown of class scalar."""
     t = prune(t)
     return (type(t) is ty.Con and not t.args) or (type(t) is Meta and "scalar" in t.classes)

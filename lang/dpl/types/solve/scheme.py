@@ -1,4 +1,4 @@
-"""Schemes: the types of generalised names, their instances, and how they come about.
+"""Type schemes: instantiation and generalisation.
 
 !1 -> !2[!3] at the end of a definition   ->   forall 'a 'b n. 'a -> 'b[n]
 """
@@ -22,9 +22,10 @@ NOTHING: Mapping = {}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """`params` are quantified; `classes` says which classes they are in, `constraints` how they are related, `lifts`
-    what they make together.  Each use makes new unknown sizes of `unknowns`, but that `counts` says which of them are
-    the values of which arguments."""
+    """A type scheme: `params` are quantified, `classes` gives their classes, `constraints` relates them.
+
+    `lifts` are the types that elementwise operations on them produce.  Each use makes new sizes for `unknowns`, except
+    that `counts` maps some of them to the arguments whose values they are."""
 
     params: tuple[ty.Var, ...]
     ty: Type
@@ -36,7 +37,7 @@ class Scheme:
 
     @property
     def relations(self) -> tuple[Constraint, ...]:
-        """Between what the variables, and the lifts by their names, become at a use."""
+        """The constraints of a use: those of the scheme, and one for each lift."""
         return (*(Lift((*lift.items, lift), NOWHERE) for lift in self.lifts), *self.constraints)
 
 
@@ -52,7 +53,9 @@ def instantiate(
     sizes: Mapping[str, ty.Size] = NOTHING,
     operands: tuple[Span, ...] = (),
 ) -> tuple[Type, tuple]:
-    """A fresh instance of a scheme, and what its parameters became; `sizes` are the unknown sizes known here."""
+    """A fresh instance of a scheme, and the values of its parameters; `sizes` gives unknown sizes that are known here.
+
+    `emit` receives the constraints of the instance."""
     if not scheme.params and not scheme.unknowns and not scheme.lifts:
         return scheme.ty, ()
     env: dict = {}
@@ -76,7 +79,7 @@ def instantiate(
 
 
 def replace(t: Any, env: dict, memo: dict) -> Any:
-    """`t` with quantified variables replaced by what `env` says; sharing in `t` is kept."""
+    """`t` with quantified variables replaced as `env` says.  Sharing in `t` is preserved."""
     kind = type(t)
     if kind is Meta:
         t = prune(t)
@@ -94,12 +97,12 @@ def replace(t: Any, env: dict, memo: dict) -> Any:
         return ty.substitute(t, env) if t.terms else t
     found = memo.get(id(t))
     if found is None:
-        memo[id(t)] = found = (rebuild(t, lambda part: replace(part, env, memo)), t)  # t is kept, and so its id
+        memo[id(t)] = found = (rebuild(t, lambda part: replace(part, env, memo)), t)  # keeps t, and so its id
     return found[0]
 
 
 def rebuild(t: Any, change: Callable) -> Any:
-    """One level of a type, with its parts changed; itself if they do not change."""
+    """One level of a type with its parts changed; the type itself if no part changes."""
     parts = ty.children(t)
     if not parts:
         return t
@@ -132,11 +135,11 @@ class Free:
     metas: list[Meta] = field(default_factory=list)
     effects: list[EffectMeta] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)
-    bare: list[Meta] = field(default_factory=list)  # those that appear outside of functions
+    bare: list[Meta] = field(default_factory=list)  # those outside functions
 
 
 def free(s: Solver, types, level: int) -> Free:
-    """The unknowns in `types` that belong to deeper levels than `level`."""
+    """The unknowns in `types` whose level is deeper than `level`."""
     found, seen = Free(), set()
 
     def visit(t, inside: bool) -> None:
@@ -165,7 +168,7 @@ def free(s: Solver, types, level: int) -> Free:
 
 
 def _taken(t: Type) -> Iterator[Type]:
-    """The types of a function's parameters, and of its final result."""
+    """The parameter types of a function, and its final result type."""
     while type(t := prune(t)) is ty.Fn:
         yield t.arg
         t = t.result
@@ -175,9 +178,10 @@ def _taken(t: Type) -> Iterator[Type]:
 def generalise(
     s: Solver, types: list[Type], pending: list[Constraint], taken: dict[str, int]
 ) -> tuple[list[Scheme], list]:
-    """Schemes of the group's `types`, now that inference is back at the outer level; and the constraints left over.
+    """Generalises the `types` of a group, once the level is back at the outer one.
 
-    The unknowns become variables by linking, so that terms that mention them follow."""
+    Returns their schemes, and the constraints left over.  The unknowns are linked to their variables, so terms that
+    mention them follow."""
     level = s.level
     found = free(s, types, level)
     kept = _related(s, found, pending, level)
@@ -205,7 +209,7 @@ def generalise(
             classes[name] = result.classes
         result.link = ty.Lift(name, operands)
     for effect in found.effects:
-        if prune_effect(effect) is effect and effect.level > level:  # settling may have made it one of the outside
+        if prune_effect(effect) is effect and effect.level > level:  # settling may have unified it with an outer effect
             effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
             params.append(effect.link)
     bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
@@ -235,7 +239,9 @@ def generalise(
 def _eliminated(
     s: Solver, found: Free, kept: list[Constraint], level: int
 ) -> tuple[list[tuple[Meta, tuple[Type, ...]]], list[Constraint]]:
-    """Unknowns that are lifts of others need not be variables; the relations that remain."""
+    """Removes unknowns that are lifts of others from the variables.
+
+    Returns them with their operands, and the remaining constraints."""
     made: dict[Meta, tuple[Type, ...]] = {}
     rest: list[Constraint] = []
     for c in kept:
@@ -243,7 +249,7 @@ def _eliminated(
         if type(c) is not Lift or type(result) is not Meta or result.rigid or result.level <= level or result in made:
             rest.append(c)
             continue
-        inside, stack = set(), list(c.types[:-1])  # of what it is made
+        inside, stack = set(), list(c.types[:-1])  # the unknowns that it is made of
         while stack:
             for meta in free(s, [stack.pop()], level).metas:
                 if meta not in inside:
@@ -259,7 +265,7 @@ def _eliminated(
 
 
 def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
-    """The lifts that `types` mention, and those whose operands do not all go together by another one."""
+    """The lifts that `types` mention, and those whose operands no other kept lift contains."""
     mentioned: set[str] = set()
     stack, seen = list(types), set()
     while stack:
@@ -279,7 +285,7 @@ def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
 
 
 def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> list[Constraint]:
-    """The constraints on what is generalised; what else they mention is generalised too."""
+    """The constraints on generalised unknowns.  The other unknowns in them are generalised too."""
     kept: list[Constraint] = []
     grown = True
     while grown:
@@ -298,7 +304,7 @@ def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> l
 
 
 def fresh_name(wish: str, letters: Sequence[str], taken: dict[str, int]) -> str:
-    """A name that is not taken yet: as wished, else one of `letters`, else numbered.  `taken` counts the numbers."""
+    """A new name: `wish`, or else one of `letters`, or else one with a number.  `taken` holds the last numbers."""
     candidates = [wish] if wish else letters
     for name in candidates:
         if name not in taken:
@@ -314,7 +320,7 @@ def fresh_name(wish: str, letters: Sequence[str], taken: dict[str, int]) -> str:
 
 
 def closed(s: Solver, t: Any, memo: dict) -> Any:
-    """`t` with everything put in that is known."""
+    """`t` with all solved unknowns replaced."""
     t = prune_effect(t) if type(t) is EffectMeta else prune(t)
     if type(t) is ty.Size:
         return s.sizes.norm(t)

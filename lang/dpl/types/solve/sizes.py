@@ -1,4 +1,4 @@
-"""Sizes: polynomials in normal form, and the equations that determine the unknown ones.
+"""Sizes: polynomials in normal form, and the solver of equations between them.
 
 n + 2 = !3 + 1   ->   !3 := n + 1
 ?1 = 4           ->   assumed: to be checked when the program runs
@@ -41,34 +41,34 @@ def names(size: Size) -> set[str]:
 
 class Verdict(Enum):
     EQUAL = 1
-    ASSUMED = 2  # a `?` is involved
+    ASSUMED = 2  # a `?` occurs
     UNDECIDED = 3  # not linear in the unknowns
     DIFFERENT = 4
 
 
 class Sizes:
-    """The equations solved so far: `links` of unknown sizes, `levels` of names for generalisation.
+    """The equations solved so far: `links` of unknown sizes, and the `levels` of names for generalisation.
 
-    Where a size comes from is remembered for messages: of a size that is written, by its identity (`origins`); of an
-    unknown, the `place` that settled it or made it (`places`)."""
+    Messages need the origin of a size.  For a written size, `origins` holds it by identity; for an unknown, `places`
+    holds the place that solved or created it."""
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix  # keeps the names of different modules apart
         self.links: dict[str, Size] = {}
         self.levels: dict[str, int] = {}
         self.count = 0
-        self.place = NOWHERE  # what is being looked at
+        self.place = NOWHERE  # the place being checked
         self.places: dict[str, Span] = {}
         self.origins: dict[int, tuple[Size, Span]] = {}
 
     def written(self, size: Size, span: Span) -> Size:
-        """A size that this place says; what is to be found out comes from where it is found."""
+        """Records that `size` is written at `span`.  Sizes with unknowns to infer are not recorded."""
         if not any(n[0] == "!" for n in names(size)):
             self.origins[id(size)] = (size, span)
         return size
 
     def origin(self, size: Size) -> Span | None:
-        """The place that says what a size is, as far as that is known."""
+        """The place that a size comes from, if known."""
         place = None
         while id(size) not in self.origins:
             match size:
@@ -94,7 +94,9 @@ class Sizes:
         return name(text)
 
     def norm(self, size: Size) -> Size:
-        """With everything that is known put in; what is just another name for a size is that very size."""
+        """`size` with all solved unknowns replaced.
+
+        A mere alias yields the identical object, so that its origin is found."""
         while size.terms:
             match size:
                 case Size(0, (((unknown,), 1),)) if unknown in self.links:
@@ -120,7 +122,7 @@ class Sizes:
             and b.terms
             and not any(n[0] == "?" for n in names(difference))
         ):
-            return Verdict.DIFFERENT  # n = n + n, but for 0
+            return Verdict.DIFFERENT  # n = n + n, except for n = 0
         if difference.const % gcd(*(factor for _, factor in difference.terms)):
             return Verdict.DIFFERENT  # 4 * ?1 = 6
         verdict = self._named(a, b) or self._named(b, a) or self._solve(difference)
@@ -132,10 +134,10 @@ class Sizes:
         return Verdict.UNDECIDED if "!" in free else Verdict.DIFFERENT
 
     def _named(self, a: Size, b: Size) -> Verdict | None:
-        """`a` is but an unknown: it is `b`, the very size, whose origin is remembered."""
+        """Solves `a = b` if `a` is a lone unknown.  It is linked to the very object `b`, which keeps its origin."""
         match a, b:
             case Size(0, (((unknown,), 1),)), Size(const, terms) if unknown[0] == "!" and unknown not in names(b):
-                if any(n[0] == "!" for n in names(b)):  # which is to be linked is a question of levels
+                if any(n[0] == "!" for n in names(b)):  # levels decide which of them is linked
                     return None
                 if not terms and const < 0:
                     return Verdict.DIFFERENT
@@ -145,7 +147,7 @@ class Sizes:
                 return None
 
     def _solve(self, difference: Size) -> Verdict | None:
-        """Find an unknown that the equation `difference = 0` determines, the innermost first."""
+        """Solves `difference = 0` for an unknown that it determines, the innermost first."""
         occurrences: dict[str, int] = {}
         for key, _ in difference.terms:
             for n in set(key):
@@ -174,7 +176,7 @@ class Sizes:
         self.lower(solution, self.levels[unknown])
 
     def lower(self, size: Size, level: int) -> None:
-        """Names in `size` are wanted at an outer level."""
+        """Moves the unknowns in `size` to `level`, or further out."""
         for n in names(self.norm(size)):
             if n[0] == "!" and self.levels[n] > level:
                 self.levels[n] = level

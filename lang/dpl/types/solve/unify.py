@@ -1,7 +1,7 @@
 """Unification of types, sizes and effects, with levels for generalisation.
 
-A failure is a `Clash`, which says what did not fit; who asked turns it into a message.  Constraints that wait for an
-unknown are put into `queue` when something becomes known about it; `drain` works it off.
+A failure raises `Clash`, which says what did not fit; the caller turns it into a message.  Constraints that wait for an
+unknown go into `queue` when something becomes known about it; `drain` retries them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from dpl.types.solve.sizes import Sizes, Verdict
 
 
 class Clash(Exception):
-    """Two things that do not go together; `kind` is type, size, rank, occurs, class, rigid, effect or answer.
-    `places` are those known to have said so before."""
+    """Two things that do not unify.  `kind` says how: type, size, occurs, class, ...
+
+    `places` are the spans, if known, that the two sides come from."""
 
     def __init__(self, kind: str, left, right, *places: Span | None) -> None:
         super().__init__(kind)
@@ -29,8 +30,10 @@ class Clash(Exception):
 
 
 class Solver:
-    """What is known so far.  `assumed` are the equations of sizes that only running can confirm; `claimed` are those of
-    them that the result of an operation on this operand is said to have, which no operation compares."""
+    """The state of unification.  `assumed` are equations of sizes that only a run of the program can confirm.
+
+    `claimed` are those of them that give the result of an operation the type of an operand; no operation checks
+    these."""
 
     def __init__(self, datas: Mapping[str, Data], prefix: str = "") -> None:
         self.level = 0
@@ -45,7 +48,7 @@ class Solver:
         self.at(NOWHERE)
 
     def at(self, place: Span) -> None:
-        """Equations from here on have this place as their origin."""
+        """Sets the origin of the equations that follow."""
         self.place = self.sizes.place = place
 
     # ---- new unknowns
@@ -95,7 +98,7 @@ class Solver:
                 raise Clash("type", a, b)
 
     def unify_part(self, x: Type | ty.Size, y: Type | ty.Size) -> None:
-        """Arguments of a type that has the same parameters."""
+        """Unifies two arguments, types or sizes, of the same type constructor."""
         if isinstance(x, ty.Size):
             assert isinstance(y, ty.Size)
             self.unify_size(x, y)
@@ -119,7 +122,7 @@ class Solver:
             raise Clash("effect", prune_effect(e), prune_effect(f))
 
     def perform(self, effect, ambient) -> None:
-        """A call with `effect` happens where `ambient` is allowed."""
+        """Requires that `ambient` allows `effect`: a call with this effect happens there."""
         if not self.effects.below(effect, ambient):
             raise Clash("effect", prune_effect(effect), prune_effect(ambient))
 
@@ -137,10 +140,10 @@ class Solver:
         self.lower(t, meta.level, meta)
         meta.link = t
         try:
-            for cls in sorted(meta.classes):  # the same message every time
+            for cls in sorted(meta.classes):  # in order, for reproducible messages
                 self.require(t, cls)
         except Clash as clash:
-            meta.link = None  # so that the message can say what it is
+            meta.link = None  # so that the message can show the unknown
             clash.places = (meta.place,)
             raise
         meta.place = self.place
@@ -150,7 +153,7 @@ class Solver:
                 t.watchers += meta.watchers
 
     def require(self, t: Type, cls: str) -> None:
-        """`t` belongs to a class."""
+        """Requires that `t` belongs to a class.  Raises Clash if it does not."""
         t = prune(t)
         if type(t) is Meta:
             if cls not in t.classes:
@@ -165,7 +168,9 @@ class Solver:
             self.require(part, cls)
 
     def lower(self, t: Any, level: int, occurs: Meta | None = None) -> None:
-        """Everything unknown in `t` belongs to `level` or further out; `occurs` must not be in it."""
+        """Lowers the level of every unknown in `t` to `level`.
+
+        Raises Clash if `occurs` is in it (the occurs check)."""
         stack, seen = [t], set()
         while stack:
             t = stack.pop()
@@ -196,7 +201,7 @@ class Solver:
             stack += ty.children(t)
 
     def drain(self, solve: Callable) -> None:
-        """Look again at the constraints about whose unknowns something became known."""
+        """Retries the constraints whose unknowns have become better known."""
         while self.queue:
             constraint = self.queue.pop(0)
             if not constraint.done:

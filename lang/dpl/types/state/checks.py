@@ -1,4 +1,4 @@
-"""Sizes as terms: ints that compute them, and the checks of what inference assumed.
+"""Sizes as terms: ints that compute sizes, and run-time checks of sizes that inference only assumed.
 
 xs : float[?1] where float[3] is wanted   ->   Check(x, xs, dim(x, 0) = 3)
 """
@@ -27,16 +27,16 @@ def int_lit(span: Span, value: int) -> term.Lit:
 
 
 def dim(array: term.Term, k: int, span: Span) -> term.Term:
-    """The length of dimension `k` of an array."""
+    """A term for the length of dimension `k` of an array."""
     if k == 0:
         return term.Prim(span, ty.I64, "length", (array,))
     return term.Prim(span, ty.I64, "dim", (array, int_lit(span, k)))
 
 
 def learn(cx: Scope, variable: term.Term, t: Type, seen: tuple[Type, ...] = ()) -> None:
-    """Remember how the named sizes in the type of a variable can be computed from it."""
+    """Records how the named sizes in a variable's type can be computed from the variable."""
     t = prune(t)
-    if isinstance(variable, term.Var) and type(dimensions(t)[1]) is Meta:  # what it has more of is known later
+    if isinstance(variable, term.Var) and type(dimensions(t)[1]) is Meta:  # further dimensions become known later
         cx.unlearned = (*cx.unlearned, variable)
     match t:
         case ty.Arr():
@@ -62,16 +62,16 @@ def _learn_size(cx: Scope, size: ty.Size, actual: term.Term) -> None:
                 if number != (op == "div"):
                     actual = term.Prim(actual.span, ty.I64, op, (actual, int_lit(actual.span, number)))
             cx.evidence[name] = actual
-            if name[0] not in "!?":  # an array that says what a size is has its use
+            if name[0] not in "!?":  # a parameter that fixes a size counts as used
                 mention(cx, actual)
         case (((name,), 1),) if not size.const and isinstance(cx.evidence[name], term.Var):
-            cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: nobody has compared them yet
+            cx.claims.append((actual, cx.evidence[name]))  # `(n : int) (xs : float[n])`: to be compared
         case _:
             pass
 
 
 def mention(cx: Scope, t: term.Term) -> None:
-    """The variables in a term are of use."""
+    """Marks the variables in a term as used."""
     if isinstance(t, term.Var):
         cx.unused.pop(t.name, None)
     for part in subterms(t):
@@ -89,14 +89,14 @@ def _learn_fields(cx: Scope, variable: term.Term, data: term.Data, args: tuple) 
 
 
 def component(tuple_: term.Term, items: tuple, index: int) -> term.Term:
-    """One item of a tuple."""
+    """A term for one item of a tuple."""
     patterns = tuple(term.PVar(t, "item") if i == index else term.PWild(t) for i, t in enumerate(items))
     arm = term.Arm(tuple_.span, term.PTuple(tuple_.ty, patterns), None, term.Var(tuple_.span, items[index], "item"))
     return term.Match(tuple_.span, items[index], tuple_, (arm,))
 
 
 def alone(size: ty.Size) -> str:
-    """The name of a size that only running tells, if it is nothing else."""
+    """The name of a size that is a single run-time unknown (`?`); else ""."""
     match size:
         case ty.Size(0, (((name,), 1),)) if name[0] == "?":
             return name
@@ -105,7 +105,7 @@ def alone(size: ty.Size) -> str:
 
 
 def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.Term | None:
-    """An int term for a size, if everything in it can be computed."""
+    """An int term for a size; None if some name in it cannot be computed."""
     if not all(n in evidence for n in sizes.names(size)):
         return None
     total: term.Term | None = int_lit(span, size.const) if size.const or not size.terms else None
@@ -119,7 +119,7 @@ def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.T
 
 
 def size_term(cx: Scope, size: ty.Size, span: Span, name: str) -> term.Term:
-    """A size of an annotation used as an int."""
+    """An int term for a size name of an annotation.  An error is reported if nothing in scope can compute the size."""
     evidence = cx.evidence
 
     def build(zonk: Callable) -> term.Term:
@@ -140,7 +140,7 @@ def size_term(cx: Scope, size: ty.Size, span: Span, name: str) -> term.Term:
 
 
 def confirm(cx: Scope, t: term.Term, expected: Type, actual: Type) -> term.Term:
-    """`t`, checked to have the sizes of `expected`, where both can be computed."""
+    """`t`, with a run-time check that it has the sizes of `expected`, where both can be computed."""
     evidence, claimed = dict(cx.evidence), tuple(cx.solver.claimed)
     name = cx.unique("checked")
 
@@ -160,7 +160,7 @@ def confirm(cx: Scope, t: term.Term, expected: Type, actual: Type) -> term.Term:
 
 
 def _told(cx: Scope, value: term.Term, t: Type) -> dict[str, term.Term]:
-    """The sizes that only running tells, of which arrays in this value are."""
+    """Run-time sizes (`?`) that the dimensions of arrays in `value` can tell, each with its term."""
     match t := prune(t):
         case ty.Arr():
             sizes_ = [alone(cx.solver.sizes.norm(size)) for size in dimensions(t)[0]]
@@ -173,7 +173,7 @@ def _told(cx: Scope, value: term.Term, t: Type) -> dict[str, term.Term]:
 
 
 def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
-    """The wanted size, or the actual one where a wanted dimension is 0: an array without rows only guesses that."""
+    """The wanted size, or the actual one if a wanted dimension is 0: an array without rows only guesses its sizes."""
     if not (isinstance(wanted, term.Prim) and wanted.op == "dim"):
         return wanted
     none = term.Prim(wanted.span, ty.BOOL, "eq", (wanted, int_lit(wanted.span, 0)))
@@ -183,8 +183,9 @@ def or_guess(wanted: term.Term, actual: term.Term) -> term.Term:
 def _fitted(
     cx: Scope, value: term.Term, actual: Type, expected: Type, evidence: dict[str, term.Term]
 ) -> term.Term | None:
-    """`value`, where an array without rows has the inner sizes that are wanted of it: nothing tells that it has others.
-    None if that changes nothing."""
+    """`value`; an array without rows gets the wanted inner sizes, since no row contradicts them.
+
+    None if the sizes need no change."""
     actual, expected = prune(actual), prune(expected)
     norm = cx.solver.sizes.norm
     match actual, expected:
@@ -207,14 +208,14 @@ def _fitted(
 
 
 def of_result(cx: Scope, size: ty.Size, claimed: tuple[tuple[ty.Size, ty.Size], ...]) -> ty.Size | None:
-    """The size that the result of an operation on an operand of this size is said to have."""
+    """The claimed size of the result of an operation whose operand has this size; None if there is no claim."""
     norm = cx.solver.sizes.norm
     both = [(norm(a), norm(b)) for a, b in claimed]
     return next((b if a == norm(size) else a for a, b in both if norm(size) in (a, b)), None)
 
 
 def out_of_reach(cx: Scope, have, want) -> bool:
-    """Whether an array inside of data has an unknown size where a known one is claimed: nobody could compare them."""
+    """True if data holds an array of unknown size where a known size is claimed; no check could compare them."""
     if isinstance(have, ty.Size) or isinstance(want, ty.Size):
         return False
     have, want = prune(have), prune(want)
@@ -239,7 +240,7 @@ def hidden(cx: Scope, span: Span, actual: Type, expected: Type) -> DplError:
 
 
 def differ(cx: Scope, span: Span, have: ty.Size, want: ty.Size) -> DplError:
-    """Sizes of which it turned out only later that they differ."""
+    """The error for two sizes that turn out late to differ."""
     solver, p = cx.solver, Printer(cx.solver.sizes, cx.module)
     labels = ((size, solver.sizes.origin(size)) for size in (have, want))
     return cx.fail(
@@ -252,26 +253,26 @@ def differ(cx: Scope, span: Span, have: ty.Size, want: ty.Size) -> DplError:
 
 
 def named(e: term.Term) -> str:
-    """An array, or that a size is taken of, as the program has it, if that can be told in a title."""
+    """The source text of an array (or of the array whose size `e` takes) for a title; "" if it is too long."""
     if isinstance(e, term.Prim) and e.op in ("length", "dim"):
         e = e.args[0]
     text = e.span.text
     if re.fullmatch(r"\([^()]*\)", text):
         text = text[1:-1]
-    if isinstance(e, term.Var) and (bound := re.match(r"\(?([^\W\d][\w']*)", text)):  # where it is bound
+    if isinstance(e, term.Var) and (bound := re.match(r"\(?([^\W\d][\w']*)", text)):  # the place where it is bound
         name = re.sub(r"^.*\.(?=\D)|\.\d+$", "", e.name)
         text = name if name == bound[1] else text
     return f"`{text}`" if 0 < len(text) <= 30 and not set(text) & set("{}\n") else ""
 
 
 def which(value: term.Term, k: int) -> str:
-    """A size of an array, as titles call it."""
+    """The size of dimension `k` of an array, in the words of titles."""
     array = named(value) or "this array"
     return f"{array}'s size" if k == 0 else f"the size of {array}'s dimension {k}"
 
 
 def unlike(value: term.Term, k: int, wanted: term.Term) -> str:
-    """The message that a size is not the wanted one."""
+    """The message for a size that differs from the wanted one."""
     return f"{which(value, k)} is not that of {named(wanted) or 'the other'}"
 
 
@@ -284,8 +285,9 @@ def _pairs(
     claimed: tuple[tuple[ty.Size, ty.Size], ...],
     definite: bool,
 ):
-    """The dimensions of `value` against what is expected of them, where inference could not tell; if `definite`, of
-    those whose size is known when compiling."""
+    """Yields the checks for `value`: the actual size, the wanted size and the message of each doubtful dimension.
+
+    With `definite`, only dimensions whose wanted size is known at compile time are checked."""
     actual, expected = prune(actual), prune(expected)
     norm = cx.solver.sizes.norm
     match actual, expected:
@@ -297,7 +299,7 @@ def _pairs(
                     continue
                 want = claim or want
                 rigid = any(n[0] not in "!?" for n in sizes.names(sizes.sub(norm(have), norm(want))))
-                if verdict is Verdict.DIFFERENT and not rigid:  # that `n` is 10 may be claimed
+                if verdict is Verdict.DIFFERENT and not rigid:  # a claim that `n` is 10 is allowed
                     raise differ(cx, value.span, have, want)
                 if definite and any(n[0] == "?" for n in sizes.names(norm(want))):
                     continue

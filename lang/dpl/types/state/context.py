@@ -1,4 +1,4 @@
-"""What every rule of inference does: infer and check, unify, solve constraints, name values as terms.
+"""The operations that all inference rules share: infer and check, unify, solve constraints, turn names into terms.
 
 The rules for the forms of expressions register themselves in `RULES`; `infer` and `check` apply them.
 """
@@ -27,8 +27,9 @@ RULES: dict[type, Callable] = {}
 
 
 def rule(*kinds: type):
-    """Registers how to infer these kinds of expressions: `(cx, e, expected) -> core term`.  `expected` is a hint: the
-    type that the context will ask for, or None."""
+    """Registers a rule for these kinds of expressions: `(cx, e, expected) -> core term`.
+
+    `expected` is a hint: the type that the context will require, or None."""
 
     def register(function: Callable) -> Callable:
         for kind in kinds:
@@ -39,7 +40,7 @@ def rule(*kinds: type):
 
 
 class Context(Scope):
-    """The state, and what every rule does with it: infer and check, unify, solve constraints."""
+    """The state of inference in one module, with the operations that all rules share."""
 
     replay: Follower | None = None
 
@@ -51,7 +52,9 @@ class Context(Scope):
 
     @contextmanager
     def deeper(self):
-        """Inside, unknowns belong to the next level; yields the constraints' mark."""
+        """Enters the next level: unknowns made inside belong to it.
+
+        Yields the index of the first new pending constraint."""
         self.solver.level += 1
         yield len(self.pending)
         self.solver.level -= 1
@@ -63,7 +66,7 @@ class Context(Scope):
         self.ambient = outer
 
     def perform(self, effect: Effect, span: Span, what: str = "") -> None:
-        """Something with this effect happens here: a call of `what`, or a `shift`."""
+        """Records that an effect happens here: a call of `what`, or a `shift`."""
         if type(prune_effect(effect)) is ty.Ctl and self.defining:
             self.captures.setdefault(self.defining, (what, span))
         try:
@@ -81,17 +84,19 @@ class Context(Scope):
         return made
 
     def note(self, span: Span, t: Type) -> None:
-        """This stretch of text has this type; what is found while following a call is of that call only."""
+        """Records the type of a stretch of text for editors, except while a call is followed."""
         if self.notes is not None and not self.following:
             self.notes.expressions.append((span, t))
 
     def check(self, e: tree.Expr, expected: Type, why: errors.Why | None = None) -> term.Term:
-        """`e`, which must have the type `expected`; sizes only running can confirm are checked there."""
+        """Infers `e` and coerces it to the type `expected`; assumed sizes are checked at run time."""
         return self.coerce(self.infer(e, expected), expected, why)
 
     def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
-        """`t` where `expected` is wanted.  If that is a type variable, another argument said what it is, and only sizes
-        that are known are claimed."""
+        """`t` where `expected` is wanted, with run-time checks of assumed sizes.
+
+        Raises DplError if the types do not unify.  If `expected` is a type variable, only sizes that are known at
+        compile time are checked."""
         if t.ty is expected:
             return t
         self.solver.assumed.clear()
@@ -100,8 +105,9 @@ class Context(Scope):
         return self.confirm(t, expected) if self.solver.assumed else t
 
     def confirm(self, t: term.Term, expected: Type, actual: Type | None = None) -> term.Term:
-        """`t`, its sizes checked against those of `expected` when it runs, as far as both can be computed; `actual` is
-        its type, if that is not the one it says."""
+        """`t`, with run-time checks of its sizes against `expected`, as far as both can be computed.
+
+        `actual` is its type, if that is not `t.ty`."""
         self.solver.assumed.clear()
         return checks.confirm(self, t, expected, actual or t.ty)
 
@@ -148,7 +154,7 @@ class Context(Scope):
                 inner.watchers.append(constraint)
 
     def decide(self, constraint: Constraint) -> None:
-        """Nothing more will be learnt about it."""
+        """Decides a constraint about which nothing more will be learnt."""
         self.attempt(constraint)
         if not constraint.done:
             self.attempt(constraint, constraint.default)
@@ -166,7 +172,9 @@ class Context(Scope):
         return made
 
     def release(self, held: list[Lift], result: Type) -> None:
-        """All arguments of a function were given: of the operands that it relates, no more will be known."""
+        """Releases held constraints once a function has all its arguments.
+
+        Nothing more will be known of its operands."""
         if type(prune(result)) is not ty.Fn:
             for c in held:
                 c.held = False
@@ -175,18 +183,18 @@ class Context(Scope):
             self.drain()
 
     def use(self, name: str, span: Span, known: Mapping[str, ty.Size] = NOTHING, call: Span | None = None) -> term.Term:
-        """A name that is no primitive, as a term; `call` is where it is applied."""
+        """A name that is not a primitive, as a term; `call` is where it is applied."""
         match self.lookup(name, span):
             case Value(core, scheme, group=None):
                 t, inst = self.instance(scheme, call or span, known)
                 self.note(span, t)
-                known_sizes: Any = ((dict(self.evidence), self.unlearned),) if inst else ()  # known later
+                known_sizes: Any = ((dict(self.evidence), self.unlearned),) if inst else ()  # completed later
                 return term.Var(span, t, core, inst, known_sizes)
             case Value(core, scheme, group=Group() as group):
                 named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
                 t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
                 group.uses.setdefault(core, call or span)
-                inst: Any = (group,)  # its parameters, when they are known
+                inst: Any = (group,)  # its parameters, once they are known
                 return term.Var(span, t, core, inst)
             case SizeName(found):
                 return checks.size_term(self, found, span, name)
@@ -196,7 +204,7 @@ class Context(Scope):
                 raise AssertionError(name)
 
     def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
-        """Bind a monomorphic local name; answers its name in core."""
+        """Binds a monomorphic local name; returns its name in core."""
         core = self.unique(name)
         if name != "_":
             self.bind(name, Value(core, mono(t), span, size=size))
@@ -205,7 +213,7 @@ class Context(Scope):
 
 @node
 class Arg:
-    """An argument, not looked at yet or already a term; and the span of the application so far."""
+    """An argument, as an expression or already as a term, and the span of the application up to it."""
 
     value: tree.Expr | term.Term
     span: Span
@@ -219,10 +227,12 @@ class Arg:
 
 
 class Follower(Protocol):
-    """Follows calls into the functions that are called (`replay.py`)."""
+    """Follows calls into the functions that are called (implemented by `replay.py`)."""
 
     def follow(
         self, cx: Context, entry: Value, name: str, args: list[Arg], expected: Type | None, head: Span
     ) -> list[Arg]:
-        """Raises what is wrong inside of a call; answers the arguments, those that are no functions inferred."""
+        """Checks the called function at these arguments and raises the error found there.
+
+        Returns the arguments; those that need not wait for a parameter's type are inferred."""
         ...

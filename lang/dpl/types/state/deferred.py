@@ -1,4 +1,4 @@
-"""Terms that can be built only when their definition's types are known; they stand among core terms until then."""
+"""Terms that are built only once the types of their definition are known.  Until then they stand among core terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpl.node import node
 
 @node
 class Deferred(term.Hole):
-    """`inside` are the terms that it will hold."""
+    """A term to be built by `build`; `inside` are the terms that it will contain."""
 
     build: Callable  # (zonk) -> term
     inside: tuple = ()

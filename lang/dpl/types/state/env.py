@@ -1,4 +1,4 @@
-"""Entries of scopes: values, types, constructors, fields and modules."""
+"""The entries of scopes: values, types, constructors, fields and modules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from dpl.types.solve.scheme import Scheme
 
 @dataclass(slots=True)
 class Group:
-    """Definitions that are recursive together; inside, they are used at their own `params`, but for the `sizes` that
-    their annotations name: a function may call itself with other sizes.  `uses` are the first of each."""
+    """A group of mutually recursive definitions.
+
+    Inside the group they are monomorphic: they are used at their own `params`.  Only the `sizes` named by annotations
+    are polymorphic, so a function may call itself at other sizes.  `uses` holds the first use of each definition."""
 
     sizes: dict[str, ty.Size]
     params: tuple[ty.Var, ...] = ()
@@ -27,8 +29,9 @@ class Group:
 
 @node
 class Value:
-    """A name in scope.  `name` is its name in core; `group` is set while its own definition is checked; `size` is the
-    size it is known to be, when it is an int."""
+    """A name in scope.  `name` is its core name; `group` is set while its own recursive definition is checked.
+
+    `size` is the size that it equals, if it is an int for which one is known."""
 
     name: str
     scheme: Scheme
@@ -51,19 +54,20 @@ class Primitive:
 
 @node
 class SizeName:
-    """A size of an annotation, as an int."""
+    """A size name from an annotation, usable as an int."""
 
     size: ty.Size
 
 
 @node
 class Failed:
-    """A declaration with an error.  As a value it fits everywhere; as a type, constructor or field it ends what uses it
-    without a word: the error is told once."""
+    """A declaration with an error.
+
+    As a value it fits any type; a use as a type, constructor or field fails silently."""
 
     @staticmethod
     def again() -> DplError:
-        """The failure that stands for an error reported elsewhere."""
+        """The silent failure; the error itself was reported at the declaration."""
         return DplError()
 
 
@@ -72,7 +76,7 @@ Entry = Value | Primitive | SizeName | Failed
 
 @node
 class TypeName:
-    """A declared type: a data type under its core name, or what an abbreviation stands for."""
+    """A declared type: the core name of a data type, or an abbreviation with its `alias`."""
 
     name: str
     params: tuple[ty.Var, ...]
@@ -95,7 +99,7 @@ class Constructor:
 
 @dataclass(slots=True)
 class Exports:
-    """The exports of a module.  One that is `missing` may export any name."""
+    """The declarations that a module exports.  A `missing` module may export any name."""
 
     values: MutableMapping[str, Entry] = field(default_factory=dict)
     types: dict[str, TypeName | Failed] = field(default_factory=dict)
@@ -104,7 +108,7 @@ class Exports:
     missing: bool = False
 
     def public(self) -> Exports:
-        """Without the names that begin with an underscore."""
+        """The exports without the names that begin with an underscore."""
 
         def shown(names: Mapping) -> dict:
             return {name: what for name, what in names.items() if not name.startswith("_")}

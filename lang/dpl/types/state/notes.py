@@ -1,4 +1,4 @@
-"""Facts that inference records for editors; it records them only if a context is given notes.
+"""Facts that inference records for editors, if the context has been given notes.
 
 let f x = x + 1.0   ->   `x` (a local name): float;  `x`, `1.0`, `x + 1.0` (expressions): float;  asked for: values `+`
 """
@@ -15,8 +15,9 @@ from dpl.types.solve.scheme import Scheme
 
 @dataclass(slots=True)
 class Notes:
-    """The types of expressions and of local names (each with what binds it), which later equations may still complete;
-    and what each name from outside was found to stand for."""
+    """Types of expressions and of local names (each with its binding place), and the meanings of names from outside.
+
+    Later equations may still complete the types."""
 
     expressions: list[tuple[Span, Type]] = field(default_factory=list)
     locals: list[tuple[str, Span, Scheme]] = field(default_factory=list)

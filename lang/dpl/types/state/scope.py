@@ -1,4 +1,4 @@
-"""The state of checking one module: names in scope, levels, equations, and what is known of sizes."""
+"""The state of checking one module: names in scope, levels, equations, and what is known about sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpl.types.state.unbound import unbound
 
 @node
 class Ambient:
-    """The effect allowed here, and why: `top`, `fun`, `reset`, `bulk`, `module`."""
+    """The effect allowed here, and the reason: `top`, `fun`, `reset`, `bulk` or `module`."""
 
     effect: Effect
     reason: str
@@ -43,8 +43,9 @@ class Frame:
 
 @node
 class Definition:
-    """A function as it is written, and where: enough to check it again (`replay.py`).  It sees the `locals` and the
-    annotations' `frames` around it, and what its module declared before `horizon`."""
+    """The source of a function and its scope, enough to check it again (`replay.py`).
+
+    It sees the `locals` and the annotation `frames` around it, and what its module declared before `horizon`."""
 
     binding: tree.Binding
     home: Scope
@@ -54,47 +55,47 @@ class Definition:
 
     @property
     def function(self) -> tuple[tuple, tree.Expr]:
-        """Its parameters and its body."""
+        """The parameters and the body."""
         b = self.binding
         return (b.body.params, b.body.body) if not b.params and isinstance(b.body, tree.Fun) else (b.params, b.body)
 
 
 class Scope(ABC):
-    """The scope and the state of inference at a place of the module that is being checked."""
+    """The scope and the state of inference in the module that is being checked."""
 
     @property
     @abstractmethod
     def following(self) -> bool:
-        """Whether a call is being followed into the function: what is found out then holds for that call only."""
+        """True while a call is followed into the called function; facts found then hold for that call only."""
 
     def __init__(
         self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports
     ) -> None:
-        self.module = self.name = module  # `module` is where names are looked up just now
+        self.module = self.name = module  # `module` is where names are looked up at present
         self.modules = modules
         self.datas = datas
         self.warnings = warnings
-        self.loud: set[str] = set()  # what must not be generalised over when used: see `quiet`
+        self.loud: set[str] = set()  # names that block generalisation: see `quiet`
         self.solver = Solver(datas, module + ".")
-        self.global_evidence: dict[str, term.Term] = {}  # sizes -> ints that they can be computed from
+        self.global_evidence: dict[str, term.Term] = {}  # sizes -> int terms that compute them
         self.layers: list[Exports] = [primitives, *([modules["Prelude"]] if "Prelude" in modules else [])]
         self.owned: list[Exports] = []
-        self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> what they call for it
+        self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> the call that captures
         self.defining = ""
-        self.definitions: dict[str, Definition] = {}  # functions by their names in core
-        self.history: dict[str, list[tuple[int, Entry]]] = {}  # what each name of this module stood for, and since when
-        self.ahead: dict[tuple[str, str], Span] = {}  # what this module declares, by kind and name
+        self.definitions: dict[str, Definition] = {}  # functions by core name
+        self.history: dict[str, list[tuple[int, Entry]]] = {}  # each name of this module -> its meanings, since when
+        self.ahead: dict[tuple[str, str], Span] = {}  # the declarations of this module, by kind and name
         self.homes: Callable[[str], Scope | None] = lambda name: None  # the contexts of other modules
-        self.clock = 0  # how many values were declared
+        self.clock = 0  # the number of values declared so far
         self.horizon: int | None = None
         self.notes: Notes | None = None
-        self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by their fields' names
-        self.constructors: dict[str, tuple[term.Data, Span]] = {}  # of this module, and where they are declared
+        self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by field name
+        self.constructors: dict[str, tuple[term.Data, Span]] = {}  # those of this module, with their places
         self.new_layer()
         self.begin()
 
     def begin(self) -> None:
-        """A new top-level definition."""
+        """Prepares for a new top-level definition."""
         self.solver.level = 0
         self.solver.queue.clear()
         self.solver.assumed.clear()
@@ -102,30 +103,30 @@ class Scope(ABC):
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
-        self.unlearned: tuple[term.Var, ...] = ()  # variables in scope, of whose types too little was known
-        self.ints: dict[str, term.Var] = {}  # unknown sizes -> the ints in scope that they are
-        self.tied: dict[str, str] = {}  # unknown sizes -> the int parameters that they are
-        self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the int parameters they must be
+        self.unlearned: tuple[term.Var, ...] = ()  # variables in scope whose types were not yet known enough
+        self.ints: dict[str, term.Var] = {}  # run-time sizes -> the ints in scope that they equal
+        self.tied: dict[str, str] = {}  # run-time sizes -> the int parameters that they equal
+        self.claims: list[tuple[term.Term, term.Term]] = []  # sizes of a parameter, and the ints that they must equal
         self.frames: list[Frame] = [Frame(1)]
         self.ambient = Ambient(PURE, "top")
         self.taken: dict[str, int] = {}
         self.literals: list[Meta] = []  # the types of numbers without a suffix
-        self.unused: dict[str, tuple[str, Span]] = {}  # local names, by those in core, that nothing has mentioned yet
+        self.unused: dict[str, tuple[str, Span]] = {}  # local names that are not used yet, by core name
         self.pending: list[Constraint] = []
-        self.held: list[Lift] = []  # of the last instance
-        self.greedy: set[int] = set()  # matches that end a case of another, without parentheses
+        self.held: list[Lift] = []  # constraints of the last instance
+        self.greedy: set[int] = set()  # matches that end a case of another match, without parentheses
         self.counter = 0
 
     # ---- names
 
     def new_layer(self) -> None:
-        """Later declarations shadow earlier ones, names of opened modules too."""
+        """Starts a new layer of declarations, which shadows earlier ones and the names of opened modules."""
         self.own = Exports()
         self.owned.append(self.own)
         self.layers.append(self.own)
 
     def exports(self) -> Exports:
-        """Everything that the module declares."""
+        """All declarations of the module."""
         merged = Exports()
         for own in self.owned:
             for kind in ("values", "types", "constructors", "fields"):
@@ -144,7 +145,7 @@ class Scope(ABC):
 
     @contextmanager
     def scope(self):
-        """Names bound inside go out of scope afterwards."""
+        """Restores the names and evidence in scope at the end."""
         mark, evidence, unlearned = len(self.trail), self.evidence, self.unlearned
         self.evidence = dict(evidence)
         yield
@@ -152,30 +153,30 @@ class Scope(ABC):
         self.evidence, self.unlearned = evidence, unlearned
 
     def declare(self, name: str, entry: Entry) -> None:
-        """A value of this module."""
+        """Declares a value of this module."""
         self.own.values[name] = entry
         self.history.setdefault(name, []).append((self.clock, entry))
         self.clock += 1
 
     def remember(self, core: str, binding: tree.Binding, horizon: int) -> None:
-        """A function of this module."""
+        """Remembers the definition of a function of this module."""
         self.definitions[core] = Definition(binding, self, horizon)
 
     def remember_local(self, core: str, binding: tree.Binding) -> None:
-        """A function inside another, if its calls are being followed."""
+        """Remembers the definition of a local function, if calls are being followed."""
         if self.following:
             known = {name: list(stack) for name, stack in self.locals.items() if stack}
             horizon = self.clock if self.horizon is None else self.horizon
             self.definitions[core] = Definition(binding, self, horizon, known, tuple(self.frames))
 
     def definition(self, value: Value) -> Definition | None:
-        """The definition of a function, if it is the user's own."""
+        """The definition of a user's function; None for others."""
         module = value.name.rpartition(".")[0]
         home = self.homes(module) if value.is_global and module != self.name else self
         return home.definitions.get(value.name) if home is not None else None
 
     def known_sizes(self) -> dict[str, term.Term]:
-        """All evidence as it is now: also of ints that were used as sizes further inside, and are in scope here."""
+        """All evidence at present, including ints that were used as sizes further inside and are in scope here."""
         visible = {stack[-1].name for stack in self.locals.values() if stack and isinstance(stack[-1], Value)}
         return {**{n: var for n, var in self.ints.items() if var.name in visible}, **self.evidence}
 
@@ -199,7 +200,7 @@ class Scope(ABC):
         return self._resolve("values", name)
 
     def watch(self, name: str, core: str, span: Span) -> None:
-        """A local name that should be mentioned."""
+        """Warns later if this local name is never used."""
         if not name.startswith("_"):
             self.unused[core] = name, span
 
@@ -223,7 +224,7 @@ class Scope(ABC):
         return Failed() if found is None and any(exports.missing for exports in self.layers) else found
 
     def _resolve_then(self, name: str) -> Entry | None:
-        """The meaning of a name before the horizon."""
+        """The meaning that a name had before the horizon."""
         for since, entry in reversed(self.history.get(name, ())):
             if self.horizon is not None and since < self.horizon:
                 return entry
@@ -241,7 +242,9 @@ class Scope(ABC):
         return found
 
     def constructor(self, name: str, span: Span, wanted: Type | None = None) -> Constructor:
-        """By name; of the type that is wanted, if that is known and has one of that name."""
+        """The constructor of this name: that of the wanted type if it has one, else the one in scope.
+
+        Raises DplError if there is none."""
         wanted = prune(wanted) if wanted is not None else None
         if type(wanted) is ty.Con and wanted.name in self.datas:
             data = self.datas[wanted.name]
@@ -268,7 +271,7 @@ class Scope(ABC):
         return found
 
     def warn_of_ambiguous(self, name: str, meant: term.Data, span: Span) -> None:
-        """A field that an earlier type of this module has too: the last wins."""
+        """Warns if an earlier record type of this module has the same field; the last declaration wins."""
         earlier = [data for data in self.fields.get(name, ()) if data.name != meant.name]
         if earlier:
             one, other = (errors.printer(self).data_name(d.name) for d in (earlier[-1], meant))

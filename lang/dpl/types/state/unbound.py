@@ -1,8 +1,8 @@
-"""A name that stands for nothing -> the message: what else it may mean.
+"""Unbound names -> messages with suggestions.
 
 inv a              ->   here it is written  Linalg.inverse           (`names.toml`)
 hessian f          ->   did you mean  Ad.hessian ?                   (another module has it)
-lenght xs          ->   did you mean  length ?                       (a slip of the finger)
+lenght xs          ->   did you mean  length ?                       (a typing error)
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from dpl.types.state.env import TYPES, Failed
 SUGGESTING = "did you mean  "
 HERE = "here it is written  "
 NAME = re.compile(r"[^\W\d][\w.']*")
-MOST = 2  # names in one help
+MOST = 2  # most names in one help
 
 
 @node
 class Way:
-    """Ways out of an unknown name, and the mend if it is certain."""
+    """Helps for an unknown name, and an edit if the fix is certain."""
 
     helps: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
 
 
 def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
-    """`kind` is value, type, constructor or field; of a constructor, `wanted` is the type that it should have."""
+    """The error for an unbound name.  `kind` is value, type, constructor or field; `wanted` is a constructor's type."""
     qualifier, dot, member = name.rpartition(".")
     if dot and qualifier and qualifier[0].isalpha():
         return unknown_member(cx, kind, qualifier, member, span)
@@ -66,7 +66,7 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
 
 
 def misread(name: str, span: Span) -> Way:
-    """`f"{x}"`; `y = 1` as a step of its own."""
+    """Suggestions for two misreadings: Python's `f"{x}"`, and `y = 1` as a step of its own."""
     text, line = span.source.text, span.source.line(span.line)
     if name == "f" and text[span.end : span.end + 1] == '"':
         return Way(('values in a string:  $"x = {x}"',), (Edit(span, "$"),))
@@ -76,7 +76,7 @@ def misread(name: str, span: Span) -> Way:
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
-    """The constructors that could stand here."""
+    """A help that lists the constructors of the wanted type, or else one about names in lower case."""
     t = prune(wanted) if wanted is not None else None
     data = cx.datas.get(t.name) if type(t) is ty.Con else None
     if data is not None and not data.fields:
@@ -86,14 +86,14 @@ def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
 
 
 def owners(cx, name: str) -> tuple[str, ...]:
-    """The record type of another module that has a field of this name."""
+    """A help that names a record type of another module with this field."""
     datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
     shown = next((printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed)), "")
     return (f"{shown} has it: annotate what is one:  (e : {shown})",) if shown else ()
 
 
 def called_on(cx, name: str) -> tuple[str, ...]:
-    """`x.sum`, of what is no record."""
+    """Helps for `x.sum` where `x` is not a record."""
     if target := renamed("field", name, "same"):
         return (f"{HERE}{target}",)
     entry = cx.find(name)
@@ -102,7 +102,7 @@ def called_on(cx, name: str) -> tuple[str, ...]:
 
 
 def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:
-    """`Model.f`, where there is no such module or no `f` in it."""
+    """The error for `Model.f` where there is no such module, or no `f` in it."""
     if qualifier not in cx.modules:
         near = suggest(qualifier, dict.fromkeys(cx.modules))
         way = Way(near) if near else called_plainly(cx, kind, member, span)
@@ -124,14 +124,14 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
 
 
 def of_other_library(cx, e: tree.Field, prefix: str) -> DplError:
-    """`np.exp x`, where `np` is nothing."""
+    """The error for `np.exp x` where `np` is not bound."""
     way = called_plainly(cx, "value", e.name, e.span)
     helps = way.helps or (f"names of the library are written without `{prefix}.`",)
     return cx.fail("E0202", f"there is no `{prefix}` here, and no need of it", e.span, helps=helps, edits=way.edits)
 
 
 def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
-    """A member of a module that is not there may be known without it, or in another module."""
+    """Suggestions for an unknown member of a module: the plain name, or the same name in another module."""
     found = cx.find(member) if kind == "value" else None
     if found is not None and not isinstance(found, Failed):
         return written(member, span, True)
@@ -139,11 +139,11 @@ def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
     return way if way.helps else Way(suggest(member, {}, known(cx, kind)[1]))
 
 
-# ---- what others call it
+# ---- names in other languages
 
 
 def elsewhere_called(kind: str, name: str, span: Span) -> Way:
-    """The DPL name for what another language calls `name`."""
+    """Suggestions from the table: the DPL name for what another language calls `name`."""
     if kind == "value" and name in OPERATORS:
         return Way((OPERATORS[name],), (Edit(span, SAME[name]),) if name in SAME else ())
     if target := renamed(kind, name, "same"):
@@ -155,7 +155,7 @@ def elsewhere_called(kind: str, name: str, span: Span) -> Way:
 
 
 def renamed(kind: str, name: str, section: str) -> str:
-    """The entry of the table, however it is spelt: `stopGradient`, `stop_gradient`."""
+    """The table's entry for a name in any spelling (`stopGradient`, `stop_gradient`), or ""."""
     sections = {"value": section} if section == "like" else {"value": section, "type": "types",
                 "constructor": "constructors", "field": "fields"}  # fmt: skip
     return plain(sections[kind]).get(bare(name), "") if kind in sections else ""
@@ -167,7 +167,7 @@ def plain(section: str) -> dict[str, str]:
 
 
 def bare(name: str) -> str:
-    """A name without what differs by custom."""
+    """A name without the differences of naming conventions."""
     return re.sub(r"[_']", "", name.casefold())
 
 
@@ -175,11 +175,11 @@ def written(target: str, span: Span, certain: bool) -> Way:
     return Way((HERE + target,), (Edit(span, target),) if certain else ())
 
 
-# ---- slips of the finger
+# ---- typing errors
 
 
 def known(cx, kind: str) -> tuple[dict[str, None], dict[str, list[str]]]:
-    """The names in scope; and those of modules, with their qualified names."""
+    """The names in scope, and the names of modules with their qualified forms."""
     scope = {name for exports in cx.layers for name in getattr(exports, kind + "s")}
     if kind == "value":
         scope |= {name for name, stack in cx.locals.items() if stack}
@@ -195,19 +195,19 @@ def known(cx, kind: str) -> tuple[dict[str, None], dict[str, list[str]]]:
 
 
 def suggest(name: str, scope: Iterable[str], others: dict[str, list[str]] | None = None) -> tuple[str, ...]:
-    """`did you mean ...`, as helps of a message: the same name in another module, or names like it."""
+    """A help `did you mean ...`: the same name in another module, or similar names."""
     others = others or {}
     close = others.get(name) or nearest(name, scope) or [q for near in nearest(name, others) for q in others[near]]
     return (f"{SUGGESTING}{' or '.join(close[:MOST])} ?",) if close else ()
 
 
 def suggested(help: str) -> list[str]:
-    """The names in a help that `suggest` made."""
+    """The names in a help made by `suggest`."""
     return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """The names that are likest, if they are so like that one was meant."""
+    """The most similar names, if they are similar enough for a typing error."""
     found: dict[int, list[str]] = {}
     for other in names:
         if other != name and (other[:1].isalpha() or other[:1] == "_"):
@@ -218,8 +218,10 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 
 
 def distance(one: str, other: str) -> int | None:
-    """How many slips make one name the other: a letter too many, too few, wrong, or two exchanged.  None, if there are
-    more than names of this length allow: of three letters, two may be exchanged, and no more; of four, none is wrong.
+    """The Damerau-Levenshtein distance of two names: letters added, left out, wrong or exchanged.
+
+    None if it exceeds the limit for names of this length.  Names of three letters allow only an exchange; in names of
+    four letters, no letter may be wrong.
     """
     a, b = bare(one), bare(other)
     longest = max(len(a), len(b))
