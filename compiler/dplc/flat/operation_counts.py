@@ -10,7 +10,7 @@ factorization the number in Golub and Van Loan's book.  Operations without run-t
 as zero.
 
 The program reads its counters by calling `READ`, a C function that does not exist.  This pass turns these calls into
-`tally`. The bytes it allocates, copies of shared arrays included, are counted by the machine
+`tally`.  The bytes it allocates, copies of shared arrays included, are counted by the machine
 (`machine/emit/emitter.py`).
 """
 

@@ -303,8 +303,8 @@ class Rule:
 @dataclass(slots=True)
 class Program:
     """`main` has no parameters and no results.  `exports` are functions for callers outside, after `main` has run.
-     `checkpoints` names functions whose reverse mode recomputes instead of storing; `rules` has custom derivatives
-     of functions."""
+    `checkpoints` names functions whose reverse mode recomputes instead of storing; `rules` has custom derivatives of
+    functions."""
 
     fns: dict[str, Fn] = field(default_factory=dict)
     datas: dict[str, DataDecl] = field(default_factory=dict)

@@ -78,8 +78,7 @@ class Derivative:
     chooses     it returns one of its operands; the others get no cotangent
     multiplies  its derivative multiplies the tangent by a factor, and zero times infinity is not zero
     algebraic   its Taylor series is written out, not derived from its rule
-    chain       if its rule leads to new terms without end: the operand that changes from term to term, and by how
-    much"""
+    chain       (operand, step): its rule leads to terms without end, each with this operand changed by the step"""
 
     rule: Rule
     flows: tuple[int, ...] | None
