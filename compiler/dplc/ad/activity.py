@@ -1,5 +1,4 @@
-"""Activity analysis (Hascoët and Pascual 2013): the dependences between leaves decide which of them have tangents or
-cotangents.
+"""Activity analysis (Hascoët and Pascual 2013): dependences between leaves decide which have tangents or cotangents.
 
     fn f(x: f64, n: i64)                   return.0 <- s', s' <- y, s;  s <- y, t
       y = mul x x                          y.0 <- x.0

@@ -1,7 +1,7 @@
-"""The table of derivatives: their names, and the known facts about each.
+"""The book, a table of all derivatives: their names, and the known facts about each.
 
     book.forward("f", active)     f.jvp, which results have tangents, and where these may be symbolic zeros
-    book.reverse("f", ...)        f.fwd and f.bwd, and the type of what is kept between them
+    book.reverse("f", ...)        f.fwd and f.bwd, and the type of the residual between them
     book.deps("f")                which leaves of f's results depend on which of its parameters'
 
 All derivatives are memoised.  The key of a forward mode is the function and the leaves of its parameters that have

@@ -1,5 +1,4 @@
-"""Differentiation: flat -> flat without Ad.  Every derivative is written once for each activity with which it is
-needed.
+"""Differentiation: flat -> flat without Ad.  Each derivative is written once for each activity.
 
     (y, dy) = jvp f (c, x, dx)          =>    (y, dy) = f.jvp(c, x, dx)
     (y, s) = jet f (c, n, x)            =>    (y, s) = f.jet(c, x, [1.0, 0.0, ...], n)

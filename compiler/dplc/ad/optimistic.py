@@ -1,5 +1,4 @@
-"""The optimistic fixpoint of derivatives that call themselves: assumptions about a derivative while it is being
-written.
+"""The optimistic fixpoint of derivatives that call themselves: assumptions about derivatives being written.
 
 Code is shorter where a tangent is known not to be a symbolic zero (`tangents/symbolic_zeros.py`).  The known zeros of a
 derivative's results depend on the derivatives that it calls.  For those that are still being written, the best case is

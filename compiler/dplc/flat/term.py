@@ -11,7 +11,7 @@ are unique within a function.
       return r
 
 Two conventions about zeros, for derivatives (`ad/`): a value of type Arr or Data that stands for a tangent or cotangent
-may be *null*, meaning zero of whatever shape; only operations whose documentation says so accept null.
+may be *null*, meaning zero of any shape; only operations whose documentation says so accept null.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class Fn:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function's own derivative.  The function has parameters (captured ..., x) and gives one value.
+    """A custom derivative of a function.  The function has parameters (captured ..., x) and one result.
 
     vjp: `fn(captured ..., x) -> (y, k)`, and `pullback(k, dy) -> (dx)` applies the pullback k.
     jvp: `fn(captured ..., x, dx) -> (y, dy)`.

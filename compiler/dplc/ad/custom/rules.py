@@ -1,5 +1,4 @@
-"""Custom derivative rules (`with_jvp` and `with_vjp`) in forward and reverse mode.  (Taylor mode:
-`taylor/custom_rules.py`.)
+"""Custom derivative rules (`with_jvp`, `with_vjp`) in forward and reverse mode.  (Taylor: `taylor/custom_rules.py`.)
 
 A rule replaces the derivative of its function in its own mode.  In the other mode it is transposed, as it is linear in
 its tangent:

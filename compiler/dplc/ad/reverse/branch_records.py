@@ -1,5 +1,4 @@
-"""Branch records: the residuals of a recursive function whose body ends in a branch, with one kind of record for each
-path.
+"""Branch records: the residuals of a recursive function whose body ends in a branch, one kind of record per path.
 
     fn f(x, n) -> (f64)              data res = res0 | res1 (f64, f64, res, res)
       if lt n 2                      fn f.fwd(x, n) -> (f64, res)
@@ -26,7 +25,8 @@ from dplc.flat.walk import mentioned, with_branches
 
 
 def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
-    """True if no code after the branch is needed by the backward code in `scope`.  The function must be recursive."""
+    """True if the function is recursive, and the backward code in `scope` uses no variable bound by the branch or after
+    it."""
     reverse = tape.reverse
     if reverse.records is not None or not reverse.d.boxed(reverse.box) or scope is not reverse.scope:
         return False

@@ -1,6 +1,6 @@
 """The cotangents at a point of the backward code.
 
-Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is
+Backward code runs in reverse order, so the cotangent of a variable is complete when its binding is
 reached.  A scope holds the sums of the contributions so far.  An inner block has a scope of its own; the cotangents of
 outer variables that it touches become results of the block (a branch) or state (a loop), so that they are updated,
 never returned and added.

@@ -1,5 +1,5 @@
 """The choice of residuals, the variables that forward code keeps for backward code, by a minimum cut
-(rematerialisation; Moses et al.  2021).
+(rematerialisation; Moses et al. 2021).
 
 Backward code mentions variables of the forward code by name.  Cheap operations can be repeated instead of keeping their
 results.  As little as possible is kept, such that everything else can be computed again:

@@ -1,4 +1,4 @@
-"""The transpose rules of bulk operations (Radul et al.  2023): the contributions of a result's cotangent to those of
+"""The transpose rules of bulk operations (Radul et al. 2023): the contributions of a result's cotangent to those of
 the operands.
 
     y = index a i            ca = acc_index ca cy i       in place

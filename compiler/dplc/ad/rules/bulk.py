@@ -1,4 +1,4 @@
-"""Operations and their derivatives.
+"""The derivatives of operations.
 
 Scalar rows take theirs from the table; this file has the bulk operations.  A bulk operation is linear in some of its
 operands (or bilinear), and its rule maps the tangent of each of them:

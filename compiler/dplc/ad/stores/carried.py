@@ -2,7 +2,7 @@
 
     r = ref_new x;  ref_set r (mul x x);  y = ref_get r            f64, if y is differentiated by x
 
-References are told apart by the types of their contents alone.  The graph (`ad/activity.py`) is that of the whole
+References are distinguished only by the types of their contents.  The graph (`ad/activity.py`) is that of the whole
 program here.  It has a node for each leaf of each variable of each function, one node for all references of each
 content, and edges from arguments to parameters and from results to the variables that calls bind.  A derivative (Ad) is
 one operation whose results may all depend on all arguments.  A content is carried if an input of some derivative

@@ -3,7 +3,7 @@
     fn bump(r: ref f64) -> ()             reads and writes references of f64
     fn norm(x: f64) -> (f64)              nothing, whatever references it makes, reads and writes inside
 
-References are told apart by the types of their contents, and contents hold no references.  So a function whose
+References are distinguished by the types of their contents, and contents hold no references.  So a function whose
 parameters and results can hold no reference to some content cannot reach references to it that others made, nor can
 others reach its own: it is *closed* to them, and callers see no effect on them.
 """

@@ -1,5 +1,4 @@
-"""Store passing: flat -> flat where references that derivatives flow through are places in a store that is passed
-along.
+"""Store passing: flat -> flat where references that derivatives flow through become places in a store.
 
     fn bump(r: ref f64, x: f64) -> ()              fn bump(held: f64[], r: i64, x: f64) -> (f64[])
       y = ref_get r                                  y = index held r

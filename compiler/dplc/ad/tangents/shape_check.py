@@ -1,4 +1,4 @@
-"""The shape check of tangents that the user gives: jvp's direction and the argument of a pullback must have the form of
+"""The shape check of tangents from the user: the direction of jvp and the argument of a pullback must have the form of
 their primal, or the program fails.
 
     direction_form.tree(dx : tree, x : tree)      a run-time error unless constructors and sizes are the same

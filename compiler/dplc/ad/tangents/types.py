@@ -24,7 +24,7 @@ from dplc.flat.types import of_rank
 class Tangents:
     """The tangent types of a program.  `resolve` gives the type of a residual (a `Res`)."""
 
-    prefix = "tan."  # of the names of data types
+    prefix = "tan."  # of the names of tangent data types
     idempotent = True  # Tan(Tan(ty)) = Tan(ty)
     more = 0  # added to the rank: of the tangent of a float or an array of floats
 

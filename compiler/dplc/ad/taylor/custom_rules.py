@@ -82,7 +82,7 @@ def slope_zeros(d: Derivatives, fn: f.Fn, i: int, zeros: Zeros) -> Zeros:
 
 
 def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]:
-    """For a series of x: the series without its last coefficient, the slope, and the series of the slope."""
+    """Splits a series of x: the series without its last coefficient, the slope, and the series of the slope."""
     assert isinstance(xs.ty, f.Arr)
     some = b.inner()
     full = outermost(some, xs)

@@ -49,7 +49,7 @@ class Effect(Flag):
     STORE = auto()  # it writes a file
     CLOCK = auto()
     ENVIRONMENT = auto()  # the program's arguments, the environment's variables
-    FOREIGN = auto()  # whatever a C function does
+    FOREIGN = auto()  # it calls a C function, which may do anything
     EXIT = auto()
     COUNTERS = auto()  # it reads or changes operation counts
     OWNERS = auto()  # it changes reference counts
@@ -127,12 +127,12 @@ class Row:
     scalar       the row of the primitive table, if it is one of its scalar operations
     elementwise  it works on numbers, and elementwise on arrays; operands of lower rank are lifted
     result       (types of operands, attrs) -> types of results; None: any
-    second       (types of operands, attrs) -> the type that the second operand must have; None: nothing is asked
+    second       (types of operands, attrs) -> the type that the second operand must have; None: any type
     dims         (dimension of an atom, operation, rank, k) -> dimension k of the result of that rank, if it is known
 
     own          the operands that it consumes, and reuses in place if they have no other owner; the others are borrowed
     fresh        its result will be changed in place, so equal results must not be shared
-    solid        (operation, whether an atom is known not to be null) -> whether its result is not null
+    solid        (operation, test if an atom is known not to be null) -> true if its result is not null
     changes      it stores to some elements of its first operand, and returns that operand
     accumulates  it adds to some elements of its first operand; if that is null, zeros of the lengths that follow the
                  second, as many as attr `rank` says
@@ -143,7 +143,7 @@ class Row:
 
     cost         (measure, operation) -> how many operations it counts as; an atom if that is computed
     cheap        computing it again costs less than keeping it
-    light        it takes the same time whatever the sizes of its arrays
+    light        its time does not depend on the sizes of its arrays
     short        it takes the time of an instruction or a few, on an array of numbers and indices
 
     derivative   its source and its properties

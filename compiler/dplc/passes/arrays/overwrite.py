@@ -1,5 +1,4 @@
-"""An addition to an element that was set to zero -> an update of the element.  Additions to other elements may come in
-between:
+"""An addition to an element that was set to zero -> an update of it, even with other additions in between:
 
     z = update c 0.0 i                      c' = update c w i
     y = acc_index z v n j          =>       y' = acc_index c' v n j

@@ -81,7 +81,7 @@ class Converter:
         self.capturing: dict[int, bool] = {}
 
     def captures(self, e: c.Term) -> bool:
-        """Whether evaluating `e` may capture its context."""
+        """True if the evaluation of `e` may capture its context."""
         found = self.capturing.get(id(e))
         if found is None:
             found = self.capturing[id(e)] = self.look(e)

@@ -6,7 +6,7 @@
                                                                 drop a
                                                                 ... b ... }
 
-Precise reference counting as in Perceus (Reinking et al.  2021): each token (`passes/memory/owners.py`) is consumed
+Precise reference counting as in Perceus (Reinking et al. 2021): each token (`passes/memory/owners.py`) is consumed
 exactly once on every path; a consuming use that is not the last is preceded by a `dup`; a token is dropped right after
 its last use if that use only borrowed it, and at the beginning of a branch that does not use it.  Parameters are
 borrowed if `passes/memory/borrow.py` says so; in the body of a loop, everything from outside it is borrowed.

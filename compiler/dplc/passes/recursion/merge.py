@@ -1,5 +1,4 @@
-"""flat -> flat where the functions of an SCC become one function, whose first argument selects the function that is
-called.
+"""flat -> flat where the functions of an SCC become one function, whose first argument selects the one called.
 
     fn a(x, y)  ... b(y) ...                   fn c(which, x, y)
     fn b(y)     ... a(0, y + 1) ...     =>       switch which { 0: ... c(1, x, y) ...;  1: ... c(0, 0, y + 1) ... }

@@ -1,5 +1,4 @@
-"""flat -> the recursive calls that are tail calls modulo cons: after the call, the function only makes a cell with the
-result.
+"""flat -> the tail calls modulo cons: recursive calls after which the function only makes a cell with the result.
 
     fn map(xs)                                    map(xs, out)
       ...                                           ...

@@ -1,5 +1,4 @@
-"""flat -> flat where mutually recursive functions are merged: a function that is called in one place only is inlined
-there.
+"""flat -> flat where mutually recursive functions are merged: a function called in one place only is inlined there.
 
     fn even(n)  ... odd(n - 1)                 fn even(n)
     fn odd(n)   ... even(n - 1)          =>      m = sub n 1

@@ -57,7 +57,7 @@ def is_zero(a: f.Atom) -> bool:
 
 
 def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
-    """Whether a value is known not to be null."""
+    """True if a value is known not to be null."""
     match defs.get(x.name) if isinstance(x, f.Var) else None:
         case f.ConMake() | f.Build() | f.Map():
             return True

@@ -1,4 +1,4 @@
-"""Which right-hand sides may be dropped when they are dead, moved, and shared."""
+"""Purity: tests that tell if a right-hand side may be dropped when it is dead, moved, or shared."""
 
 from __future__ import annotations
 

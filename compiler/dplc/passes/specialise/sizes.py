@@ -40,7 +40,7 @@ def needs_of(copier: Copier, name: str) -> Needs:
 
 
 def told(copier: Copier, needs: Needs, scope: Scope) -> list[str]:
-    """Names for the sizes that a definition takes.  `scope` knows them from now on."""
+    """Names for the sizes that a definition takes.  They are added to `scope`."""
     given = []
     for p in needs[0]:
         if p.name in needs[1] and p.sort == "type":

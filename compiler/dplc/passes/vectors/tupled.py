@@ -1,5 +1,4 @@
-"""Tupling: a function -> a function that does the work of several calls of it, where these differ only in some
-arguments.
+"""Tupling: a function -> one that does the work of several calls of it, where these differ only in some arguments.
 
     fn f(x, d, n)                                fn f.2(x, d, e, n)
       (y, t) = for i < n state (y = x, t = d)      (y, t, u) = for i < n state (y = x, t = d, u = e)
