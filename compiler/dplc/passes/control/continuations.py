@@ -29,7 +29,7 @@ class Cont:
     several: bool = False
 
     def after(self, then: Callable[[c.Term], c.Term]) -> Cont:
-        """`then` first; the answer has the same type."""
+        """A continuation with the code `then`, and an answer of the same type."""
         return Cont(self.answer, then)
 
 

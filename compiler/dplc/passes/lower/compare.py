@@ -134,7 +134,7 @@ def while_so(
 
 
 def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
-    """A number below, at or above 0."""
+    """The order of two values, as a number below, at or above 0."""
     up, b = body.up, body.b
     if is_scalar(body, ty):
         return order_numbers(body, left, right)
