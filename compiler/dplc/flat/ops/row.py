@@ -148,8 +148,8 @@ class Row:
 
     derivative   its source and its properties
 
-    pure         no effect, not even an error
-    quiet        no effect, but it may fail
+    pure         it has no effects and cannot fail
+    quiet        it has no effects; it may fail
     repeatable   repeated with the same operands, it gives the same results, so one is enough"""
 
     name: str

@@ -28,7 +28,7 @@ def natural(count: f.Atom) -> bool:
 
 
 def pure(op: f.Op) -> bool:
-    """True for an operation without effects, errors included."""
+    """True for an operation that has no effects and cannot fail."""
     row = OPS[op.op]
     match row.fails:
         case Fails.NEVER | Fails.SHAPES:
@@ -44,7 +44,7 @@ def pure(op: f.Op) -> bool:
 
 
 def quiet(op: f.Op) -> bool:
-    """True for an operation without effects, except that it may fail."""
+    """True for an operation that has no effects; it may fail."""
     return OPS[op.op].quiet
 
 
