@@ -1,4 +1,4 @@
-"""Activity analysis: which leaves depend on which, so which of them have tangents or cotangents.
+"""Activity analysis (Hascoët and Pascual 2013): dependences between leaves decide which have tangents or cotangents.
 
     fn f(x: f64, n: i64)                   return.0 <- s', s' <- y, s;  s <- y, t
       y = mul x x                          y.0 <- x.0
@@ -20,7 +20,7 @@ from dplc.ad.tangents.types import Tangents
 from dplc.flat import term as f
 
 Node = tuple[str, int]
-Deps = tuple[frozenset[int], ...]  # of a function: for each leaf of its results, the leaves of its parameters
+Deps = tuple[frozenset[int], ...]  # for each leaf of a function's results, the leaves of parameters it depends on
 
 
 @dataclass(slots=True)
@@ -57,13 +57,13 @@ def reach(start: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
 
 
 class Grapher:
-    """Draws the graph of one function; `deps` are those of the functions that it calls, as far as known."""
+    """Builds the graph of one function.  `deps` are those of the functions that it calls, as far as known."""
 
     def __init__(self, tangents: Tangents, deps: dict[str, Deps]) -> None:
         self.tangents = tangents
         self.deps = deps
         self.graph = Graph()
-        self.known: dict[str, list[Node]] = {}  # leaves, by the variable
+        self.known: dict[str, list[Node]] = {}  # the leaves of each variable
 
     def draw(self, fn: f.Fn) -> Graph:
         for param in fn.params:
@@ -79,7 +79,7 @@ class Grapher:
         return known
 
     def nodes(self, atom: f.Atom) -> Sequence[Node | None]:
-        """The leaves of an atom; a constant's are none."""
+        """The leaves of an atom.  A constant has none."""
         return self.leaves(atom) if isinstance(atom, f.Var) else [None] * len(self.tangents.leaves(atom.ty))
 
     def edge(self, source: Node | None, target: Node | None) -> None:
@@ -88,12 +88,12 @@ class Grapher:
             self.graph.targets.setdefault(source, []).append(target)
 
     def flow(self, source: f.Atom, target: f.Atom) -> None:
-        """Leaf by leaf, between values of one type."""
+        """Edges between corresponding leaves of two values of one type."""
         for s, t in zip(self.nodes(source), self.nodes(target), strict=True):
             self.edge(s, t)
 
     def mix(self, sources: Sequence[f.Atom], targets: Sequence[f.Atom]) -> None:
-        """Every leaf to every leaf."""
+        """Edges from every source leaf to every target leaf."""
         for target in targets:
             for t in self.nodes(target):
                 for source in sources:
@@ -159,7 +159,7 @@ class Grapher:
 
 
 def component(tangents: Tangents, tup: f.Atom, leaves: Sequence, index: int) -> Sequence:
-    """The leaves of one component among those of a tuple."""
+    """The leaves of one component, from the leaves of a tuple."""
     assert isinstance(tup.ty, f.Tup)
     starts = tangents.starts(tup.ty)
     return leaves[starts[index] : starts[index + 1]]

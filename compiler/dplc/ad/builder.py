@@ -1,5 +1,5 @@
-"""Writing flat code: bindings one after the other, with types worked out.  Also the world in which the table's
-derivative rules are read.
+"""Builds flat code, binding by binding, and infers the types.  Also has the world in which the derivative rules of the
+table are read.
 
     b = Builder(supply)
     y = b.op("mul", x, x)
@@ -25,7 +25,7 @@ class Builder:
         self.binds: list[f.Bind] = []
 
     def inner(self) -> Builder:
-        """For a block inside this one."""
+        """A builder for a block inside this one."""
         return Builder(self.supply)
 
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
@@ -74,7 +74,7 @@ def int_(value: int) -> f.Const:
 
 
 class World:
-    """Derivative rules write into a builder; raw values are atoms."""
+    """The world of derivative rules that emit code into a builder.  Its values are atoms."""
 
     __slots__ = ("b", "span")
 

@@ -1,12 +1,12 @@
-"""The book of derivatives: which are made, under which names, and what is known of each.
+"""The book, a table of all derivatives: their names, and the known facts about each.
 
     book.forward("f", active)     f.jvp, which results have tangents, and where these may be symbolic zeros
-    book.reverse("f", ...)        f.fwd and f.bwd, and the type of what is kept between them
+    book.reverse("f", ...)        f.fwd and f.bwd, and the type of the residual between them
     book.deps("f")                which leaves of f's results depend on which of its parameters'
 
-All is memoised: forward modes on the function and which leaves of its parameters have tangents, reverse mode also on
-which leaves of its results have cotangents.  Code that writes a derivative gets the derivatives of callees from here.
-How a derivative is written is left open; `ad/differentiate.py` fills it in.
+All derivatives are memoised.  The key of a forward mode is the function and the leaves of its parameters that have
+tangents; reverse mode adds the leaves of its results that have cotangents.  Code that writes a derivative gets the
+derivatives of callees from here.  `ad/differentiate.py` implements the methods that write derivatives.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dplc.passes import NeedsInterpreter
 
 @dataclass(slots=True)
 class Mode:
-    """A forward mode: with tangents of the first order (`f.jvp`), or series (`f.jet`)."""
+    """A forward mode, with first-order tangents (`f.jvp`) or Taylor series (`f.jet`)."""
 
     name: str
     tangents: Tangents
@@ -42,7 +42,7 @@ class Mode:
 
 @dataclass(slots=True)
 class Forwarded:
-    """f.jvp or f.jet: `results` are the leaves of f's results whose tangents it gives too."""
+    """f.jvp or f.jet.  `results` are the leaves of f's results whose tangents it returns too."""
 
     name: str
     results: tuple[int, ...]
@@ -55,7 +55,7 @@ class Forwarded:
 
 @dataclass(slots=True)
 class Reversed:
-    """f.fwd, f.bwd, the type of what is kept, and what is known of the accumulators that come out."""
+    """f.fwd and f.bwd, the type of the residual, and the known zeros of the accumulators that f.bwd returns."""
 
     fwd: str
     bwd: str
@@ -80,7 +80,7 @@ class Derivatives(ABC):
         self.coefficients = Coefficients(program, supply, series)
         self.series = Mode("jet", series, self.coefficients)
         self.silent = Silent(program, supply)
-        self._bodies: dict[str, f.Fn | None] = {}  # None: being worked on
+        self._bodies: dict[str, f.Fn | None] = {}  # None: in progress
         self._graphs: dict[str, Graph] = {}
         self._deps: dict[str, Deps] = {}
         self._forward: dict[tuple, Forwarded] = {}
@@ -89,30 +89,30 @@ class Derivatives(ABC):
         self._fixpoint = Fixpoint(self.forget)
         self._boxes: set[str] = set()
         self._residuals: dict[str, f.Type] = {}
-        self.linear: dict[tuple, str] = {}  # functions that are checked to be linear (`custom/linearity.py`)
+        self.linear: dict[tuple, str] = {}  # functions with a check of linearity (`custom/linearity.py`)
 
     # ---- what is left open ---------------------------------------------------------------------------------------
 
     @abstractmethod
     def free(self, fn: f.Fn) -> f.Fn:
-        """A function without the derivatives taken in it."""
+        """A function with the derivatives in it taken."""
 
     @abstractmethod
     def write_forward(
         self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Zeros], ...], mode: Mode
     ) -> list[Zeros]:
-        """Adds f.jvp or f.jet to the program; what is known of its results."""
+        """Adds f.jvp or f.jet to the program.  Returns the known zeros of its results."""
 
     @abstractmethod
     def write_reverse(
         self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
     ) -> list[Zeros]:
-        """Adds f.fwd and f.bwd to the program; what is known of the accumulators that come out."""
+        """Adds f.fwd and f.bwd to the program.  Returns the known zeros of the accumulators that f.bwd returns."""
 
     # ---- functions without Ad ------------------------------------------------------------------------------------
 
     def body(self, name: str, span: Span | None = None) -> f.Fn:
-        """A function, freed of the derivatives taken in it."""
+        """A function with the derivatives in it taken."""
         if self.silent.is_missing(name):
             self.silent.write(name)
         fn = self.program.fns[name]
@@ -131,15 +131,15 @@ class Derivatives(ABC):
         return self.reverse(ad.fn, active, tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span)
 
     def like(self, fn: f.Fn, x: f.Atom) -> tuple[f.Atom, ...]:
-        """The argument, if its shape is needed to give a cotangent of its type."""
+        """The argument, if a cotangent of its type needs its shape."""
         return () if f.is_float(fn.params[-1].ty) else (x,)
 
     def formed(self, y: f.Var) -> tuple[f.Atom, ...]:
-        """The result, if cotangents could differ from it in form."""
+        """The result, if a cotangent could have another form."""
         return (y,) if has_form(y.ty) else ()
 
     def residual_of(self, site: str) -> f.Type:
-        """What the type `Res(site)` stands for: unit if the site is gone, as then no value has that type."""
+        """The residual type of a site.  It is unit if the site is gone, as then no value has that type."""
         if site not in self.sites:
             return f.UNIT
         if site not in self._residuals:
@@ -156,7 +156,7 @@ class Derivatives(ABC):
         return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
 
     def last_leaves(self, fn: f.Fn) -> tuple[int, ...]:
-        """Of all leaves of the parameters, those of the last."""
+        """The numbers of the last parameter's leaves, among the leaves of all parameters."""
         count = len(self.param_nodes(fn))
         return tuple(range(count - len(self.tangents.leaves(fn.params[-1].ty)), count))
 
@@ -188,8 +188,9 @@ class Derivatives(ABC):
         return self._deps[name]
 
     def ruled_deps(self, name: str, body: Deps) -> Deps:
-        """Dependence of a function with a rule.  All results depend on the argument.  On what is captured they depend
-        as those of the function's body, or the rule's value, do; their Taylor series also as the rule's tangents do."""
+        """The dependences of a function with a rule.  All results depend on the argument.  They depend on the captures
+        like those of the function's body or the rule's value; their Taylor series also depend on them like the rule's
+        tangents."""
         fn = self.program.fns[name]
         by_rule = self._deps.get(self.program.rules[name].fn) or [frozenset[int]()] * len(body)  # so far
         slopes = frozenset[int]().union(*by_rule[len(body) :]) & frozenset(range(len(self.param_nodes(fn))))
@@ -197,11 +198,11 @@ class Derivatives(ABC):
         return tuple(on | always | given for on, given in zip(body, by_rule, strict=False))
 
     def captures(self, fn: f.Fn) -> bool:
-        """Whether a derivative may flow to what a function with a rule captures."""
+        """True if the function with a rule has captures to which a derivative may flow."""
         return len(self.param_nodes(fn)) > len(self.last_leaves(fn))
 
     def unknown(self, name: str) -> list[str]:
-        """The functions reachable from one whose dependencies are not known yet, callees first."""
+        """The functions, reachable from this one, whose dependences are not known yet; callees first."""
         order: list[str] = []
         seen: set[str] = set()
         todo = [(name, False)]
@@ -254,7 +255,7 @@ class Derivatives(ABC):
             made = self._reverse[key]
             ordinary = name not in self.program.checkpoints and name not in self.program.rules
             if self._fixpoint.call(made.assumption) and ordinary:
-                made.residual = f.Data(f"res.{made.fwd}")  # it calls itself: what it keeps is boxed
+                made.residual = f.Data(f"res.{made.fwd}")  # it calls itself, so its residual is boxed
                 self._boxes.add(f"res.{made.fwd}")
             return made
         fn = self.body(name, span)
@@ -270,7 +271,7 @@ class Derivatives(ABC):
         self._open -= names
 
     def forget(self, key: tuple) -> None:
-        """A derivative that rests on a wrong assumption."""
+        """Removes a derivative that was written under a wrong assumption."""
         self._forward.pop(key, None)
         self._reverse.pop(key, None)
 

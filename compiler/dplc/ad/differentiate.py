@@ -1,13 +1,13 @@
-"""flat -> flat without Ad: every derivative is made, once for each way in which it is needed.
+"""Differentiation: flat -> flat without Ad.  Each derivative is written once for each activity.
 
     (y, dy) = jvp f (c, x, dx)          =>    (y, dy) = f.jvp(c, x, dx)
     (y, s) = jet f (c, n, x)            =>    (y, s) = f.jet(c, x, [1.0, 0.0, ...], n)
     (y, r) = vjp f (c, x)               =>    (y, k) = f.fwd(c, x);  r = (k, x)
     dx = pullback f (r, dy)             =>    cx = f.bwd(k, dy, 0);  dx = from_tan(cx, like x)
 
-Innermost first: a function is freed of derivatives before it is differentiated (`body`), so nested derivatives are
-derivatives of ordinary code, without perturbation confusion.  All is memoised: forward modes on the function and which
-leaves of its parameters have tangents, reverse mode also on which leaves of its results have cotangents.
+Innermost first: the derivatives inside a function are taken before it is differentiated (`body`).  So nested
+derivatives are derivatives of ordinary code, without perturbation confusion.  All derivatives are memoised
+(`ad/derivatives.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def differentiate(program: f.Program) -> f.Program:
     for name in program.fns:
         out.fns[name] = derivatives.body(name)
     derivatives.finish()
-    out.checkpoints, out.rules = set(), {}  # they have served
+    out.checkpoints, out.rules = set(), {}  # not needed any more
     return out
 
 
@@ -63,7 +63,7 @@ class Differentiation(Derivatives):
         return f.Block(tuple(b.binds), block.results)
 
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
-        """One derivative taken by the program."""
+        """One derivative that the program takes."""
         fn = self.body(ad.fn, ad.span)
         match ad.mode:
             case "jvp":
@@ -73,7 +73,7 @@ class Differentiation(Derivatives):
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
             case "jet":
                 *captured, order, x = ad.args
-                some = b.op("max", order, int_(1))  # an array in which nothing is has no inner dimensions
+                some = b.op("max", order, int_(1))  # at least 1: an empty array has no inner dimensions
                 given = (variable(b, some, x), some)
                 (y, *others), series = self.beside(b, ad, self.series, (*captured, x), given)
                 self.rename(b, vars_, (y, self.coefficients.all(b, series, y, order, some), *others))
@@ -90,7 +90,7 @@ class Differentiation(Derivatives):
     def beside(
         self, b: Builder, ad: f.Ad, mode: Mode, args: Sequence[f.Atom], tangents: Sequence[f.Atom]
     ) -> tuple[tuple[f.Var, ...], list[f.Var | None]]:
-        """Calls f.jvp or f.jet: what f gives, and the tangents of the leaves of the first of that."""
+        """Calls f.jvp or f.jet.  Returns the results of f, and the tangents of the leaves of its first result."""
         fn = self.program.fns[ad.fn]
         made = self.forward(ad.fn, tuple((i, NO_ZEROS) for i in self.last_leaves(fn)), ad.span, mode)
         leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
@@ -127,7 +127,7 @@ class Differentiation(Derivatives):
         b.binds += [f.Bind((self.retype.var(var),), f.TupGet(tup, i)) for i, var in enumerate(vars_)]
 
     def finish(self) -> None:
-        """Writes what is still missing, drops dead functions, and resolves the names of residuals in types."""
+        """Writes the silent functions that are still missing, drops dead functions, and replaces residual types."""
         while missing := self.silent.missing():
             for name in missing:
                 self.silent.write(name)

@@ -1,4 +1,4 @@
-"""What both modes do with loops: add state, and split what the steps keep."""
+"""Changes to loops in both modes: more state, and splitting of collected arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def with_states(
 
 
 def split(b: Builder, both: f.Var, arrays: Sequence[f.Var], widths: Sequence[int | None]) -> None:
-    """An array of tuples -> arrays of parts of them: each of so many items, or of one item not made a tuple."""
+    """An array of tuples -> arrays of parts of the tuples.  Each part has so many items; None means one item, not as a
+    tuple."""
     index, inner = b.fresh("i", f.I64), b.inner()
     tup = inner.op("index", both, index, unchecked=True)
     at, parts = 0, []

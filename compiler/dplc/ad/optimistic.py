@@ -1,12 +1,12 @@
-"""The optimistic fixpoint of derivatives that call themselves: what is assumed of one while it is being written.
+"""The optimistic fixpoint of derivatives that call themselves: assumptions about derivatives being written.
 
-Code is shorter where a tangent is known not to be a symbolic zero (`tangents/symbolic_zeros.py`).  What is known of a
-derivative's results depends on the derivatives that it calls; of those that are still being written, the best is
+Code is shorter where a tangent is known not to be a symbolic zero (`tangents/symbolic_zeros.py`).  The known zeros of a
+derivative's results depend on the derivatives that it calls.  For those that are still being written, the best case is
 assumed.  If an assumption was wrong, the whole group of derivatives that call each other (an SCC of the call graph) is
-written again, with what was found out.
+written again, with the zeros found.
 
-The groups are found while they are written, by Tarjan's algorithm: `index` is the place among those whose group is not
-complete, `low` the least place of what is called, directly or not.
+The groups are found during writing, by Tarjan's algorithm: `index` is the position among the derivatives whose group is
+not complete, `low` the least position of a derivative that is called, directly or not.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 
-ATTEMPTS = 3  # after so many, nothing is assumed
+ATTEMPTS = 3  # after that, nothing is assumed
 
 
 @dataclass(slots=True, eq=False)
 class Assumption:
-    """`zeros` is what is assumed of the results, then what is known of them."""
+    """`zeros` are the assumed zeros of the results, later the zeros found."""
 
     zeros: list[Zeros]
     key: tuple = ()
-    called: bool = False  # while it was being written
+    called: bool = False  # true if it was called while it was being written
     wrong: bool = False
     index: int = -1
     low: int = -1
@@ -33,13 +33,13 @@ class Assumption:
 
 @dataclass(slots=True)
 class Fixpoint:
-    """`forget` takes derivatives, by key, from those that are known."""
+    """The state of the fixpoint.  `forget` removes a derivative from the table, by key."""
 
     forget: Callable[[tuple], object]
-    better: dict[tuple, list[Zeros]] = field(default_factory=dict)  # assumptions, where the first was wrong
-    group: list[Assumption] = field(default_factory=list)  # those whose group is not complete
-    path: list[Assumption] = field(default_factory=list)  # those being written
-    pessimistic: bool = False  # nothing is to be assumed
+    better: dict[tuple, list[Zeros]] = field(default_factory=dict)  # new assumptions, where the first was wrong
+    group: list[Assumption] = field(default_factory=list)  # derivatives whose group is not complete
+    path: list[Assumption] = field(default_factory=list)  # derivatives being written
+    pessimistic: bool = False  # true: assume nothing
 
     def assume(self, key: tuple, count: int) -> Assumption:
         return Assumption(self.assumed(key, count), key)
@@ -48,7 +48,7 @@ class Fixpoint:
         return [MAYBE_ZERO] * count if self.pessimistic else self.better.get(key, [NO_ZEROS] * count)
 
     def call(self, callee: Assumption) -> bool:
-        """Notes that the derivative being written calls another; whether that one is being written, too."""
+        """Records a call of another derivative.  Returns True if that one is being written, too."""
         if callee.index < 0:
             return False
         self.path[-1].low = min(self.path[-1].low, callee.index)
@@ -56,7 +56,7 @@ class Fixpoint:
         return callee in self.path
 
     def solve(self, made: Assumption, write: Callable[[], Sequence[Zeros]]) -> None:
-        """Writes a derivative until what was assumed of it holds."""
+        """Writes a derivative until its assumptions hold."""
         for _ in range(ATTEMPTS):
             if self.holds(made, write):
                 return
@@ -67,7 +67,7 @@ class Fixpoint:
         self.pessimistic = before
 
     def holds(self, made: Assumption, write: Callable[[], Sequence[Zeros]]) -> bool:
-        """Writes a derivative; whether all assumptions hold, as far as is known."""
+        """Writes a derivative.  Returns True if all assumptions hold, as far as is known."""
         made.index = made.low = len(self.group)
         self.group.append(made)
         self.path.append(made)

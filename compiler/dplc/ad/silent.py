@@ -1,4 +1,4 @@
-"""Functions that do the same as others and print nothing: for code that runs a second time.
+"""Silent forms of functions: they print nothing.  Code that runs a second time uses them.
 
     fn f(x)  write "f"; y = g x         =>      fn f.silent(x)  y = g.silent x
 
@@ -15,7 +15,7 @@ from dplc.flat.walk import every, with_blocks
 
 
 class Silent:
-    """`wanted` has the names of silent functions, and what they are the silent form of."""
+    """`wanted` maps the names of silent functions to the original functions."""
 
     def __init__(self, program: f.Program, supply: f.Supply) -> None:
         self.program = program

@@ -1,9 +1,9 @@
-"""Making flat, binding by binding.
+"""Builds flat code, binding by binding.
 
-    b.op("add", (x, y), F64)      appends `add.7 = add x y`, gives the variable
+    b.op("add", (x, y), F64)      appends `add.7 = add x y`, returns the variable
 
-A *value* is an atom, or a `Bundle` of values that stand for the parts of a tuple: tuples are only made where something
-needs one in one piece.
+A *value* is an atom, or a `Bundle` of values that stand for the parts of a tuple: a tuple is only made where it is
+needed in one piece.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dplc.flat.ops.table import result_type
 
 @node
 class Bundle:
-    """A tuple in pieces; `whole` is the same in one piece, if it is at hand."""
+    """A tuple in pieces.  `whole` is the tuple in one piece, if there is one already."""
 
     items: tuple[Value, ...]
     whole: f.Atom | None = None
@@ -37,7 +37,7 @@ def integer(n: int) -> f.Const:
 
 
 def pieces(value: Value) -> tuple[Value, ...]:
-    """Of a tuple's value."""
+    """The parts of a tuple's value."""
     if not isinstance(value, Bundle):
         raise Bug(f"not in pieces: {value}")
     return value.items
@@ -55,7 +55,7 @@ def type_of(value: Value) -> f.Type:
 
 
 def like(value: Value, atoms: Iterator[f.Atom]) -> Value:
-    """A value of the same form from other atoms."""
+    """A value of the same form, made of other atoms."""
     if not isinstance(value, Bundle):
         return next(atoms)
     return Bundle(tuple([like(item, atoms) for item in value.items])) if value.items else UNIT
@@ -103,14 +103,14 @@ class Builder:
     # ---- cells that last as long as the process ---------------------------------------------------------------------
 
     def keep(self, name: str, value: Value, span: Span = NOWHERE) -> None:
-        """Puts a value into the cell of a name: in a tuple, so that it is of a type that no reference of the program
-        has, as derivatives tell references by the types of their contents."""
+        """Stores a value in the cell of that name, inside a 1-tuple.  Derivatives distinguish references by the types
+        of their contents, and no reference of the program holds a 1-tuple."""
         atom = self.atom(value)
         tup = self.one(f.TupMake((atom,)), f.Tup((atom.ty,)), "kept")
         self.effect("ref_set", (self.cell(name, atom.ty, span), tup), span)
 
     def kept(self, name: str, ty: f.Type, span: Span = NOWHERE) -> Value:
-        """The value in the cell of a name."""
+        """The value stored in the cell of that name."""
         tup = self.op("ref_get", (self.cell(name, ty, span),), span)
         return self.explode(self.one(f.TupGet(tup, 0), ty, "kept"))
 
@@ -120,7 +120,7 @@ class Builder:
     # ---- tuples -----------------------------------------------------------------------------------------------------
 
     def explode(self, atom: f.Atom) -> Value:
-        """A tuple's parts, and theirs."""
+        """The parts of a tuple, exploded in turn."""
         if not isinstance(atom.ty, f.Tup):
             return atom
         if not atom.ty.items:
@@ -142,7 +142,7 @@ class Builder:
         return tuple([self.atom(value) for value in values])
 
     def fresh_like(self, value: Value, hint: str) -> tuple[Value, tuple[f.Var, ...]]:
-        """New variables in the form of a value."""
+        """New variables in the form of a value: the value made of them, and the variables."""
         vars_ = tuple([self.var(hint, leaf.ty) for leaf in leaves(value)])
         return like(value, iter(vars_)), vars_
 

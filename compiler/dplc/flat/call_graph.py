@@ -1,4 +1,4 @@
-"""flat program -> which functions call each other in circles."""
+"""flat program -> the SCCs of its call graph."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dplc.graph import components
 
 
 def groups(program: f.Program) -> tuple[dict[str, int], set[int]]:
-    """The number of each function's group, and the groups that are recursive."""
+    """The number of each function's SCC, and the numbers of the recursive SCCs."""
     return grouped({name: list(dict.fromkeys(callees(fn.body))) for name, fn in program.fns.items()})
 
 
 def grouped(calls: dict[str, list[str]]) -> tuple[dict[str, int], set[int]]:
-    """The same, of what each function calls."""
+    """The same, given the callees of each function."""
     number: dict[str, int] = {}
     recursive: set[int] = set()
     for group, members in enumerate(components(calls, calls.__getitem__)):

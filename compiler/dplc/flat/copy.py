@@ -1,4 +1,4 @@
-"""flat -> the same under new names, with some variables replaced: for whoever duplicates code or puts it elsewhere."""
+"""flat -> the same code under new names, with some variables replaced.  Passes that duplicate or move code use this."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dplc.flat.walk import rebuild
 class Copier:
     """Copies blocks; every variable bound inside gets a fresh name, so that names stay unique in a function.
 
-    `atoms` says what stands for variables of the original; copying adds what the copied bindings bind."""
+    `atoms` maps variables of the original to atoms.  Copying adds the variables that the copied bindings bind."""
 
     def __init__(self, supply: f.Supply, atoms: Mapping[str, f.Atom]) -> None:
         self.supply = supply

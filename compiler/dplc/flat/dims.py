@@ -1,12 +1,12 @@
-"""What the dimensions of arrays are, as far as the code says.
+"""The dimensions of arrays, as far as they are known from the code.
 
     b = update a v i                        b has the dimensions of a
     c = matmul b d                          c has dimension 0 of b, that is of a, and dimension 1 of d
     e = fill n c                            e has n, and those of c
     s' = for i < n state (s = e) { t = update s ...; yield t }          s and s' have those of e
 
-A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are taken to keep the dimensions
-of their state until a step is seen that does not.
+A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are assumed to keep the
+dimensions of their state; if a step does not, the assumption is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Dims:
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
-        """None: of null, which has no dimensions."""
+        """Dimension k of an array; None for null, which has no dimensions."""
         if not isinstance(array, f.Var):
             return None
         return self.found.get((array.name, k), (array, k))
@@ -51,7 +51,7 @@ class Dims:
             self.found[(var.name, k)] = dim
 
     def joined(self, bind: f.Bind) -> None:
-        """The results of branches, where these agree, and of comprehensions."""
+        """The dimensions of the results of branches, where these agree, and of comprehensions."""
         for i, var in enumerate(bind.vars):
             for k in range(rank_of(var.ty)):
                 match bind.rhs:
@@ -85,6 +85,6 @@ class Dims:
 
 
 def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
-    """Whether a dimension is one of something bound inside a right-hand side."""
+    """True if a dimension depends on a variable bound inside a right-hand side."""
     var = dim[0] if isinstance(dim, tuple) else dim
     return var in binders(rhs) or any(var in bind.vars for block in blocks(rhs) for bind in block.binds)

@@ -1,4 +1,4 @@
-"""A call -> the body of what is called."""
+"""A call -> the body of the called function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dplc.flat.places import Inlining
 
 
 class Inliner(Copier):
-    """Copies a body to where it is called; its operations remember the call, for messages."""
+    """Copies a body to the place of a call.  Its operations remember the call, for messages."""
 
     def __init__(self, supply: f.Supply, callee: f.Fn, args: tuple[f.Atom, ...], caller: Span) -> None:
         super().__init__(supply, dict(zip((p.name for p in callee.params), args, strict=True)))

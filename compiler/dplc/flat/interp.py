@@ -1,7 +1,7 @@
-"""flat -> value: a plain evaluator, the oracle of the tests of the passes.
+"""flat -> value: a plain evaluator.  The tests of the passes use it as their oracle.
 
-Numbers are Python's, tuples are tuples, null is None; see `Array` and `Cell` for the rest.  What the program prints is
-collected in `Machine.output`; a run-time error is a `Failure`.  Operations are in `interp_ops`.
+Numbers are Python's, tuples are tuples, null is None; see `Array` and `Cell` for the rest.  Printed text is collected
+in `Outside.output`; a run-time error is a `Failure`.  Operations are in `interp_ops`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Array", "Cell", "Failure", "Machine", "run"]
 
 
 def run(program: f.Program) -> str:
-    """What `main` prints."""
+    """Runs the program.  Returns the text that `main` prints."""
     machine = Machine(program)
     machine.call(program.main)
     return "".join(machine.outside.output)
@@ -44,7 +44,7 @@ class Machine:
             name, args = tail.fn, tuple(value(a, env) for a in tail.args)
 
     def tail_call(self, fn: f.Fn) -> f.Call | None:
-        """The call a function ends in, if it does so at its top level."""
+        """The call in tail position at the top level of a function, if there is one."""
         match fn.body.binds:
             case (*_, f.Bind(vars_, f.Call() as call)) if vars_ == fn.body.results:
                 return call

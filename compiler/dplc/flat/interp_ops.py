@@ -57,7 +57,7 @@ class Outside:
     states: dict[str, list] = field(default_factory=dict)
 
     def take(self) -> str:
-        """The buffer's contents; it is empty then."""
+        """Empties the buffer.  Returns its contents."""
         text = "".join(self.buffer)
         self.buffer.clear()
         return text
@@ -66,7 +66,7 @@ class Outside:
         self.ticks += more
 
     def state(self, name: str, ty: f.Type) -> list:
-        """The cell of that name, at first all zero."""
+        """The cell of that name.  At first it holds zeros."""
         return self.states.setdefault(name, [zero_of(ty.elem) if isinstance(ty, f.Ref) else None])
 
 
@@ -76,7 +76,8 @@ CODES = {"f32": "=f", "u32": "=I", "f64": "=d", "u64": "=Q"}
 
 
 def scalar_row(fn: Callable, args: Sequence) -> Any:
-    """A function of scalars on operands of several ranks; those of lower rank are lifted over leading dimensions."""
+    """Applies a function of scalars elementwise.  Operands of lower rank are lifted over the leading dimensions.
+    Raises Failure if the shapes do not agree."""
     arrays = [a for a in args if isinstance(a, Array)]
     if not arrays:
         return fn(*args)
@@ -90,7 +91,7 @@ def scalar_row(fn: Callable, args: Sequence) -> Any:
 
 
 def scalar(op: f.Op, args: list, result: f.Type) -> object:
-    """A scalar row of the primitive table."""
+    """Evaluates a scalar row of the primitive table."""
     row = OPS[op.op]
     evaluate = row.scalar and row.scalar.eval
     assert evaluate is not None
@@ -117,7 +118,8 @@ def flat_items(x: Any) -> list:
 
 
 def stack(parts: list, ty: Any, inner: tuple[int, ...] = ()) -> Array:
-    """The array (of type `ty`) of equal parts; `inner` are its inner sizes if there are none."""
+    """The array (of type `ty`) whose elements are `parts`, which must have one shape.  `inner` are its inner sizes if
+    there are no parts."""
     if ty.rank == 1 or not parts:
         return Array((len(parts), *(inner or [0] * (ty.rank - 1))), list(parts))
     if any(p.shape != parts[0].shape for p in parts):
@@ -126,7 +128,7 @@ def stack(parts: list, ty: Any, inner: tuple[int, ...] = ()) -> Array:
 
 
 def place(a: Array, indices: Sequence[int]) -> tuple[int, int]:
-    """Where the sub-array at `indices` begins, and its size."""
+    """The offset of the sub-array at `indices`, and its size.  Raises Failure outside the bounds."""
     size, offset = math.prod(a.shape), 0
     for n, i in zip(a.shape, indices, strict=False):
         if not 0 <= i < n:
@@ -274,7 +276,7 @@ def assign(cell: list, content: object) -> None:
 
 
 def missing(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
-    """Files, clocks, C and LAPACK are not there."""
+    """Raises a Bug: the interpreter has no files, clocks, C functions or LAPACK."""
     raise Bug(f"flat: the interpreter has no {op.op}")
 
 
@@ -285,17 +287,17 @@ Evaluation = Callable[[Outside, f.Op, list, f.Type], tuple]
 
 
 def value(fn: Callable[..., object]) -> Evaluation:
-    """A function of the operands that gives a value."""
+    """Evaluation by a function of the operands, which returns the result."""
     return lambda outside, op, args, ty: (fn(*args),)
 
 
 def typed(fn: Callable[[f.Op, list, f.Type], object]) -> Evaluation:
-    """One that asks for attributes, or the result's type."""
+    """Evaluation by a function that also needs attributes or the result's type."""
     return lambda outside, op, args, ty: (fn(op, args, ty),)
 
 
 def done(act: Callable[..., object]) -> Evaluation:
-    """What is done with the operands; it gives nothing."""
+    """Evaluation by a function of the operands, for its effect: no result."""
 
     def evaluate(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
         act(*args)
@@ -305,7 +307,7 @@ def done(act: Callable[..., object]) -> Evaluation:
 
 
 def told(act: Callable[..., object]) -> Evaluation:
-    """What is done with the world and the operands; it gives nothing."""
+    """Evaluation by a function of the outside world and the operands, for its effect: no result."""
 
     def evaluate(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
         act(outside, *args)

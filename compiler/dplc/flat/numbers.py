@@ -1,4 +1,4 @@
-"""Python's numbers as those of a scalar type."""
+"""Python numbers converted to a scalar type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def half(x: float) -> float:
 
 
 def wrap(x: Any, ty: f.Type) -> Any:
-    """A Python number as one of type `ty`."""
+    """A Python number converted to type `ty`."""
     match elem_of(ty):
         case f.Num("bool"):
             return bool(x)

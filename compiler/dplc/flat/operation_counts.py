@@ -1,16 +1,17 @@
-"""flat -> flat that counts what it does, for `dpl bench --cost`.
+"""flat -> flat that counts its operations, for `dpl bench --cost`.
 
     y = mul x x                  tick 1;  y = mul x x
     z = sum a              =>    n = dim 0 a;  tick n;  z = sum a
     s' = for i < k ...           s' = for i < k ... { tick 2; ... }
 
-An operation on a number counts as one, whichever it is, and so does reading or writing an element, making a cell,
-choosing a branch, and calling; an operation on arrays counts as many as it has elements to go through, a matrix
-product two for each pair it multiplies, a factorization what Golub and Van Loan's book says.  What costs nothing when
-it runs (views, tuples, lengths) counts as nothing.
+Any operation on a number counts as one, and so do reading or writing an element, making a cell, choosing a branch, and
+a call.  An operation on arrays counts one for each element, a matrix product two for each pair of factors, and a
+factorization the number in Golub and Van Loan's book.  Operations without run-time cost (views, tuples, lengths) count
+as zero.
 
-The program reads its counters by a C function that is not there, `READ`, whose calls this pass turns into `tally`.
-The bytes it allocates, copies of shared arrays included, are counted by the machine (`machine/emit/emitter.py`).
+The program reads its counters by calling `READ`, a C function that does not exist.  This pass turns these calls into
+`tally`.  The bytes it allocates, copies of shared arrays included, are counted by the machine
+(`machine/emit/emitter.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class _Counter:
         self.supply = supply
 
     def block(self, block: f.Block) -> f.Block:
-        """What surely runs is counted once, at the beginning or where counters were read; the rest where it happens."""
+        """Operations that certainly run are counted once, at the start or after the last reading of counters.  The
+        others are counted where they run."""
         fixed, start, b = 0, 0, Builder(self.supply)
         for bind in block.binds:
             match bind.rhs:
@@ -67,7 +69,7 @@ class _Counter:
         return f.Block(tuple(b.binds), block.results)
 
     def stores(self, rhs: f.Rhs) -> f.Rhs:
-        """Elements that a loop or comprehension keeps are written, one each."""
+        """A loop or comprehension with a count of one for each element that it stores."""
         count = len(rhs.body.results) if isinstance(rhs, f.Build) else 0
         if isinstance(rhs, f.For | f.While):
             count = rhs.collect
@@ -78,7 +80,7 @@ class _Counter:
 
 
 class _Measure(Measure):
-    """Writes into a builder."""
+    """Emits the code of costs into a builder."""
 
     def __init__(self, b: Builder) -> None:
         self.b = b

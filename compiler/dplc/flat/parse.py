@@ -1,8 +1,8 @@
 """text -> flat: reads what `flat/show.py` writes.  `parse(show(p))` is `p`, with all spans NOWHERE.
 
-A function is read line by line: what stands deeper than a line belongs to its inner blocks.  Types of variables are
-written where they are bound; `flat/verify.py` checks the rest.  What is no flat is a DplError with its place.  Lines
-that begin with a semicolon are comments.
+A function is read line by line: lines with deeper indentation belong to the inner blocks of a line.  Types of variables
+are written where they are bound; `flat/verify.py` checks the rest.  Text that is not flat raises a DplError with its
+position.  Lines that begin with a semicolon are comments.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def rule(line: Line) -> f.Rule:
 
 
 class _Fn:
-    """Reads one function; `vars` are those bound so far."""
+    """Reads one function.  `vars` are the variables bound so far."""
 
     def __init__(self, lines: list[Line]) -> None:
         self.lines = lines
@@ -142,7 +142,7 @@ class _Fn:
     # ---- blocks
 
     def block(self, indent: int, verb: str) -> f.Block:
-        """The lines from here on that stand that deep, up to the one that gives the results."""
+        """The lines from here on with this indentation, up to the line `verb` that gives the results."""
         binds = []
         while self.at < len(self.lines) and self.line.indent >= indent:
             line = self.line
@@ -158,7 +158,7 @@ class _Fn:
         return f.Block(tuple(binds), ())
 
     def keyword(self, word: str, indent: int) -> bool:
-        """Whether the line from here on goes on with the same right-hand side."""
+        """If the next line continues the same right-hand side with this word, accepts the word and returns True."""
         if self.at == len(self.lines) or self.line.indent != indent or not self.line.accept(word):
             return False
         self.at += 1
@@ -169,7 +169,7 @@ class _Fn:
             self.before().wrong(f"expected `{word}` after this block")
 
     def before(self) -> Line:
-        """The line before this one, from its beginning: a message is about it."""
+        """The previous line, from its beginning, for a message about it."""
         line = self.lines[self.at - 1]
         line.at = 0
         return line
@@ -205,7 +205,7 @@ class _Fn:
         return self.vars[name]
 
     def listed(self, line: Line) -> tuple[f.Atom, ...]:
-        """`a, b`, to the end of the line"""
+        """`a, b`, to the end of the line."""
         atoms = [] if line.done() else [self.atom(line)]
         while line.accept(","):
             atoms.append(self.atom(line))
@@ -246,7 +246,7 @@ class _Fn:
                 return self.map(line)
 
     def simple(self, line: Line) -> f.Rhs | None:
-        """A right-hand side without blocks; None: it has some."""
+        """A right-hand side without blocks; None if it has blocks."""
         if line.peek() == "(":
             return f.TupMake(self.parenthesised(line))
         first = line.tokens[line.at]
@@ -302,7 +302,7 @@ class _Fn:
         return f.If(cond, then, self.block(line.indent + 2, "yield"))
 
     def header(self, line: Line, atom: f.Atom) -> f.Atom:
-        """The line is read; its blocks follow."""
+        """Ends the header line; the blocks of the right-hand side follow.  Returns `atom`."""
         line.finish()
         self.at += 1
         return atom

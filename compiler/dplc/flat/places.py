@@ -1,4 +1,4 @@
-"""Where an operation stands that was inlined: its own place, and the calls that led there.
+"""The position of an inlined operation: its own span, and the calls through which it was inlined.
 
 let half x = 1 / (2 * x)      inlined twice: the division stands in `half`, called in `quarter`, called in `main`
 let quarter x = half (half x)
@@ -19,8 +19,8 @@ class Inlined(Span):
 
 
 class Inlining:
-    """A body takes the place of a call of the function `label` at `caller`.  Spans that were one object are one
-    again, so that operations share the calls that led to them, however many these are."""
+    """The spans of a body that replaces a call of the function `label` at `caller`.  Equal span objects stay one
+    object, so operations share the path of calls, however long it is."""
 
     def __init__(self, label: str, caller: Span) -> None:
         self.label = label
@@ -42,7 +42,7 @@ class Inlining:
 
 
 def path(span: Span) -> list[tuple[str, Span]]:
-    """The calls that an inlined span went through, outermost first: which function, called where."""
+    """The calls that an inlined span went through, outermost first: (called function, span of the call)."""
     calls: list[tuple[str, Span]] = []
     while isinstance(span, Inlined):
         calls.append((span.label, span.caller))

@@ -1,4 +1,4 @@
-"""flat -> flat with every type `Res(site)` replaced by what it stands for."""
+"""flat -> flat with every type `Res(site)` replaced by the type of the residual."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dplc.flat.walk import rebuild
 
 
 class Retype:
-    """`resolve` gives the type that the residual of a site has."""
+    """`resolve` maps a site to the type of its residual."""
 
     def __init__(self, resolve: Callable[[str], f.Type]) -> None:
         self.resolve = resolve

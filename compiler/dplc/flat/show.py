@@ -1,4 +1,4 @@
-"""flat -> text for people, which `flat/parse.py` reads back.  Only the places in the source (spans) are left out.
+"""flat -> text for people, which `flat/parse.py` reads back.  Only the source spans are left out.
 
 fn main.f(x: f64, n: i64) -> (f64) as f
   y: f64 = mul x x
@@ -8,7 +8,8 @@ fn main.f(x: f64, n: i64) -> (f64) as f
   return r
 
 `as f` is the function's name in messages.  `xs: &list.0` is a borrowed parameter.  A constant has its type after a
-colon unless it is an i64, an f64, a bool, a string or ().  A name with other signs than a word's is in backticks.
+colon unless it is an i64, an f64, a bool, a string or ().  A name with characters that a word cannot have is in
+backticks.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Flat: the first-order IR.  Functions are named and take and give several values; control is structured; everything
-has a name (A-normal form).  Closures have become data; sizes are gone from types, arrays carry them when running.
+"""Flat: the first-order IR.  Functions are named, with several parameters and several results.  Control is structured,
+and every value has a name (A-normal form).  Closures have become data.  Types have no sizes: arrays carry them at run
+time.
 
 A block is a list of bindings and a tuple of results.  Inner blocks see the variables of the outer ones.  Variable names
 are unique within a function.
@@ -10,7 +11,7 @@ are unique within a function.
       return r
 
 Two conventions about zeros, for derivatives (`ad/`): a value of type Arr or Data that stands for a tangent or cotangent
-may be *null*, meaning zero of whatever shape; only the operations that say so accept null.
+may be *null*, meaning zero of any shape; only operations whose documentation says so accept null.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Ref:
 
 @node
 class Res:
-    """What the reverse mode at one `Ad` site keeps for its pullback; `ad/` replaces it by a real type
-    (`Program.residuals`)."""
+    """The residual of one `Ad` site: the values that reverse mode keeps for the pullback.  `ad/` replaces it by a real
+    type (`Program.residuals`)."""
 
     site: str
 
@@ -104,10 +105,11 @@ Atom = Var | Const
 
 @node
 class Op:
-    """A primitive operation (`flat/ops` says which there are, their types and effects).
+    """A primitive operation (`flat/ops` has the list, with types and effects).
 
-    Scalar rows of the primitive table are operations under their names; given arrays they work elementwise, operands of
-    lower rank lifted over the leading dimensions.  `attrs` holds static data, as (name, value) pairs."""
+    Scalar rows of the primitive table are operations under their own names.  On arrays they work elementwise;
+    operands of lower rank are lifted over the leading dimensions.  `attrs` holds static data, as (name, value)
+    pairs."""
 
     op: str
     args: tuple[Atom, ...]
@@ -127,13 +129,13 @@ class Call:
 
 @node
 class Ad:
-    """A derivative still to be taken, of the *first* value that `fn` gives, by its *last* argument; the other arguments
-    (what a closure captured) are constants, the other values (what a store became) are given as they are.
+    """A derivative still to be taken: of the *first* result of `fn` by its *last* argument.  The other arguments (the
+    captures of a closure) are constants.  The other results (the new contents of stores) are returned as they are.
 
     jvp: args = (captured ..., x, dx), binds (y, dy, others ...); dx and dy have the types of x and y.
     jet: args = (captured ..., n, x), x a float, binds (y, an array of the Taylor coefficients from y on, others ...).
     vjp: args = (captured ..., x), binds (y, residual : Res(site), others ...).
-    pullback: args = (residual, dy), binds (dx); `fn` is that of the vjp of the same site."""
+    pullback: args = (residual, dy), binds (dx); `fn` is the one in the vjp of the same site."""
 
     mode: Literal["jvp", "jet", "vjp", "pullback"]
     fn: str
@@ -155,7 +157,7 @@ class TupGet:
 
 @node
 class ConMake:
-    """A value of a Data type: constructor number `tag`, with its payload (None for a nullary one)."""
+    """A value of a Data type: constructor number `tag` with its payload (None for a nullary constructor)."""
 
     data: str
     tag: int
@@ -171,7 +173,7 @@ class If:
 
 @node
 class Case:
-    """One arm of a Switch: `payload` is bound to the constructor's argument (None: not wanted, or nullary)."""
+    """One arm of a Switch.  `payload` is bound to the constructor's argument (None: unused, or nullary)."""
 
     tag: int
     payload: Var | None
@@ -180,8 +182,8 @@ class Case:
 
 @node
 class Switch:
-    """By the constructor of a Data value, or by the value of an integer (then `tag` is that value).  `default` may be
-    None when the cases are all there are."""
+    """A branch on the constructor of a Data value, or on an integer (then `tag` is its value).  `default` may be None
+    if the cases cover everything."""
 
     scrutinee: Atom
     cases: tuple[Case, ...]
@@ -190,10 +192,10 @@ class Switch:
 
 @node
 class For:
-    """`state` starts as `inits`, becomes the body's results for `index` = 0 .. count - 1; binds the last state.
+    """`state` starts as `inits` and becomes the body's results for `index` = 0 .. count - 1.  Binds the last state.
 
-    With `collect` = k > 0 the body gives k results more, which are kept: binds also one array of their tuples (type
-    Arr(Tup(...), 1), a 1-tuple included), of length `count`."""
+    With `collect` = k > 0, the body has k more results, which are collected: the loop also binds one array of their
+    tuples (type Arr(Tup(...), 1), a 1-tuple included), of length `count`."""
 
     index: Var
     count: Atom
@@ -205,8 +207,8 @@ class For:
 
 @node
 class While:
-    """As For, while `cond` (a block giving one boolean, over the state) holds; the kept array's length is the number of
-    steps."""
+    """Like For, while `cond` (a block over the state with one boolean result) holds.  The length of the collected array
+    is the number of steps."""
 
     state: tuple[Var, ...]
     inits: tuple[Atom, ...]
@@ -220,7 +222,7 @@ class Build:
     """Arrays of the body's results, for `index` = 0 .. count - 1; binds one array for each result (a result that is an
     array of rank k gives one of rank k + 1; inner shapes must agree: a run-time error otherwise).
 
-    Without steps nothing tells the inner shapes: `inner` does, for each result; they are 0 where it does not."""
+    Without steps, the inner shapes come from `inner`, for each result.  They are 0 if it has none."""
 
     index: Var
     count: Atom
@@ -273,8 +275,8 @@ class DataDecl:
 
 @node
 class Fn:
-    """`label` is what messages call it (`loss`), empty for what the compiler made.  `borrowed` numbers the parameters
-    whose owners stay with the caller, once `passes/memory` has said so."""
+    """`label` is its name in messages (`loss`), empty for functions made by the compiler.  `borrowed` numbers the
+    parameters whose owners stay with the caller; `passes/memory` sets it."""
 
     name: str
     params: tuple[Var, ...]
@@ -287,11 +289,11 @@ class Fn:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function's own derivative.  The function has parameters (captured ..., x) and gives one value.
+    """A custom derivative of a function.  The function has parameters (captured ..., x) and one result.
 
-    vjp: `fn(captured ..., x) -> (y, k)`, and `pullback(k, dy) -> (dx)` applies what it gave.
+    vjp: `fn(captured ..., x) -> (y, k)`, and `pullback(k, dy) -> (dx)` applies the pullback k.
     jvp: `fn(captured ..., x, dx) -> (y, dy)`.
-    Tangents have the types of what they are tangents of; the captured are the same as the function's."""
+    A tangent has the type of its primal.  The captures are the same as the function's."""
 
     kind: Literal["vjp", "jvp"]
     fn: str
@@ -300,9 +302,9 @@ class Rule:
 
 @dataclass(slots=True)
 class Program:
-    """`main` takes nothing, gives nothing.  `exports` are functions that others call, once `main` has run.
-     `checkpoints` names functions whose reverse recomputes instead of storing;
-    `rules` gives functions their own derivative."""
+    """`main` has no parameters and no results.  `exports` are functions for callers outside, after `main` has run.
+    `checkpoints` names functions whose reverse mode recomputes instead of storing; `rules` has custom derivatives of
+    functions."""
 
     fns: dict[str, Fn] = field(default_factory=dict)
     datas: dict[str, DataDecl] = field(default_factory=dict)
@@ -314,11 +316,11 @@ class Program:
 
     @property
     def roots(self) -> list[str]:
-        """The functions that are called from outside."""
+        """The functions that can be called from outside."""
         return [self.main, *self.exports.values()]
 
     def copy(self) -> Program:
-        """Another program of the same functions, which stays as it is when definitions of this one are replaced."""
+        """A copy of the program.  It stays as it is when functions of this one are replaced."""
         return Program(
             dict(self.fns), dict(self.datas), dict(self.residuals), set(self.checkpoints), dict(self.rules), self.main,
             dict(self.exports),
@@ -326,7 +328,7 @@ class Program:
 
 
 class Supply:
-    """Fresh names, passed in to whoever needs them."""
+    """Fresh names."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""A line of flat's text -> words, literals and signs, and the types among them.
+"""The tokenizer: a line of flat's text -> words, literals and signs; also reads types and constants.
 
     y.1: f64[] = mul x.2 2.0      ->      y.1  :  f64  [  ]  =  mul  x.2  2.0
 """
@@ -48,7 +48,7 @@ class Line:
         raise DplError.at("E0101", title, Span(self.source, at.start, max(at.end, at.start + 1)))
 
     def peek(self, ahead: int = 0) -> str:
-        """The text of a token to come, empty for a string, a quoted name, or the end."""
+        """The text of the token `ahead` places on; empty for a string, a quoted name, or the end."""
         token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
         return token.text if token.kind in ("word", "sign") else ""
 

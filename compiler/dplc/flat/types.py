@@ -1,4 +1,4 @@
-"""Types, as ranks and elements."""
+"""The rank and element type of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""flat -> flat, or a Bug: scoping, unique names, types of everything, as `flat/term.py` and `flat/ops` say."""
+"""The verifier: flat -> the same flat, or a Bug.  It checks scoping, unique names and all types, against
+`flat/term.py` and `flat/ops`."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ def verify(program: f.Program) -> f.Program:
 
 
 class _Fn:
-    """Checks one function: `seen` holds every name bound so far, `scope` the visible ones, in the order in which they
-    came into it.  Types that were checked before are `known`, by identity: captured variables nest them deeply."""
+    """Checks one function.  `seen` holds every name bound so far; `scope` holds the visible names, in the order of
+    their binding.  `known` holds the types checked before, by identity, because captured variables nest types
+    deeply."""
 
     def __init__(self, program: f.Program, name: str, known: dict[int, f.Type]) -> None:
         self.program = program

@@ -1,4 +1,5 @@
-"""flat with reference counts -> the same, or a Bug: on every path each owner is given away or dropped exactly once.
+"""The verifier of reference counts: flat with counts -> the same, or a Bug.  On every path, each owner must be given
+away or dropped exactly once.
 
     a: f64[] = fill 3 0.0      one owner
     dup a                      two owners
@@ -6,13 +7,13 @@
     x: f64 = sum a             `sum` borrows, so an owner must be there
     drop a                     none; a use of `a` after this is an error, and so is a path without this line
 
-The check goes forward and shares nothing with the pass that puts the counting in.  It knows the convention only: which
+The check goes forward, and shares no code with the pass that inserts the counts.  It only knows the convention: which
 operands an operation consumes (its row in the table), which parameters a function borrows (`Fn.borrowed`), that a loop
-borrows what is outside it, and that the payload of a cell lives as long as the cell.
+borrows everything from outside it, and that the payload of a cell lives as long as the cell.
 
-Tuples are transparent.  What is counted is the arrays, strings, cells and references in them; each is a *token* here,
-whatever variables name it.  An operation that writes in place asks at run time whether its operand has one owner; so it
-is enough that nothing else uses the operand without an owner of its own.
+Tuples are transparent.  The arrays, strings, cells and references in them are counted; each is a *token*, whichever
+variables name it.  An operation that writes in place asks at run time whether its operand has one owner; so other uses
+of the operand only need an owner of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def verify(program: f.Program) -> f.Program:
 
 
 def counted(ty: f.Type) -> int:
-    """How many counted parts values of a type have."""
+    """The number of counted parts in a value of this type."""
     match ty:
         case f.Num():
             return 0
@@ -48,7 +49,7 @@ def counted(ty: f.Type) -> int:
 
 
 class _Counts:
-    """The owners of each token within the body of one loop, or of the function; changes can be taken back."""
+    """The owners of each token within the body of one loop, or of the function.  Changes can be undone."""
 
     def __init__(self) -> None:
         self.of: dict[Token, int] = {}
@@ -62,7 +63,7 @@ class _Counts:
         self.of[token] = count
 
     def take_back(self, mark: int) -> dict[Token, int]:
-        """Undoes what was changed since the log was that long; gives the counts that there were."""
+        """Undoes the changes since the log had this length.  Returns the counts before the undo."""
         found = {token: self.of[token] for token, _ in self.log[mark:]}
         while len(self.log) > mark:
             token, count = self.log.pop()
@@ -74,12 +75,12 @@ class _Fn:
     def __init__(self, program: f.Program, fn: f.Fn) -> None:
         self.program = program
         self.fn = fn
-        self.tokens: dict[str, tuple[Token, ...]] = {}  # by variable
-        self.named: list[str] = []  # by token: the variable where it first appeared
-        self.cell: dict[Token, Token] = {}  # the cell that a payload's part lies in
-        self.payloads: dict[Token, tuple[int, tuple[Token, ...]]] = {}  # by cell: the tag and parts seen by this arm
+        self.tokens: dict[str, tuple[Token, ...]] = {}  # the tokens of each variable
+        self.named: list[str] = []  # for each token, the variable where it first appeared
+        self.cell: dict[Token, Token] = {}  # part of a payload -> the cell it lies in
+        self.payloads: dict[Token, tuple[int, tuple[Token, ...]]] = {}  # cell -> the tag and parts seen by this arm
         self.lent: set[Token] = set()
-        self.frames = [_Counts()]  # the function, and the loops that we are in
+        self.frames = [_Counts()]  # the function, and the enclosing loops
         self.at: f.Bind | None = None
 
     def wrong(self, what: str) -> Bug:
@@ -108,13 +109,13 @@ class _Fn:
         return token in self.cell and self.alive(self.cell[token])
 
     def own(self, tokens: Iterable[Token]) -> None:
-        """One owner more."""
+        """Adds an owner to each token."""
         for token in tokens:
             self.use([token])
             self.frames[-1].set(token, self.frames[-1].get(token) + 1)
 
     def consume(self, tokens: Iterable[Token]) -> None:
-        """One owner less, which must be one that this body has: it has none of what it borrows."""
+        """Removes an owner of each token.  This body must have one; for borrowed tokens it has none."""
         for token in tokens:
             count = self.frames[-1].get(token)
             if count < 1:
@@ -143,7 +144,7 @@ class _Fn:
         self.none_left(self.frames[0].of)
 
     def block(self, block: f.Block) -> None:
-        """Goes through a block, whose results are given away; its own tokens must have no owner then."""
+        """Checks a block.  Its results are given away; its own tokens must have no owner at its end."""
         first = len(self.named)
         for bind in block.binds:
             self.at = bind
@@ -153,7 +154,7 @@ class _Fn:
         self.none_left(range(first, len(self.named)))
 
     def branches(self, bodies: Sequence[tuple[f.Block, f.Case | None]], cell: Token | None) -> None:
-        """Branches, which must agree in what they do to the tokens outside."""
+        """Checks branches.  They must have the same effect on the tokens outside."""
         counts, inside = self.frames[-1], len(self.named)
         mark, ends = len(counts.log), []
         for body, case in bodies:
@@ -249,6 +250,6 @@ class _Fn:
                 self.give(args, [i in OPS[op].own for i in range(len(args))])
 
     def give(self, args: tuple[f.Atom, ...], given: list[bool]) -> None:
-        """Consumes some operands and borrows the others, which must have an owner besides."""
+        """Consumes some operands and borrows the others, which must still have an owner."""
         self.consume(self.of(a for a, consumed in zip(args, given, strict=True) if consumed))
         self.use(self.of(a for a, consumed in zip(args, given, strict=True) if not consumed))

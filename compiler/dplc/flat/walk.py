@@ -1,6 +1,6 @@
-"""Going through flat: operands, inner blocks and binders of a right-hand side, and rebuilding it with others.
+"""Traversal of flat: the operands, inner blocks and binders of a right-hand side, and its reconstruction from others.
 
-A pass that cares for a few shapes mentions these and leaves the rest to `rebuild`.
+A pass handles the shapes that matter to it and leaves the rest to `rebuild`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dplc.flat import term as f
 
 
 def atoms(rhs: f.Rhs) -> tuple[f.Atom, ...]:
-    """The operands of a right-hand side, inner blocks apart."""
+    """The operands of a right-hand side, without those of its inner blocks."""
     match rhs:
         case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args) | f.Map(_, args):
             return args
@@ -64,7 +64,7 @@ def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
 def rebuild(
     rhs: f.Rhs, atom: Callable[[f.Atom], f.Atom], block: Callable[[f.Block], f.Block], binder: Callable[[f.Var], f.Var]
 ) -> f.Rhs:
-    """The same with operands, inner blocks and binders replaced; binders first, then blocks."""
+    """The right-hand side with operands, inner blocks and binders replaced: binders first, then blocks."""
 
     def all_(args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
         return tuple([atom(a) for a in args])
@@ -105,7 +105,7 @@ def rebuild(
 
 
 def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
-    """The same with inner blocks replaced."""
+    """The right-hand side with its inner blocks replaced."""
     return rebuild(rhs, lambda a: a, block, lambda v: v) if blocks(rhs) else rhs
 
 
@@ -130,7 +130,7 @@ def every(block: f.Block) -> Iterator[f.Bind]:
 
 
 def bound(fn: f.Fn) -> Iterator[f.Var]:
-    """Everything a function binds."""
+    """All variables that a function binds, its parameters included."""
     yield from fn.params
     for bind in every(fn.body):
         yield from bind.vars
@@ -142,7 +142,7 @@ def names(given: Iterable[f.Atom]) -> Iterator[str]:
 
 
 def mentions(block: f.Block) -> Iterator[str]:
-    """The variables that a block mentions, as often as it does."""
+    """The names of the variables that a block uses, with repetitions."""
     for bind in block.binds:
         yield from rhs_mentions(bind.rhs)
     yield from names(block.results)
@@ -155,7 +155,7 @@ def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
 
 
 def mentioned(block: f.Block) -> dict[str, f.Var]:
-    """Every variable used in a block."""
+    """The variables that a block uses, by name."""
     found: dict[str, f.Var] = {}
     todo = [block]
     while todo:
@@ -168,7 +168,7 @@ def mentioned(block: f.Block) -> dict[str, f.Var]:
 
 
 def supply_for(program: f.Program) -> f.Supply:
-    """Names that do not occur in the program yet."""
+    """A supply of names that do not occur in the program."""
     supply = f.Supply()
     for fn in program.fns.values():
         for name in (fn.name, *(var.name for var in bound(fn))):

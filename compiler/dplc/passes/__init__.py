@@ -6,7 +6,7 @@ from dpl.source import Span
 
 
 class NeedsInterpreter(Exception):
-    """The program uses what native code does not know yet; the driver runs the interpreter instead."""
+    """The program uses something that native code does not support yet.  The driver runs the interpreter instead."""
 
     def __init__(self, reason: str, span: Span | None = None, helps: tuple[str, ...] = ()) -> None:
         super().__init__(reason)

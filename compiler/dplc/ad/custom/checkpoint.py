@@ -1,5 +1,5 @@
-"""Checkpoints: f.fwd keeps only its arguments; f.bwd runs the ordinary f.fwd again, without its output, then its
-f.bwd."""
+"""Checkpoints (Griewank 1992): f.fwd keeps only its arguments.  f.bwd runs the ordinary f.fwd again, without
+printing, then the ordinary f.bwd."""
 
 from __future__ import annotations
 

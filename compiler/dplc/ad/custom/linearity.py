@@ -1,4 +1,4 @@
-"""Checks that a rule given to `with_jvp` is linear in its tangent: elsewhere the program fails at run time.
+"""Checks that a rule given to `with_jvp` is linear in its tangent.  If it is not, the program fails at run time.
 
     rule(x, t):  a = mul t x; b = add a c; return b      rule.linear(x, t):  a = mul t x; <fails unless c = 0>; ...
 
@@ -27,8 +27,8 @@ MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f
 
 
 def checked(d: Derivatives, name: str, tangents: frozenset[int], wanted: frozenset[int]) -> str:
-    """The name of a copy of a function that fails unless the wanted leaves of its results are linear in the leaves
-    `tangents` of its parameters."""
+    """A copy of a function that fails at run time unless the wanted leaves of its results are linear in the leaves
+    `tangents` of its parameters.  Returns the name of the copy."""
     key = (name, tangents, wanted)
     if key not in d.linear:
         fn = d.body(name)
@@ -54,7 +54,7 @@ class Checking:
     # ---- blocks --------------------------------------------------------------------------------------------------
 
     def block(self, block: f.Block, like: Sequence[f.Var] = ()) -> f.Block:
-        """`like` are the variables that the results become."""
+        """A checked block.  `like` are the variables that take its results."""
         b = self.binds(block)
         for atom, var in zip(block.results, like, strict=False):
             self.meet(b, atom, self.depends(var))
@@ -98,7 +98,7 @@ class Checking:
     # ---- operations ----------------------------------------------------------------------------------------------
 
     def op(self, b: Builder, op: f.Op) -> f.Op:
-        """An operation whose result depends on the tangent."""
+        """Checks an operation whose result depends on the tangent."""
         on = [i for i in bulk.flows(op) if self.depends(op.args[i])]
         derivative = OPS[op.op].derivative
         if len([i for i in derivative.bilinear if i in on]) > 1 or any(i in on for i in derivative.curved):
@@ -110,12 +110,12 @@ class Checking:
     def call(self, call: f.Call, vars_: Sequence[f.Var]) -> f.Call:
         given = frozenset(i for i, node in enumerate(self.d.nodes(call.args)) if node in self.active)
         wanted = frozenset(i for i, node in enumerate(self.d.nodes(vars_)) if node in self.active)
-        if not (given and wanted) or call.fn in self.d.program.rules:  # what rules say is theirs
+        if not (given and wanted) or call.fn in self.d.program.rules:  # the author of a rule answers for it
             return call
         return f.Call(checked(self.d, call.fn, given, wanted), call.args, call.span)
 
     def meet(self, b: Builder, atom: f.Atom, tangent: bool) -> None:
-        """Where a tangent is expected, a number that does not depend on it must be zero."""
+        """Where a tangent is expected, a number that does not depend on it must be zero: adds a check of that."""
         numbers = isinstance(atom.ty, f.Num | f.Arr) and f.is_float(elem_of(atom.ty))
         if not (tangent and numbers) or self.depends(atom) or (isinstance(atom, f.Const) and not atom.value):
             return
@@ -125,7 +125,7 @@ class Checking:
         b.bind((), f.If(b.op("ne", size, f.Const(0.0, size.ty)), failing.block(), f.Block((), ())))
 
     def size(self, b: Builder, array: f.Atom) -> f.Var:
-        """The sum of absolute values; 0 of null."""
+        """The sum of the absolute values; 0 for null."""
         some = b.inner()
         total = some.op("sum_to", some.op("abs", array), rank=0)
         return b.choose(b.op("is_null", array), f.Block((), (zero(total.ty),)), some.block(total))[0]

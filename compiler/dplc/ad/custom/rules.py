@@ -1,4 +1,4 @@
-"""Custom derivative rules, of `with_jvp` and `with_vjp`, in both modes.  (Taylor mode: `taylor/custom_rules.py`.)
+"""Custom derivative rules (`with_jvp`, `with_vjp`) in forward and reverse mode.  (Taylor: `taylor/custom_rules.py`.)
 
 A rule replaces the derivative of its function in its own mode.  In the other mode it is transposed, as it is linear in
 its tangent:
@@ -6,11 +6,11 @@ its tangent:
     vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
     jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
 
-The transpose of a linear function is its reverse mode, at zero.
+The transpose of a linear function is its reverse mode, taken at zero.
 
-A rule gives no derivative by what is captured (c).  The value is the rule's, and its ordinary derivative by what the
-rule captures is added.  Where the argument is constant, the rule is not used: the function is differentiated like any
-other.
+A rule gives no derivative with respect to the captures (c).  The value is computed by the rule, and the ordinary
+derivative of that value with respect to the captures is added.  Where the argument is constant, the rule is not used:
+the function is differentiated like any other.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
 
 
 def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int, Zeros]]) -> None:
-    """Where the argument is constant, the function itself is differentiated, by what it captures.  The value is that of
-    the function with its rule, as the argument may vary in another derivative around this one."""
+    """Writes f.jvp where the argument is constant: the function itself is differentiated with respect to its captures.
+    The value is still that of the function with its rule, as the argument may vary in another derivative around this
+    one."""
     b = Builder(d.supply)
     given = given_tangents(d, b, fn, active)
     values = b.call(fn.name, fn.params, fn.results, fn.span)
@@ -63,7 +64,7 @@ def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tup
 
 
 def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Zeros]]) -> dict[int, Part]:
-    """The parameters of f.jvp that are tangents, by the numbers of their leaves."""
+    """The tangent parameters of f.jvp, by the number of the leaf."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     return {i: Part(b.fresh("d", types[i]), zeros) for i, zeros in active}
 
@@ -72,8 +73,8 @@ def along(
     d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], captured: Sequence[tuple[int, Part]],
     again: bool = False,
 ) -> tuple[Sequence[f.Var], dict[int, f.Atom]]:  # fmt: skip
-    """Calls a function: its values, and by leaf their tangents along those of what it captures.  If it runs `again`,
-    for the tangents only, it prints nothing."""
+    """Calls a function.  Returns its values, and the tangents of their leaves along those of the captures.  With
+    `again`, the function runs for its tangents only, and prints nothing."""
     fn = d.body(name)
     made = d.forward(name, tuple([(i, part.zeros) for i, part in captured]), fn.span) if captured else None
     if made is None or not made.results:
@@ -135,7 +136,7 @@ def reverse(
 def reverse_body(
     d: Derivatives, fn: f.Fn, made: Reversed, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]
 ) -> None:
-    """The same where the argument is constant."""
+    """Writes f.fwd and f.bwd where the argument is constant."""
     name = without_rule(d, fn)
     there, back = Builder(d.supply), Builder(d.supply)
     seeds, accs = given_cotangents(d, back, fn, active, wanted)
@@ -166,26 +167,27 @@ def without_rule(d: Derivatives, fn: f.Fn) -> str:
 
 
 def linear_rule(d: Derivatives, fn: f.Fn) -> str:
-    """The name of a jvp rule that is checked to be linear."""
+    """The name of the jvp rule with a check that it is linear."""
     name = d.program.rules[fn.name].fn
     count = width(d, fn)
     return linearity.checked(d, name, frozenset(d.last_leaves(d.body(name))), frozenset(range(count, 2 * count)))
 
 
 def width(d: Derivatives, fn: f.Fn) -> int:
-    """How many leaves the results have."""
+    """The number of leaves of the results."""
     return sum(len(d.tangents.leaves(ty)) for ty in fn.results)
 
 
 def carried(d: Derivatives, fn: f.Fn, active: Iterable[int]) -> list[int]:
-    """The active leaves of what is captured on which the rule's value depends."""
+    """The active leaves of the captures on which the rule's value depends."""
     by_rule = frozenset[int]().union(*d.deps(d.program.rules[fn.name].fn)[: width(d, fn)])
     return [i for i in active if i in by_rule and i not in d.last_leaves(fn)]
 
 
 @node
 class Side:
-    """The reverse mode of a value by what is captured: its parts, the active leaves, the leaves of the value."""
+    """Reverse mode of a value with respect to captures: the derivative, the active leaves, and the leaves of the
+    value."""
 
     made: Reversed
     active: tuple[int, ...]
@@ -193,7 +195,7 @@ class Side:
 
 
 def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]) -> Side | None:
-    """None: no derivative flows."""
+    """The reverse mode of a function at the active leaves; None if no derivative flows."""
     deps, given = d.deps(name), frozenset(active)
     chosen = tuple([(i, zeros) for i, zeros in wanted if deps[i] & given])
     on = given & frozenset[int]().union(*(deps[i] for i, _ in chosen))
@@ -206,8 +208,8 @@ def flowing(d: Derivatives, name: str, active: Sequence[int], wanted: Sequence[t
 def there_and_kept(
     d: Derivatives, b: Builder, name: str, args: Sequence[f.Atom], side: Side | None, again: bool = False
 ) -> tuple[Sequence[f.Var], tuple[f.Var, ...]]:
-    """The values of a function; what is kept of it, if anything.  If it runs `again`, for that only, it prints
-    nothing."""
+    """The values of a function, and its residual, if any.  With `again`, the function runs for the residual only, and
+    prints nothing."""
     fn = d.body(name)
     if side is None:
         return () if again else b.call(name, args, fn.results, fn.span), ()
@@ -219,7 +221,7 @@ def there_and_kept(
 def taken_back(
     b: Builder, side: Side, kept: f.Atom, seeds: dict[int, f.Var], accs: dict[int, f.Var]
 ) -> dict[int, f.Atom]:
-    """The cotangents of what is captured."""
+    """The cotangents of the captures."""
     mine = [accs[i] for i in side.active]
     outs = b.call(side.made.bwd, (kept, *(seeds[i] for i in side.wanted), *mine), [a.ty for a in mine])
     return dict(zip(side.active, outs, strict=True))
@@ -228,7 +230,8 @@ def taken_back(
 def given_cotangents(
     d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]
 ) -> tuple[dict[int, f.Var], dict[int, f.Var]]:
-    """The parameters of f.bwd: cotangents of the results' leaves, and accumulators, by their numbers."""
+    """The parameters of f.bwd: the cotangents of the results' leaves, and the accumulators, by the number of the
+    leaf."""
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     leaves = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     return {i: b.fresh("c", types[i]) for i, _ in wanted}, {i: b.fresh("c", leaves[i]) for i in active}
@@ -253,8 +256,8 @@ def transpose(
     d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
     again: bool = False, result_like: f.Atom | None = None,
 ) -> list[f.Atom]:  # fmt: skip
-    """The transpose of `name(fixed ..., t)`, t a tangent of the type of `like`, at the cotangent leaves `cts` of its
-    last result, which has the form of `result_like`.  What runs `again` prints nothing."""
+    """The transpose of `name(fixed ..., t)` at the cotangent leaves `cts` of its last result.  The tangent t has the
+    type of `like`; the result has the form of `result_like`.  With `again`, nothing is printed."""
     fn = d.body(name, of.span)
     leaves = d.tangents.leaves(like.ty)
     outs: list[f.Atom] = [zero(leaf) for leaf in leaves]

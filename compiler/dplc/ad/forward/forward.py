@@ -1,4 +1,4 @@
-"""Forward mode: f -> f.jvp, which runs beside it.
+"""Forward mode: f -> f.jvp, which computes values and tangents together.
 
     fn f(x: f64, n: i64) -> (f64)            fn f.jvp(x: f64, n: i64, x': f64) -> (f64, f64)
       y = mul x 2.0                            y = mul x 2.0;  y' = mul x' 2.0
@@ -27,11 +27,11 @@ from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
-Parts = list["Part | None"]  # of the leaves of a value
+Parts = list["Part | None"]  # one for each leaf of a value
 
 
 class Forward:
-    extra: tuple[f.Var, ...] = ()  # what every derivative is given besides
+    extra: tuple[f.Var, ...] = ()  # further parameters of every derivative
 
     def __init__(self, derivatives: Derivatives, mode: Mode, graph: Graph, active: Sequence[tuple[int, Zeros]]) -> None:
         self.d = derivatives
@@ -43,7 +43,7 @@ class Forward:
         self.env: dict[Node, Part] = {}
 
     def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Zeros]]:
-        """The derivative of `fn`, giving also the tangents of the leaves `results` of its results."""
+        """The derivative of `fn`.  It also returns the tangents of the leaves `results` of its results."""
         b = Builder(self.d.supply)
         nodes = [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
         types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
@@ -72,7 +72,7 @@ class Forward:
                 self.env[(var.name, i)] = part
 
     def packed(self, b: Builder, atom: f.Atom) -> Part | None:
-        """The tangent in one piece, in which arrays may be null; None if it is zero."""
+        """The tangent in one piece, in which arrays may be null; None if it is a symbolic zero."""
         parts = self.parts(atom)
         if not any(parts):
             return None
@@ -82,7 +82,7 @@ class Forward:
         return Part(self.tangents.pack(b, atom.ty, [atom_of(part, leaf) for part, leaf in leaves]), MAYBE_ZERO)
 
     def solid(self, b: Builder, atom: f.Atom) -> Part:
-        """The tangent in one piece, as an element or a part of an array: no null array."""
+        """The tangent in one piece, to be put into an array or a part of one: never a null array."""
         part = self.packed(b, atom)
         ty = self.tangents.of(atom.ty)
         if not isinstance(ty, f.Arr):
@@ -96,11 +96,11 @@ class Forward:
         return b.dims(atom)
 
     def unpacked(self, b: Builder, value: f.Atom, of: Part) -> list[Part]:
-        """The leaves of something read from `of`."""
+        """The leaves of a value that was read from `of`."""
         return [Part(leaf, of.part(leaf.ty)) for leaf in self.tangents.unpack(b, value)]
 
     def unless_null(self, b: Builder, part: Part, write: Callable[[Builder, Part], list[Part]]) -> list[Part]:
-        """What `write` gives, where `part` is there, else nothing."""
+        """The tangents that `write` gives; at run time zeros if `part` is null."""
         if not part.nullable:
             return write(b, part)
         some = b.inner()
@@ -176,7 +176,7 @@ class Forward:
         self, b: Builder, vars_: Sequence[f.Var],
         blocks: Sequence[tuple[f.Block, Callable[[Builder], None] | None]], build: Callable[[list[f.Block]], f.Rhs],
     ) -> None:  # fmt: skip
-        """Blocks of which one runs, each with what to write before it; leaves that are varied in one of them become
+        """Blocks of which one runs, each with code to write before it.  Leaves that are varied in one of them become
         results."""
         inners, ends = [], []
         for block, before in blocks:
@@ -220,7 +220,7 @@ class Forward:
         self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
 
     def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int]) -> None:
-        """A loop whose varied state has tangents beside it; the `doubtful` leaves are known to become MAYBE_ZERO."""
+        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -236,7 +236,7 @@ class Forward:
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
         if worse and not doubtful:
-            return self.loop(b, bind, carried)  # once more, assuming the least
+            return self.loop(b, bind, carried)  # again, with the weakest assumption
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
             *rhs.body.results[:width],
@@ -255,7 +255,7 @@ class Forward:
             self.env[(var.name, leaves[k][1])] = Part(out, self.env[(leaves[k][0].name, leaves[k][1])].zeros)
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
-        """The tangent of a kept tuple, in one piece, if it has one."""
+        """The tangent of a collected tuple in one piece, if it has one."""
         if not any(part for item in items for part in self.parts(item)):
             return []
         ty = f.Tup(tuple(item.ty for item in items))
@@ -263,7 +263,7 @@ class Forward:
         return [self.tangents.pack(b, ty, [atom_of(part, leaf) for part, leaf in leaves])]
 
     def collected(self, b: Builder, bind: f.Bind, kept: Sequence[f.Atom]) -> tuple[f.Var, ...]:
-        """The variable for the kept array; a new one if tangents are kept along."""
+        """The variable for the collected array; a new one if tangents are collected too."""
         assert isinstance(bind.rhs, f.For | f.While)
         if not bind.rhs.collect:
             return ()
@@ -273,7 +273,7 @@ class Forward:
         return (b.fresh("kept", f.Arr(f.Tup((*(a.ty for a in items), kept[0].ty)), 1)),)
 
     def split(self, b: Builder, bind: f.Bind, kept: Sequence[f.Atom], width: int) -> None:
-        """An array of kept tuples with their tangents -> the two arrays."""
+        """An array of collected tuples with their tangents -> an array of tuples and an array of tangents."""
         if not kept:
             return
         both, primal = b.binds[-1].vars[-1], bind.vars[-1]
@@ -295,7 +295,7 @@ class Forward:
             self.env[(var.name, 0)] = Part(out, whole([part]))
 
     def inner_sizes(self, array: f.Var, sizes: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
-        """Of the tangent of an array whose elements have these sizes."""
+        """The inner sizes of the tangent of an array whose elements have these sizes."""
         return sizes
 
     # ---- operations ----------------------------------------------------------------------------------------------
@@ -333,31 +333,31 @@ class Forward:
         return self.unless_null(b, part, lambda some, p: self.unpacked(some, self.linear(some, op, {i: p.atom}), p))
 
     def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
-        """A row of the table."""
+        """The tangent of a row of the table."""
         parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.has_zeros))
                                 for i, part in self.there(op)])  # fmt: skip
         chooses = OPS[op.op].derivative.chooses
         return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if chooses else p for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
-        """A product of arrays."""
+        """The tangent of a product of arrays."""
         return self.sum(
             b, y, [(i, part, lambda some, i, p: product(self.convert, some, op, i, p)) for i, part in self.there(op)]
         )
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
-        """A linear operation on tangents in place of operands."""
+        """A linear operation with tangents in place of operands."""
         return linear(b, op, tangents)
 
     def there(self, op: f.Op) -> list[tuple[int, Part]]:
-        """The operands that have tangents (of one leaf)."""
+        """The operands that have tangents, as a single leaf."""
         parts = ((i, self.parts(op.args[i])) for i in bulk.flows(op))
         return [(i, part[0]) for i, part in parts if part and part[0] is not None]
 
     def sum(
         self, b: Builder, y: f.Var, parts: Sequence[tuple[int, Part, Callable[[Builder, int, Part], f.Atom]]]
     ) -> list[Part]:
-        """The sum of what several operands contribute to the tangent of `y`."""
+        """The sum of the contributions of several operands to the tangent of `y`."""
 
         def contribute(i: int, part: Part, write: Callable[[Builder, int, Part], f.Atom]) -> Part:
             return self.unless_null(
@@ -374,14 +374,14 @@ class Forward:
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
-        """A contribution, of the rank of `y` if that is wanted `now` (else a later sum may lift it)."""
+        """A contribution.  With `now`, it is lifted to the rank of `y` (otherwise a later sum may lift it)."""
         lower = rank_of(atom.ty) < rank_of(y.ty)
         zeros = ZERO_ELEMENTS if of.zeros is MAYBE_ZERO and rank_of(y.ty) and not of.nullable else of.zeros
         return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros)
 
 
 def zeros_of_choice(y: f.Var) -> Zeros:
-    """Of a tangent of `y`, where an operation chose what goes into it."""
+    """The zeros in a tangent of `y`, where an operation chose the values of `y`."""
     return ZERO_ELEMENTS if isinstance(y.ty, f.Arr) else MAYBE_ZERO
 
 
@@ -391,7 +391,7 @@ def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
 
 
 def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
-    """The part of operand `i` in the tangent of a product of arrays."""
+    """The contribution of operand `i` to the tangent of a product of arrays."""
     if op.op == "matmul_acc" and i == 0:
         return t.atom
     shift = len(op.args) - 2

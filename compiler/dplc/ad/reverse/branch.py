@@ -24,13 +24,13 @@ from dplc.flat.walk import with_branches
 
 @dataclass(slots=True)
 class Branch:
-    """If and Switch."""
+    """Reverses an If or a Switch."""
 
     reverse: Reverse
     tape: Tape
     bind: f.Bind
     tapes: list[Tape] = field(default_factory=list)
-    kept: list[list[f.Var]] = field(default_factory=list)  # by each branch
+    kept: list[list[f.Var]] = field(default_factory=list)  # the variables that each branch keeps
     slots: list[f.Type] = field(default_factory=list)
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
     var: f.Var | None = None  # the tuple of the slots
@@ -65,7 +65,7 @@ class Branch:
             self.shut(scope, i, opened)
 
     def open(self, scope: Inner, i: int) -> Node | None:
-        """Takes the cotangent of the scrutinee apart, so that the payload's is updated."""
+        """Takes the cotangent of the scrutinee apart, so that the cotangent of the payload is updated in place."""
         rhs, params = self.bind.rhs, self.tapes[i].params
         if not isinstance(rhs, f.Switch) or not params:
             return None
@@ -88,7 +88,7 @@ class Branch:
         return node
 
     def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Makes the scrutinee's cotangent again, and adds what the arm added to the scrutinee as a whole."""
+        """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
@@ -100,7 +100,7 @@ class Branch:
         scope.add(node, Part(made, NO_ZEROS))
 
     def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
-        """The backward branches with their prologues, now that it is known what they need."""
+        """The backward branches with their prologues.  Their residuals are known only now."""
         if fits(self.tape, self.bind, scope):
             self.reverse.records = made = BranchRecords.of(self.tape, self.bind, self.tapes, blocks)
             return made.backward
@@ -122,7 +122,7 @@ class Branch:
         return with_branches(self.bind.rhs, done)
 
     def place(self, kept: Sequence[f.Var]) -> list[int]:
-        """Slots of the right types for what a branch keeps."""
+        """The slots, of the right types, for the variables that a branch keeps."""
         places: list[int] = []
         for var in kept:
             free = [k for k, ty in enumerate(self.slots) if ty == var.ty and k not in places]

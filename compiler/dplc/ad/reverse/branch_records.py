@@ -1,4 +1,4 @@
-"""Branch records: what a recursive function keeps if its body ends in a branch, a record for each path.
+"""Branch records: the residuals of a recursive function whose body ends in a branch, one kind of record per path.
 
     fn f(x, n) -> (f64)              data res = res0 | res1 (f64, f64, res, res)
       if lt n 2                      fn f.fwd(x, n) -> (f64, res)
@@ -7,8 +7,8 @@
         a = ..; b = ..                 switch r  case res0 { ... }  case res1 (a, b, ra, rb) { ... }
         yield mul a b
 
-Each path keeps only what it needs itself; the constructor says which path ran.  A path that needs nothing takes no
-memory.  What all paths need of the code before the branch comes first in each record.
+Each path keeps only its own residuals; the constructor tells which path ran.  A path without residuals takes no memory.
+The residuals of the code before the branch come first in each record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from dplc.flat.walk import mentioned, with_branches
 
 
 def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
-    """Whether a branch is the last thing its recursive function does that the backward code `scope` has needed."""
+    """True if the function is recursive, and the backward code in `scope` uses no variable bound by the branch or after
+    it."""
     reverse = tape.reverse
     if reverse.records is not None or not reverse.d.boxed(reverse.box) or scope is not reverse.scope:
         return False
@@ -39,7 +40,8 @@ def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
 
 @dataclass(slots=True)
 class BranchRecords:
-    """Of the branch `bind`.  `param` is the record, in f.bwd; `kept` is by path."""
+    """The records of the branch `bind`.  `param` is the record in f.bwd; `kept` has the variables that each path
+    keeps."""
 
     reverse: Reverse
     bind: f.Bind
@@ -53,7 +55,7 @@ class BranchRecords:
 
     @staticmethod
     def of(tape: Tape, bind: f.Bind, tapes: Sequence[Tape], blocks: Sequence[f.Block]) -> BranchRecords:
-        """Of a branch in `tape`, given the tapes of its paths and their backward code."""
+        """The records of a branch in `tape`, given the tapes of its paths and their backward code."""
         reverse, kept, cases = tape.reverse, [], []
         param = f.Var(reverse.d.supply.fresh("res"), f.Data(reverse.box))
         for tag, (block, path) in enumerate(zip(blocks, tapes, strict=True)):
@@ -65,7 +67,7 @@ class BranchRecords:
     def residual(
         self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
-        """As `Reverse.residual`; `outer` is what all paths keep of the code before the branch."""
+        """Like `Reverse.residual`.  `outer` are the variables that all paths keep from the code before the branch."""
         d = self.reverse.d
         payloads = tuple(f.Tup(tuple(v.ty for v in (*outer, *kept))) if outer or kept else None for kept in self.kept)
         names = tuple(f"{self.name}.{tag}" for tag in range(len(payloads)))
@@ -78,7 +80,7 @@ class BranchRecords:
         return forward, record, self.param, f.Block(tuple(binds), body.results)
 
     def filled(self, bind: f.Bind, record: f.Var, outer: Sequence[f.Var]) -> f.Bind:
-        """The forward branch, giving also the record."""
+        """The forward branch, which also returns the record."""
         blocks = []
         for tag, (block, kept) in enumerate(zip(inner_blocks(bind.rhs), self.kept, strict=True)):
             b = Builder(self.reverse.d.supply)
@@ -88,7 +90,7 @@ class BranchRecords:
         return f.Bind((*bind.vars, record), with_branches(bind.rhs, blocks))
 
     def opened(self, bind: f.Bind, at: int) -> f.Bind:
-        """The backward branch: each path reads what it kept, from field `at` on."""
+        """The backward branch.  Each path reads its kept variables, from field `at` on."""
         cases = []
         for case, kept in zip(self.backward.cases, self.kept, strict=True):
             payload, gets = self.fields(case.tag, kept, at)
@@ -96,7 +98,7 @@ class BranchRecords:
         return f.Bind(bind.vars, f.Switch(self.param, tuple(cases), None))
 
     def shared(self, outer: Sequence[f.Var]) -> f.Switch:
-        """Reads the fields that all records have."""
+        """A Switch that reads the fields that all records have."""
         supply, cases = self.reverse.d.supply, []
         for tag in range(len(self.kept)):
             vars_ = [f.Var(supply.fresh("kept"), var.ty) for var in outer]
@@ -105,7 +107,7 @@ class BranchRecords:
         return f.Switch(self.param, tuple(cases), None)
 
     def fields(self, tag: int, vars_: Sequence[f.Var], at: int) -> tuple[f.Var | None, list[f.Bind]]:
-        """The payload of a record, and the bindings of some fields of it."""
+        """The payload of a record, and bindings that read some of its fields."""
         d = self.reverse.d
         ty = d.program.datas[self.name].payloads[tag]
         if ty is None or not vars_:

@@ -4,7 +4,8 @@
       t = ...                      =>    backward: cs, cw' = for j < n state (cs = cs', cw = cw0)
       yield t                                        i = n - 1 - j;  (x, y) = kept[i];  ...
 
-What one step of a loop keeps is a tuple, and the tuples an array; a call keeps what its f.fwd gives.
+Each step of a loop keeps a tuple of residuals, and the loop an array of these tuples.  A call keeps the residual that
+its f.fwd returns.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ class Call:
 
 @dataclass(slots=True)
 class Body:
-    """The body of a loop or comprehension, written backwards: what both have in common."""
+    """The body of a loop or comprehension, written backwards: the code that both share."""
 
     reverse: Reverse
     home: Tape
     tape: Tape
     kept: list[f.Var] = field(default_factory=list)
-    array: f.Var | None = None  # of what the steps keep
+    array: f.Var | None = None  # of the tuples that the steps keep
 
     def forget(self) -> None:
         self.kept, self.array = [], None
@@ -101,8 +102,8 @@ class Body:
     def finish(
         self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str], arrays: dict[str, f.Var]
     ) -> f.Block:
-        """The backward body with its prologue: `before`, then the tuple kept by step `index` taken apart.  Some
-        variables stand in `arrays` of their own already."""
+        """The backward body with its prologue: `before`, then bindings that take the tuple kept by step `index` apart.
+        Variables in `arrays` are read from arrays that exist already."""
         self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward(), arrays)
         b = Builder(self.reverse.d.supply)
         for var in [v for v in self.kept if v.name in arrays]:
@@ -117,7 +118,7 @@ class Body:
 
 
 class Loop:
-    """For and While."""
+    """Reverses a For or a While."""
 
     def __init__(self, reverse: Reverse, tape: Tape, bind: f.Bind) -> None:
         rhs = bind.rhs
@@ -128,7 +129,7 @@ class Loop:
         index = (rhs.index,) if isinstance(rhs, f.For) else ()
         self.tape = Tape(reverse, rhs.body, (*index, *rhs.state))
         self.body = Body(reverse, tape, self.tape)
-        self.steps: f.Var | None = None  # of a While that is reversed: how many there were
+        self.steps: f.Var | None = None  # the number of steps of a While
 
     def backward(self, scope: Scope) -> None:
         self.body.forget()
@@ -139,8 +140,8 @@ class Loop:
             self.run(scope, doubtful=False)
 
     def run(self, scope: Scope, doubtful: bool) -> None:
-        """Writes the backward loop, assuming that the state's cotangents stay as they begin; if they do not, again,
-        assuming the least."""
+        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change.  If
+        they do, it is written again with the weakest assumption."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
@@ -179,7 +180,8 @@ class Loop:
             scope.add(sources[k], Part(out, max(zeros, either([n]))))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
-        """The cotangent of the array kept by this loop (which then is itself part of a derivative), at this step."""
+        """Adds the cotangent of this step's element of the collected array.  (Then the loop is itself part of a
+        derivative.)"""
         width = len(self.rhs.state)
         if not self.rhs.collect:
             return
@@ -223,7 +225,7 @@ class Loop:
 
 
 class Build:
-    """Comprehensions.  The backward code is a loop: elements add to what they share."""
+    """Reverses a comprehension.  The backward code is a loop: the elements add to shared cotangents."""
 
     def __init__(self, reverse: Reverse, tape: Tape, bind: f.Bind) -> None:
         assert isinstance(bind.rhs, f.Build)

@@ -1,9 +1,9 @@
 """The cotangents at a point of the backward code.
 
-Backward code runs against the order of the program: the cotangent of a variable is complete when its binding is
-reached.  A scope holds what has been added so far.  An inner block has a scope of its own; the cotangents of outer
-variables that it touches become results of the block (a branch) or state (a loop), so that they are updated, never
-returned and added.
+Backward code runs in reverse order, so the cotangent of a variable is complete when its binding is
+reached.  A scope holds the sums of the contributions so far.  An inner block has a scope of its own; the cotangents of
+outer variables that it touches become results of the block (a branch) or state (a loop), so that they are updated,
+never returned and added.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dplc.flat import term as f
 
 
 class Scope:
-    """`leaf` gives the type of a node's cotangent, `active` says whether it has one."""
+    """`leaf` maps a node to the type of its cotangent; `active` tells whether it has one."""
 
     def __init__(
         self, derivatives: Derivatives, b: Builder, active: Callable[[Node], bool], leaf: dict[Node, f.Type]
@@ -40,7 +40,7 @@ class Scope:
         return self.leaf[node]
 
     def add(self, node: Node | None, part: Part | None) -> None:
-        """One contribution more to a node's cotangent."""
+        """Adds a contribution to a node's cotangent."""
         if node is None or part is None or not self.active(node) or (part.zeros is MAYBE_ZERO and is_zero(part.atom)):
             return
         old = self.get(node)
@@ -56,7 +56,8 @@ class Scope:
 
 
 class Inner(Scope):
-    """The scope of a block inside another.  `local` are the names bound in it; all others belong to the parent."""
+    """The scope of a block inside another.  `local` are the names bound in it.  All other names belong to the
+    parent."""
 
     def __init__(self, parent: Scope, local: frozenset[str]) -> None:
         super().__init__(parent.d, parent.b.inner(), parent.active, parent.leaf)
@@ -77,7 +78,7 @@ class Inner(Scope):
         self.parts[node] = part
 
     def first(self, node: Node) -> Part | None:
-        """A branch begins with what was there before it."""
+        """A branch begins with the cotangent from before it."""
         return self.parent.get(node)
 
 
@@ -101,7 +102,7 @@ Write = Callable[[Inner], None]
 def branch(
     scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs]
 ) -> None:
-    """Code of which one alternative runs.  Each alternative's `write` adds to cotangents in a scope of its own."""
+    """Backward code of alternatives, of which one runs.  Each `write` adds to cotangents in a scope of its own."""
     inners = [Inner(scope, local) for local in locals_]
     for inner, write in zip(inners, writes, strict=True):
         write(inner)
@@ -119,8 +120,8 @@ def branch(
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:
-    """`write`, with a part that is not null; at run time it is skipped for null.  (Rules deal with floats that may be
-    symbolic zeros: such a 0.0 may be an ordinary number, on which the derivative of this code depends.)"""
+    """Runs `write` with a part that is not null; at run time, the code is skipped for null.  (A 0.0 that may be a
+    symbolic zero is not skipped: it may be an ordinary number, on which the derivative of this code depends.)"""
     if not part.nullable:
         write(scope, part)
         return
@@ -129,6 +130,6 @@ def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> 
 
 
 def unless(scope: Scope, nothing: f.Atom, write: Write) -> None:
-    """`write`, but at run time only if `nothing` does not hold."""
+    """The code of `write`, which runs only if `nothing` is false."""
     writes: list[Write] = [lambda inner: None, write]
     branch(scope, [frozenset(), frozenset()], writes, lambda blocks: f.If(nothing, *blocks))

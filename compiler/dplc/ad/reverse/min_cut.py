@@ -1,11 +1,11 @@
-"""The lightest set of nodes of a graph that separates what is given from what is wanted.
+"""Minimum cut: the lightest set of nodes of a graph that separates the given nodes from the wanted ones.
 
     a --> b --> d*      d and e are wanted, a can only be given; each weighs 8: {a} is the cut, {b} the one taken
             --> e*
 
-A node is an edge from its entry to its exit, as wide as the node is heavy, all other edges are infinitely wide: the cut
-is where the greatest flow from the source to the sink fills nodes (Dinic).  Of several cuts of one weight, that nearest
-to what is wanted.
+A node becomes an edge from its entry to its exit, with the node's weight as its capacity.  All other edges have
+infinite capacity.  The cut consists of the nodes that a maximum flow from the source to the sink saturates (Dinic's
+algorithm).  Of several cuts of one weight, the nearest to the wanted nodes is chosen.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ SOURCE, SINK = 0, 1
 
 
 class Network:
-    """Edges in pairs, there and back: edge k ^ 1 undoes edge k."""
+    """A flow network.  Edges come in pairs, there and back: edge k ^ 1 undoes edge k."""
 
     def __init__(self, places: int) -> None:
-        self.edges: list[list[int]] = [[] for _ in range(places)]  # those that leave each place
+        self.edges: list[list[int]] = [[] for _ in range(places)]  # the edges that leave each place
         self.to: list[int] = []
-        self.width: list[int] = []  # what more can flow
+        self.width: list[int] = []  # the remaining capacity of each edge
 
     def join(self, a: int, b: int, width: int) -> None:
         for start, end, wide in ((a, b, width), (b, a, 0)):
@@ -31,7 +31,7 @@ class Network:
             self.width.append(wide)
 
     def fill(self) -> None:
-        """Lets flow what can."""
+        """Finds a maximum flow."""
         while self.level():
             begin = [0] * len(self.edges)  # edges before this one lead nowhere
             while path := self.path(begin):
@@ -41,7 +41,7 @@ class Network:
                     self.width[k ^ 1] += least
 
     def level(self) -> bool:
-        """How far each place is from the source; whether the sink can be reached."""
+        """Computes the distance of each place from the source.  Returns True if the sink can be reached."""
         self.far = [-1] * len(self.edges)
         self.far[SOURCE] = 0
         todo = [SOURCE]
@@ -53,7 +53,8 @@ class Network:
         return self.far[SINK] >= 0
 
     def path(self, begin: list[int]) -> list[int]:
-        """Edges from the source to the sink, each one step farther; none if there is no such path any more."""
+        """A path of edges from the source to the sink, each one step farther from the source.  Empty if there is
+        none."""
         path: list[int] = []
         place = SOURCE
         while place != SINK:
@@ -72,7 +73,7 @@ class Network:
         return path
 
     def before_sink(self) -> set[int]:
-        """The places from which more could flow to the sink."""
+        """The places from which the flow to the sink could still grow."""
         found, todo = {SINK}, [SINK]
         for place in todo:
             for k in self.edges[place]:
@@ -83,7 +84,8 @@ class Network:
 
 
 def cut(weights: Mapping[str, int], sources: Mapping[str, Iterable[str]], wanted: Iterable[str]) -> set[str]:
-    """`weights` has all nodes; those that do not have `sources`, which may be none, can only be given."""
+    """The minimum cut.  `weights` has all nodes.  A node with `sources` (possibly none) can be computed from them; all
+    other nodes can only be given."""
     entry = {node: 2 + 2 * k for k, node in enumerate(weights)}
     network = Network(2 + 2 * len(entry))
     for node, place in entry.items():

@@ -1,7 +1,8 @@
-"""The choice of residuals: what forward code keeps for backward code, by a minimum cut (rematerialisation).
+"""The choice of residuals, the variables that forward code keeps for backward code, by a minimum cut
+(rematerialisation; Moses et al. 2021).
 
-Backward code mentions variables of the forward code by name.  What is cheap can be computed again instead of kept.  As
-little as possible is kept, such that the rest can be computed again:
+Backward code mentions variables of the forward code by name.  Cheap operations can be repeated instead of keeping their
+results.  As little as possible is kept, such that everything else can be computed again:
 
     t = mul 3.7 s;  u = sub 1.0 s;  y = mul t u         t, u and y are needed: s is kept
 """
@@ -16,15 +17,15 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentioned
 
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
-ARRAY, OTHER = 1 << 16, 1 << 8  # what may hold much in memory is taken to weigh so much
+ARRAY, OTHER = 1 << 16, 1 << 8  # weights: an array may take much memory
 
 
 def choose(
     block: f.Block, local: Collection[str], given: Collection[str], binds: Sequence[f.Bind], kept: Collection[str] = ()
 ) -> tuple[list[f.Var], list[f.Bind]]:
-    """What backward code `block` needs of the forward block that bound the names `local`, by `binds` and otherwise:
-    the variables to keep, and the bindings to repeat, in order.  The names `given` are at hand, those in `kept` are
-    kept anyway."""
+    """The residuals of a forward block that binds the names `local`, for the backward code `block`: the variables to
+    keep, and the bindings to repeat, in order.  `binds` are bindings of the forward block.  The names `given` are
+    available, and those in `kept` are kept in any case."""
     needed = {name: var for name, var in mentioned(block).items() if name in local and name not in given}
     cheap = {bind.vars[0].name: bind for bind in binds if len(bind.vars) == 1 and is_cheap(bind, local)}
     cone, todo = dict(needed), list(needed)
@@ -41,7 +42,7 @@ def choose(
 
 
 def repeated(needed: Collection[str], keep: Collection[str], sources: Mapping[str, Collection[str]]) -> set[str]:
-    """What is computed again, given what is kept."""
+    """The names that are computed again if those in `keep` are kept."""
     again, todo = set[str](), list(needed)
     while todo:
         name = todo.pop()
@@ -68,8 +69,8 @@ def weight(ty: f.Type) -> int:
 
 
 def is_cheap(bind: f.Bind, local: Collection[str]) -> bool:
-    """Whether a binding may be computed again.  A test for null of an outer array may not: the outer block would have
-    to keep the array, at each step of a loop, for one bit."""
+    """True if a binding may be repeated.  A test for null of an outer array may not: the outer block would have to keep
+    the array at each step of a loop, to save one bit."""
     match bind.rhs:
         case f.Op("is_null", (f.Var(name),)):
             return name in local

@@ -1,4 +1,4 @@
-"""A binding -> the step that reverses it, each kind in the file that knows it."""
+"""A binding -> the step that reverses it.  Each kind of step has a file of its own."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def step(tape: Tape, bind: f.Bind) -> Step:
 
 
 def renamed(reverse: Reverse, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
-    """A tuple that is made or taken apart: leaves change their names."""
+    """A tuple that is made or taken apart: its leaves only get other names, so there is no backward code."""
     reverse.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
     return Plain(bind)

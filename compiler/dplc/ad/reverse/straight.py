@@ -20,7 +20,7 @@ from dplc.flat.types import rank_of
 
 @dataclass(slots=True)
 class Plain:
-    """A binding without a cotangent."""
+    """A binding without cotangents: only its forward code remains."""
 
     bind: f.Bind
 
@@ -36,7 +36,7 @@ class Op:
     reverse: Reverse
     op: f.Op
     y: f.Var
-    views: Sequence[f.Op]  # of what its first operand is a part, and so on
+    views: Sequence[f.Op]  # the view that its first operand is, the view that this is a part of, ...
 
     def forward(self) -> list[f.Bind]:
         return [f.Bind((self.y,), self.op)]

@@ -1,16 +1,16 @@
-"""Reverse mode: f -> f.fwd, which also gives what it keeps, and f.bwd, which runs against its order.
+"""Reverse mode: f -> f.fwd, which also returns the residual, and f.bwd, which runs in reverse order.
 
     fn f(x: f64, y: f64) -> (f64)         fn f.fwd(x, y) -> (f64, (f64, f64))
       t = mul x y                           t = mul x y;  r = sin t;  return r, (t, y)
       r = sin t                  =>       fn f.bwd((t, y), cr, cx) -> (f64)           -- only x is active
       return r                              ct = mul cr (cos t);  cx' = add cx (mul ct y);  return cx'
 
-*Accumulators are passed in.*  The current cotangent of each active argument goes into f.bwd and comes out with f's
-contribution added, arrays in place; nothing is returned to be added, so reading one element costs O(1).
+*Accumulators are passed in.*  f.bwd takes the current cotangent of each active argument and returns it with f's
+contribution added, arrays in place.  So the reverse of reading one element costs O(1).
 
 A block becomes a `Tape` of steps.  `Tape.backward` writes the backward code, last step first, into a scope
-(`ad/reverse/cotangents.py`); it refers to variables of the forward code by name, and what it turns out to need is kept.
-Only then does `Tape.forward` give the forward code, which now knows what to keep.
+(`ad/reverse/cotangents.py`); it refers to variables of the forward code by name.  The variables that it needs are kept.
+`Tape.forward` gives the forward code after that, when the residuals are known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound, every, names, rhs_mentions
 
-WIDE = 64  # a residual of more leaves is a block: callers keep those of all their calls, and so they would double
+WIDE = 64  # leaves; a larger residual is boxed, as callers keep those of all their calls
 
 
 class Step(Protocol):
@@ -41,7 +41,7 @@ class Step(Protocol):
 
 
 class Records(Protocol):
-    """What is kept, by the branch that ran (`reverse/branch_records.py`)."""
+    """The residual as a record for the branch that ran (`reverse/branch_records.py`)."""
 
     def residual(
         self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
@@ -69,7 +69,7 @@ class Tape:
         reverse.views = around
 
     def own(self, var: f.Var) -> f.Var:
-        """A variable of this block."""
+        """Records that this block binds a variable."""
         self.names.add(var.name)
         self.reverse.home[var.name] = self
         return var
@@ -91,8 +91,8 @@ class Tape:
 
 
 class Reverse:
-    """The reversal of one function, given which leaves of its parameters are active and of its results wanted.
-    `step_of` makes the step of a binding (`reverse/steps.py`)."""
+    """The reversal of one function.  `active` and `wanted` are the leaves of its parameters and results with
+    cotangents.  `step_of` makes the step of a binding (`reverse/steps.py`)."""
 
     def __init__(
         self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]],
@@ -110,13 +110,12 @@ class Reverse:
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
-        self.sources: dict[Node, Node | None] = {}  # of the leaves of tuples
-        self.views: dict[str, f.Op] = {}  # rows and slices at this point, of what has only been read since
+        self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
+        self.views: dict[str, f.Op] = {}  # rows and slices, of arrays that were only read since
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
-        """f.fwd and f.bwd, and where the accumulators that come out may be symbolic zeros.  What f.fwd keeps is a
-        tuple, or of the data type `box` if calls inside turn out to need one (`Derivatives.boxed`), or if it is
-        `WIDE`."""
+        """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
+        data type `box` if calls inside need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
         self.sizes, self.box = Dims(fn.body), box
         self.changing = set(changing(fn.body))
@@ -151,7 +150,8 @@ class Reverse:
     def residual(
         self, kept: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
-        """The forward code, making the residual; the residual; the parameter for it; the backward code, opening it."""
+        """Returns the forward code that makes the residual, the residual, the parameter for it, and the backward code
+        that reads it."""
         if self.records is not None:
             return self.records.residual(kept, forward, body)
         there, back = Builder(self.d.supply), Builder(self.d.supply)
@@ -173,13 +173,13 @@ class Reverse:
         binds: Sequence[f.Bind],
         anyway: Collection[str] = (),
     ) -> tuple[list[f.Var], list[f.Bind]]:
-        """What is to be kept, and what computed again (`residuals.choose`)."""
+        """The variables to keep, and the bindings to repeat (`residuals.choose`)."""
         kept, again = residuals.choose(block, local, given, binds, anyway)
         self.kept.update(var.name for var in kept)
         return kept, again
 
     def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
-        """A kept row of an array that is updated later is copied: else the update would copy the whole array."""
+        """Copies a kept row of an array that is updated later.  Otherwise, the update would copy the whole array."""
         match bind:
             case f.Bind((f.Var(name, f.Arr() as ty),), f.Op("index" | "slice", (f.Var(whole), *_)) as view) if (
                 name in self.kept and whole in self.changing
@@ -193,8 +193,8 @@ class Reverse:
         return [f.Bind((var,), f.TupGet(tup, i)) for i, var in enumerate(kept)]
 
     def see(self, bind: f.Bind) -> None:
-        """Forgets views of arrays that are used otherwise than by reading a part: such a use may give the array a
-        cotangent as a whole, to which those of its parts are added."""
+        """Forgets views of arrays that are used in other ways than reading a part.  Such a use may give the array a
+        cotangent as a whole, and the cotangents of its parts are added to that."""
         match bind.rhs:
             case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
                 self.views[bind.vars[0].name] = op
@@ -207,7 +207,7 @@ class Reverse:
                 pass
 
     def seen_through(self, args: Sequence[f.Atom]) -> Iterator[f.Op]:
-        """What the first operand is a view of, and what that is one of."""
+        """The view that the first operand is, the view that this is a part of, and so on."""
         while args and isinstance(args[0], f.Var) and args[0].name in self.views:
             yield (view := self.views[args[0].name])
             args = view.args
@@ -215,13 +215,14 @@ class Reverse:
     # ---- cotangents of atoms -------------------------------------------------------------------------------------
 
     def register(self, fn: f.Fn) -> None:
-        """The types of all nodes of the function."""
+        """Records the types of all nodes of the function."""
         for var in bound(fn):
             for i, leaf in enumerate(self.tangents.leaves(var.ty)):
                 self.leaf[(var.name, i)] = leaf
 
     def nodes(self, atom: f.Atom) -> list[Node | None]:
-        """Leaves of a tuple's items are those of the items: cotangents are added there, not to the tuple."""
+        """The nodes of an atom.  Leaves of a tuple are those of its items: cotangents are added there, not to the
+        tuple."""
         count = len(self.tangents.leaves(atom.ty))
         if not isinstance(atom, f.Var):
             return [None] * count
@@ -247,7 +248,7 @@ class Reverse:
         return Part(self.tangents.pack(scope.b, atom.ty, [None if p is None else p.atom for p in parts]), MAYBE_ZERO)
 
     def dim(self, array: f.Atom, k: int) -> f.Atom:
-        """A dimension of an array of the forward code (measured there, so that the array need not be kept)."""
+        """A dimension of an array of the forward code.  It is measured there, so that the array need not be kept."""
         if not isinstance(array, f.Var):
             return int_(0)
         known = self.sizes.of(array, k)
@@ -265,12 +266,12 @@ class Reverse:
 
 
 def width(ty: f.Type) -> int:
-    """How many leaves a type has, where it is laid out flat."""
+    """The number of leaves of a type, laid out flat."""
     return sum(map(width, ty.items)) if isinstance(ty, f.Tup) else 1
 
 
 def changing(body: f.Block) -> Iterator[str]:
-    """Arrays that are updated."""
+    """The arrays that a body updates."""
     for bind in every(body):
         match bind.rhs:
             case f.Op("update", (f.Var(name), *_)):

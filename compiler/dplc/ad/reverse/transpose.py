@@ -1,4 +1,5 @@
-"""The transpose rules of bulk operations: what the cotangent of a result adds to those of the operands.
+"""The transpose rules of bulk operations (Radul et al. 2023): the contributions of a result's cotangent to those of
+the operands.
 
     y = index a i            ca = acc_index ca cy i       in place
     y = update a v i         cv = index cy i;  ca = update cy 0 i
@@ -35,7 +36,7 @@ def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def to_first(write: Callable[[Reverse, Builder, f.Op, f.Var, f.Atom], f.Atom]) -> Transpose:
-    """What is written of all of the cotangent goes to the first operand, if that wants it."""
+    """A rule for the first operand, if it is active: `write` makes its contribution from the whole cotangent."""
 
     def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         if wanted(r, scope, op.args[0]):
@@ -45,7 +46,7 @@ def to_first(write: Callable[[Reverse, Builder, f.Op, f.Var, f.Atom], f.Atom]) -
 
 
 def to_all(*operands: int) -> Transpose:
-    """Each of these operands gets the whole cotangent."""
+    """A rule that adds the whole cotangent to each of these operands."""
 
     def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         for i in operands:
@@ -121,8 +122,8 @@ def acc_slice(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
-    """Reading an element of a row or a slice -> reading it of the whole array.  The cotangent is added there directly,
-    without a cotangent of the part, which would be nearly all zeros."""
+    """Reading an element of a row or slice -> reading it from the whole array.  The cotangent is added to that of the
+    array directly.  A cotangent of the part would be nearly all zeros."""
     array, *at = op.args
     for view in views:
         array, *first = view.args
@@ -141,18 +142,18 @@ def wanted(r: Reverse, scope: Scope, atom: f.Atom) -> bool:
 
 
 def give(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, c: f.Atom) -> None:
-    """Adds `c`, made of all of `ct`, to an operand of one leaf."""
+    """Adds `c`, computed from all of `ct`, to the cotangent of an operand of one leaf."""
     for node in r.nodes(atom):
         scope.add(node, Part(c, ct.part_of_sum(c.ty)))
 
 
 def read(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
-    """Adds the part of `ct` at some indices to an operand."""
+    """Adds the element of `ct` at some indices to the cotangent of an operand."""
     given(r, scope, atom, ct, scope.b.op("index", ct.atom, *at, unchecked=True))
 
 
 def take(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
-    """The same where `ct` is updated later: what is read is copied, so that `ct` can be updated in place."""
+    """Like `read`, but `ct` is updated later: the element is copied, so that `ct` can be updated in place."""
     element = scope.b.op("index", ct.atom, *at, unchecked=True)
     given(r, scope, atom, ct, scope.b.op("copy", element) if rank_of(element.ty) else element)
 
@@ -162,7 +163,7 @@ def given(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, element: f.Atom) -> 
 
 
 def nothing(r: Reverse, b: Builder, v: f.Atom) -> f.Atom:
-    """Zero of the shape of `v`, to be put into an array."""
+    """Zero in the shape of `v`, as an element of an array."""
     ty = r.tangents.of(v.ty)
     if isinstance(ty, f.Arr):
         return b.op("acc_zeros", zero(ty), *r.dims(v))
@@ -184,7 +185,7 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
         return
     array = b.op("acc_zeros", current, *r.dims(a))
     before = b.op("index", array, *at, unchecked=True)
-    if len(at) == leaf.rank:  # taken out while it grows, so that nobody else holds it
+    if len(at) == leaf.rank:  # taken out of the array while it grows, so that it has one owner
         array = b.op(
             "update",
             array,
@@ -222,7 +223,7 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
 
 
 def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
-    """Adds the sum of `ct` over its outermost dimension to an operand."""
+    """Adds the sum of `ct` over its outermost dimension to the cotangent of an operand."""
     if not wanted(r, scope, x):
         return
     b, leaves = scope.b, r.tangents.leaves(x.ty)

@@ -1,7 +1,7 @@
-"""Operations and their derivatives.
+"""The derivatives of operations.
 
 Scalar rows take theirs from the table; this file has the bulk operations.  A bulk operation is linear in some of its
-operands (or bilinear), and its rule says what becomes of a tangent of each of them:
+operands (or bilinear), and its rule maps the tangent of each of them:
 
     forward  y = index a i        dy = index da i
     reverse                       ca = acc_index ca cy (dims of a) i          O(1), as ca is updated in place
@@ -26,7 +26,7 @@ from dplc.flat.types import rank_of
 
 
 def flows(op: f.Op) -> tuple[int, ...]:
-    """The operands whose tangents matter to the results'."""
+    """The operands whose tangents affect those of the results."""
     found = OPS[op.op].derivative.flows
     return tuple(range(len(op.args))) if found is None else found
 
@@ -36,7 +36,7 @@ def known(op: f.Op) -> bool:
 
 
 def refuse(op: f.Op) -> DplError:
-    """An operation in the way of a derivative that has none."""
+    """The error for an operation that has no derivative."""
     if op.op == "extern":
         symbol = op.attr("symbol")
         return DplError.at(
@@ -47,8 +47,9 @@ def refuse(op: f.Op) -> DplError:
 
 
 def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bool) -> f.Atom:
-    """What the tangent `t` of operand `i` of a scalar row contributes to the result's, or the cotangent `t` of the
-    result to the operand's: the same expression.  Where `t` `has_zeros`, a zero may be symbolic, and stays zero."""
+    """The contribution of operand `i` of a scalar row: from its tangent `t` to the result's, or from the result's
+    cotangent `t` to the operand's.  Both are the same expression.  With `has_zeros`, a zero in `t` may be symbolic, and
+    stays zero."""
     row = OPS[op.op]
     assert row.scalar is not None and row.scalar.linear is not None
     rule = row.scalar.linear[i]
@@ -58,8 +59,8 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bo
 
 
 def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:
-    """`part`, linear in `t`, but nothing where `t` is nothing: 0.0 * inf is NaN.  (Where `part` is no NaN it stays,
-    zero or not, so that its own derivative is right also at t = 0.)"""
+    """`part`, which is linear in `t`, but zero where `t` is zero and `part` is NaN, as in 0.0 * inf.  (Where `part` is
+    not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
     world = World(b, NOWHERE)
     nothing = world.literal(0.0, t)
     absent = b.op("and", b.op("eq", t, nothing), b.op("ne", part, part))
@@ -67,7 +68,7 @@ def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:
 
 
 def lift(b: Builder, t: f.Atom, y: f.Atom) -> f.Atom:
-    """`t` as an array of the shape of `y`, over whose leading dimensions it is constant."""
+    """`t` as an array of the shape of `y`, constant over the leading dimensions."""
     for k in reversed(range(rank_of(y.ty) - rank_of(t.ty))):
         t = b.op("fill", b.op("dim", y, k=k), t)
     return t

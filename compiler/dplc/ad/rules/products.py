@@ -1,9 +1,10 @@
-"""Products of arrays in which a tangent has symbolic zeros.  These add nothing, even if the other factor is infinite
-there (0.0 * inf is NaN).
+"""Products of arrays where one factor is a tangent with symbolic zeros.  These zeros contribute nothing, even if the
+other factor is infinite there (0.0 * inf is NaN).
 
     matmul c w, c a tangent with symbolic zeros       if w is finite then matmul c w else matmul.masked c w
 
-The other factor is nearly always finite, which a sum of its absolute values shows.  Else a loop multiplies.
+The other factor is nearly always finite, which a sum of its absolute values shows.  Otherwise a loop computes the
+product.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Factors = tuple[f.Atom, f.Atom, bool, bool]  # left, right, and whether they are
 def matmul(
     convert: Conversions, b: Builder, factors: Factors, factor: int | None, into: f.Atom | None, span: Span
 ) -> f.Var:
-    """`into` and a matrix product; the factor of number `factor` has symbolic zeros."""
+    """A matrix product, added to `into` if that is given.  Factor number `factor` has symbolic zeros."""
 
     def product(b: Builder) -> f.Var:
         left, right, ta, tb = factors

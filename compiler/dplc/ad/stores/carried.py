@@ -1,15 +1,15 @@
-"""Which references a derivative flows through: flat -> types of contents.
+"""flat -> the types of contents of those references that a derivative flows through.
 
     r = ref_new x;  ref_set r (mul x x);  y = ref_get r            f64, if y is differentiated by x
 
-References are told apart by the types of their contents alone.  The graph (`ad/activity.py`) is here that of the whole
-program: a node for each leaf of each variable of each function, one for all references of each content, edges from
-arguments to parameters and from results to what calls give.  A derivative taken is one big operation, of which
-everything may depend on everything.  A content is carried if something differentiated by reaches its node, and the node
-reaches something that is differentiated.
+References are distinguished only by the types of their contents.  The graph (`ad/activity.py`) is that of the whole
+program here.  It has a node for each leaf of each variable of each function, one node for all references of each
+content, and edges from arguments to parameters and from results to the variables that calls bind.  A derivative (Ad) is
+one operation whose results may all depend on all arguments.  A content is carried if an input of some derivative
+reaches its node, and the node reaches an output of some derivative.
 
-References that a checkpoint can see from outside, of whatever content, are with them: what it computes again must find
-them as they were.
+References from outside that a checkpoint can see, of any content, are carried too: its recomputation must find them
+unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dplc.passes import NeedsInterpreter
 
 
 def carried(program: f.Program) -> set[f.Type]:
-    """The contents of references that are to be values that are passed along, for derivatives to be right."""
+    """The contents of references that must become values in a store, for derivatives to be correct."""
     taken = [b.rhs for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Ad)]
     lasting = set(cells(program))
     contents = set(written(program)) - lasting if taken else set()
@@ -49,7 +49,8 @@ def carried(program: f.Program) -> set[f.Type]:
 
 
 def cells(program: f.Program) -> Iterator[f.Type]:
-    """The contents of cells that last; only these have them (`flat/build.py`), and no derivative flows through them."""
+    """The contents of global cells.  No other reference has these contents (`flat/build.py`), and no derivative flows
+    through them."""
     for fn in program.fns.values():
         for bind in every(fn.body):
             if isinstance(bind.rhs, f.Op) and bind.rhs.op == "state" and isinstance(cell := bind.vars[0].ty, f.Ref):
@@ -76,10 +77,10 @@ def place(content: f.Type) -> Node:
 
 
 class Flow(Grapher):
-    """Draws the graph of a program: a node is named after the function and the variable."""
+    """The graph of a program.  A node is named after the function and the variable."""
 
     def __init__(self, program: f.Program) -> None:
-        # A residual is something with a float in it; more need not be known of it.
+        # A residual counts as a float: only one leaf matters here.
         super().__init__(Tangents(dict(program.datas), Retype(lambda site: f.F64).type), {})
         self.program = program
         self.fn = ""

@@ -1,9 +1,9 @@
-"""Effect analysis: what functions do to references that they did not make.
+"""Effect analysis: the effects of functions on references that they did not make.
 
     fn bump(r: ref f64) -> ()             reads and writes references of f64
     fn norm(x: f64) -> (f64)              nothing, whatever references it makes, reads and writes inside
 
-References are told apart by the types of their contents, and contents hold no references.  So a function whose
+References are distinguished by the types of their contents, and contents hold no references.  So a function whose
 parameters and results can hold no reference to some content cannot reach references to it that others made, nor can
 others reach its own: it is *closed* to them, and callers see no effect on them.
 """
@@ -19,17 +19,17 @@ from dplc.flat.walk import every
 
 
 def on_references(op: str) -> Effect:
-    """What an operation does to a reference."""
+    """The effects of an operation on a reference."""
     return OPS[op].effects & REFERENCE
 
 
 def content_of(op: f.Op, vars_: tuple[f.Var, ...]) -> f.Type:
-    """Of the reference that an operation is about."""
+    """The content of the reference that an operation uses."""
     return vars_[0].ty if op.op == "ref_get" else op.args[-1].ty
 
 
 class Holds:
-    """Which contents can be referred to by a value of a type."""
+    """The contents of the references that a value of a type can hold."""
 
     def __init__(self, datas: dict[str, f.DataDecl]) -> None:
         self.datas = datas
@@ -62,7 +62,7 @@ class Holds:
 
 
 class Effects:
-    """Of all functions of a program, on references to some contents."""
+    """The effects of all functions of a program, on references to some contents."""
 
     def __init__(self, program: f.Program, contents: Iterable[f.Type]) -> None:
         self.holds = Holds(program.datas)
@@ -77,7 +77,7 @@ class Effects:
                     case f.Op(op) if on_references(op):
                         self.add(fn.name, content_of(bind.rhs, bind.vars), on_references(op))
                     case f.Ad("pullback"):
-                        pass  # what was done to references was done when the derivative was taken
+                        pass  # the vjp of the site had the effects on references
                     case f.Call(callee) | f.Ad(_, callee):
                         callers.setdefault(callee, set()).add(fn.name)
                     case _:
@@ -95,7 +95,7 @@ class Effects:
         return self.contents & frozenset[f.Type]().union(*map(self.holds.of, types))
 
     def add(self, fn: str, content: f.Type, effect: Effect) -> bool:
-        """Adds an effect; whether it was not known to callers."""
+        """Adds an effect.  Returns True if it is new to callers."""
         old = self.of(fn, content)
         if content in self.open[fn]:
             self.found[fn, content] = old | effect
@@ -105,6 +105,6 @@ class Effects:
         return self.found.get((fn, content), Effect.NONE)
 
     def gives(self, fn: str, content: f.Type) -> bool:
-        """Whether references made by a function can be among what it gives."""
+        """True if the results of a function can contain references that it made."""
         results = self.program.fns[fn].results
         return Effect.NEW in self.of(fn, content) and any(content in self.holds.of(ty) for ty in results)

@@ -1,5 +1,4 @@
-"""Store passing: flat -> flat where references that derivatives flow through are places in a store that is passed
-along.
+"""Store passing: flat -> flat where references that derivatives flow through become places in a store.
 
     fn bump(r: ref f64, x: f64) -> ()              fn bump(held: f64[], r: i64, x: f64) -> (f64[])
       y = ref_get r                                  y = index held r
@@ -7,15 +6,16 @@ along.
       ref_set r z                                    held' = update held z r
       return                                         return held'
 
-What has no effects needs no rules of its own: forward mode, reverse mode, loops, checkpoints, any nesting.  The
-cotangent of the store is a shadow memory, and as the store has one owner, both are updated in place.
+Code without effects needs no special rules in forward mode, reverse mode, loops, checkpoints, or any nesting of them.
+The cotangent of the store is a shadow memory, and as the store has one owner, both are updated in place.
 
-There is one store for each content (`ad/stores/carried.py`), an array and the number of places taken.  A function takes
-and gives it only if it has to do with references of others (`ad/stores/effects.py`); one that is closed to them begins
-with an empty store, which is gone when it returns.  The number of places taken comes out of what can give a new
-reference; after everything else it is as before, so that what a call or a step of a loop made there is forgotten.
+There is one store for each content (`ad/stores/carried.py`): an array, and the number of places in use.  A function
+takes and returns it only if it uses references that others made (`ad/stores/effects.py`).  A function that is closed to
+them begins with an empty store, which disappears when it returns.  Code that can return a new reference also returns
+the number of places in use.  After any other code the number is as before, so the references that a call or a step of a
+loop made there are dropped.
 
-Only the value is differentiated: the store after a function is passed on unchanged.
+Only the value is differentiated: the store that a function returns is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Held:
 
 @node
 class Count:
-    """How many places are taken."""
+    """The number of places in use."""
 
     content: f.Type
 
 
 class AsPlaces(Retype):
-    """References to some contents are numbers of places."""
+    """Replaces references to some contents by the numbers of their places."""
 
     def __init__(self, contents: Iterable[f.Type]) -> None:
         super().__init__(f.Res)
@@ -88,7 +88,7 @@ class AsPlaces(Retype):
 
 
 class _Stores(Threads):
-    """`same` says which variables are places known otherwise: those of references made here."""
+    """`same` maps references made here to their places."""
 
     def __init__(self, supply: f.Supply, effects: Effects, contents: list[f.Type]) -> None:
         super().__init__(supply)
@@ -115,7 +115,7 @@ class _Stores(Threads):
         )  # fmt: skip
 
     def taken(self, fn: str, content: f.Type) -> Iterator[Hashable]:
-        """What a function is given of the store."""
+        """The parts of the store that a function takes."""
         effect = self.effects.of(fn, content)
         if effect is not Effect.NONE:
             yield Held(content)
@@ -123,7 +123,7 @@ class _Stores(Threads):
             yield Count(content)
 
     def given(self, fn: str, content: f.Type) -> Iterator[Hashable]:
-        """What it gives back."""
+        """The parts of the store that a function returns."""
         if Effect.WRITE in self.effects.of(fn, content):
             yield Held(content)
         if self.effects.gives(fn, content):
@@ -132,7 +132,7 @@ class _Stores(Threads):
     # ---- stores of one function ---------------------------------------------------------------------------------
 
     def open(self, content: f.Type, block: f.Block, env: Env, begin: list[f.Bind]) -> None:
-        """An empty store at the beginning of a block, with room for the references whose places are known here."""
+        """An empty store at the beginning of a block, with room for the references that the block itself makes."""
         filler = self.wrapped(content, blank(content, begin, self.supply), begin)
         (held,) = self.fresh([Held(content)])
         size = f.Const(max(1, made(block, content)), f.I64)
@@ -140,7 +140,7 @@ class _Stores(Threads):
         env |= {Held(content): held, Count(content): f.Const(0, f.I64)}
 
     def touched(self, block: f.Block, content: f.Type) -> bool:
-        """Whether a block does anything with references to this content."""
+        """True if a block uses references to this content."""
         for bind in every(block):
             match bind.rhs:
                 case f.Op(op) if on_references(op) and content_of(bind.rhs, bind.vars) == content:
@@ -152,7 +152,7 @@ class _Stores(Threads):
         return False
 
     def element(self, bind: f.Bind, build: f.Build, env: Env, begin: list[f.Bind]) -> Env:
-        """Elements that have to do with no references but their own have a store each."""
+        """Elements that use only references of their own have a store each."""
         inside = {v.name for b in every(build.body) for v in (*b.vars, *binders(b.rhs))}
         outer = [var.ty for name, var in mentioned(build.body).items() if name not in inside]
         known = frozenset[f.Type]().union(*map(self.effects.holds.of, (*outer, *(v.ty for v in bind.vars))))
@@ -259,7 +259,7 @@ class _Stores(Threads):
         return more
 
     def grow(self, content: f.Type, env: Env, out: list[f.Bind]) -> None:
-        """A store twice as long, if it is full."""
+        """Doubles a store if it is full."""
         key = Held(content)
         size, full = f.Var(self.supply.fresh("dim"), f.I64), f.Var(self.supply.fresh("full"), f.BOOL)
         out.append(f.Bind((size,), f.Op("dim", (env[key],), (("k", 0),))))
@@ -284,8 +284,8 @@ def with_args(rhs: f.Call | f.Ad, args: tuple[f.Atom, ...]) -> f.Call | f.Ad:
 
 
 def made(block: f.Block, content: f.Type) -> int:
-    """How many places are taken at most by references that a block makes one after the other.  (The question of a loop
-    may be asked in two places.)"""
+    """The greatest number of places that a block takes for references made one after the other.  The condition of a
+    while loop counts twice, as it may be evaluated at two places."""
     count = 0
     for bind in block.binds:
         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "ref_new":

@@ -12,12 +12,13 @@ from dplc.flat.types import of_rank
 
 
 class Coefficients(Conversions):
-    """From series to what the user sees: values of a result's type, with coefficients in the place of its floats."""
+    """From series to values for the user, of the result's type, with coefficients in place of the floats."""
 
     to_user = "coefficient"
 
     def all(self, b: Builder, series: Sequence[f.Atom | None], y: f.Var, order: f.Atom, there: f.Atom) -> f.Var:
-        """y, and what holds its coefficients of the orders 1 to `order`; a series has `there` of them, if any."""
+        """An array: y, then its coefficients of the orders 1 to `order`.  A series, if there is one, has `there`
+        coefficients."""
         if f.is_float(y.ty):
             full = b.op("acc_zeros", series[0] or zero(of_rank(y.ty, 1)), there)
             return b.op("concat", b.op("array", y), b.op("slice", full, int_(0), order, unchecked=True))

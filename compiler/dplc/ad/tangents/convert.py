@@ -1,9 +1,9 @@
-"""Helper functions per type, made when first wanted: sums of tangents, and the ways between a tangent as the user sees
-it (a value of the type of the primal, with 0, false and "" where there are no floats) and as derivatives handle it.
+"""Helper functions per type, made when first needed: sums of tangents, and conversions between two forms.  The user's
+form is a value of the type of the primal, with 0, false and "" where there are no floats; derivatives use the Tan type.
 
     add.tan.tree(a, b)          the sum; a null operand costs nothing
     to_tan.tree(dx : tree)      -> tan.tree
-    from_tan.tree(dy : tan.tree, like : tree) -> tree, null parts becoming zeros of the shapes in `like`
+    from_tan.tree(dy : tan.tree, like : tree) -> tree; null parts become zeros of the shapes in `like`
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dplc.flat.show import show_type
 
 
 class Conversions:
-    to_user = "from_tan"  # the name of the helpers that make what the user sees
+    to_user = "from_tan"  # the name of the helpers that make the user's form
 
     def __init__(self, program: f.Program, supply: f.Supply, tangents: Tangents) -> None:
         self.program = program
@@ -40,7 +40,7 @@ class Conversions:
     # ---- sums ----------------------------------------------------------------------------------------------------
 
     def add(self, b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
-        """x + y, of one leaf type."""
+        """x + y, of one leaf type.  Either may be null."""
         if f.is_float(x.ty) or (isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem)):
             return b.op("acc_add", x, y)
         name = self.helper("add", x.ty, (x.ty, x.ty), x.ty, self._add)
@@ -85,7 +85,7 @@ class Conversions:
         )
 
     def each(self, b: Builder, like: f.Atom, write: Callable[[Builder, f.Var, tuple[f.Var, ...]], f.Atom]) -> f.Var:
-        """An array of the shape of `like`, of what `write(builder, innermost index, all indices)` gives."""
+        """An array of the shape of `like`.  `write(builder, innermost index, all indices)` makes its elements."""
         assert isinstance(like.ty, f.Arr)
         dims = b.dims(like)
 
@@ -147,14 +147,15 @@ class Conversions:
         return self.tangents.pack(b, value.ty, self.to_tan(b, value))
 
     def from_tan(self, b: Builder, leaves: Sequence[f.Atom | None], like: f.Atom, *more: f.Atom) -> f.Atom:
-        """Leaves (None: zero) -> a tangent of the type and shape of `like`; `more` is passed on to where floats are."""
+        """Leaves (None: zero) -> a tangent of the type and shape of `like`.  `more` is passed on to the conversion of
+        floats."""
         return self._from_tan(b, list(leaves), like, more)
 
     def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         return tangent or zero(like.ty)
 
     def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
-        """An array of floats."""
+        """The tangent of an array of floats, in the shape of `like`."""
         return b.op("acc_zeros", tangent, *b.dims(like))
 
     def _from_tan(self, b: Builder, rest: list[f.Atom | None], like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
@@ -181,7 +182,7 @@ class Conversions:
         return b.call(name, (like, *given, *more), (ty,))[0]
 
     def _from_tan_fn(self, b: Builder, like: f.Var, *params: f.Var) -> f.Atom:
-        """The body of a helper: of arrays of anything but floats, and data."""
+        """The body of a helper, for data and for arrays whose elements are not floats."""
         count = len(self.tangents.leaves(like.ty))
         tan, more = (params[0] if count else None), params[count:]
         null = b.op("is_null", tan) if tan is not None else None
@@ -214,7 +215,8 @@ class Conversions:
     def _parts(
         self, b: Builder, tan: f.Var | None, null: f.Var | None, ty: f.Type, get: Callable[[Builder, f.Var], f.Atom]
     ) -> list[f.Atom | None]:
-        """The leaves of the tangent of a part, of type `ty`, which `get` reads from `tan`; zeros if that is `null`."""
+        """The leaves of the tangent of a part of type `ty`.  `get` reads it from `tan`; if `tan` is `null`, they are
+        zeros."""
         leaves = self.tangents.leaves(ty)
         if tan is None or null is None or not leaves:
             return []
@@ -232,7 +234,7 @@ class Conversions:
         return b.bind((payload,), f.Switch(tan, (case,), self.misfit(b, tan.ty.name, payload)))[0]
 
     def misfit(self, b: Builder, data: str, ty: f.Type) -> f.Block | None:
-        """What to do when a tangent that the user made has another constructor than its value."""
+        """The case where a tangent made by the user has another constructor than its primal: a run-time error."""
         if len(self.program.datas[data].payloads) == 1:
             return None
         inner = b.inner()

@@ -1,9 +1,9 @@
-"""The shape check of tangents that the user gives: jvp's direction and the argument of a pullback must have the form of
+"""The shape check of tangents from the user: the direction of jvp and the argument of a pullback must have the form of
 their primal, or the program fails.
 
     direction_form.tree(dx : tree, x : tree)      a run-time error unless constructors and sizes are the same
 
-The type checker has compared the sizes that it knows; the rest is compared here, arrays in constant time.
+The type checker has compared the sizes that it knows.  The others are compared here, arrays in constant time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MISFITS = {
 
 
 def has_form(ty: f.Type) -> bool:
-    """Whether two values of a type can differ in form."""
+    """True if two values of a type can differ in form."""
     match ty:
         case f.Tup(items):
             return any(map(has_form, items))

@@ -6,8 +6,9 @@
     Tan(tree)               = tan.tree               one leaf: the same constructors with Tan payloads
 
 Tuples dissolve: derivatives handle a variable's tangent leaf by leaf, so that one component of a tuple can be active
-and another not.  A leaf is a float, an array or data; the latter two may be null, which means zero of whatever shape.
-What holds no float has no leaves and Tan ().  Tan is idempotent, so derivatives of derivatives need no more types.
+and another not.  A leaf is a float, an array or data; the latter two may be null, which means zero of any shape.  A
+type without floats has no leaves, and its Tan is ().  Tan is idempotent, so derivatives of derivatives need no more
+types.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from dplc.flat.types import of_rank
 
 
 class Tangents:
-    """`resolve` gives the type of a residual (a `Res`)."""
+    """The tangent types of a program.  `resolve` gives the type of a residual (a `Res`)."""
 
-    prefix = "tan."  # of the names of data types
-    idempotent = True  # whether tangents are their own tangents' types
-    more = 0  # by how much the rank of a float's tangent, or of an array's of floats, is higher
+    prefix = "tan."  # of the names of tangent data types
+    idempotent = True  # Tan(Tan(ty)) = Tan(ty)
+    more = 0  # added to the rank: of the tangent of a float or an array of floats
 
     def __init__(self, datas: dict[str, f.DataDecl], resolve: Callable[[f.Type], f.Type]) -> None:
         self.datas = datas
@@ -42,7 +43,7 @@ class Tangents:
         return known
 
     def starts(self, ty: f.Tup) -> tuple[int, ...]:
-        """Where the leaves of each item begin among those of a tuple, and where those of the last end."""
+        """The index of each item's first leaf among the leaves of a tuple, and the total number of leaves."""
         known = self._starts.get(id(ty))
         if known is None:
             counts = (len(self.leaves(item)) for item in ty.items)
@@ -67,7 +68,7 @@ class Tangents:
                 return ()
 
     def of(self, ty: f.Type) -> f.Type:
-        """Tan(ty)."""
+        """The type Tan(ty)."""
         leaves = self.leaves(ty)
         match ty:
             case f.Res():
@@ -82,7 +83,7 @@ class Tangents:
         return None if payload is None else self.resolve(payload)
 
     def mirror(self, name: str) -> f.Data:
-        """The data type of tangents of a data type; made when first wanted."""
+        """The data type of the tangents of a data type.  It is made when first needed."""
         if self.idempotent and name.startswith(self.prefix):
             return f.Data(name)
         made = self.prefix + name
@@ -98,7 +99,7 @@ class Tangents:
         return f.Data(made)
 
     def has_float(self, name: str) -> bool:
-        """Whether a value of this data type can hold a float."""
+        """True if a value of this data type can hold a float."""
         if name not in self._floats:
             seen: set[str] = set()
             self._floats[name] = self._reaches_float(f.Data(name), seen)
@@ -147,11 +148,11 @@ class Tangents:
 
 
 class Series(Tangents):
-    """The types of Taylor series: in place of a float's tangent an array of its coefficients, from the first.
+    """The types of Taylor series.  In place of the tangent of a float is the array of its coefficients, from the first.
 
         Series(f64) = f64[]         Series(f64[]) = f64[,]: the coefficients of each element side by side
 
-    A leaf that is null is zero throughout, floats' too."""
+    A null leaf is zero in all coefficients, also that of a float."""
 
     prefix = "series."
     idempotent = False

@@ -48,7 +48,7 @@ def followed(
     d: Derivatives, b: Builder, fn: f.Fn, jvp: f.Fn, active: Sequence[tuple[int, Zeros]],
     parts: Sequence[tuple[f.Atom, f.Atom, f.Atom]], order: f.Var,
 ) -> f.Block:  # fmt: skip
-    """What f gives, and the series of its results, from an order above 1."""
+    """The results of f, and their series, for orders above 1."""
     start = len(d.param_nodes(fn))
     both = (*active, *((start + k, zeros) for k, (_, zeros) in enumerate(active)))
     inner = d.forward(jvp.name, both, fn.span, d.series)
@@ -71,18 +71,18 @@ def indices(d: Derivatives, params: Sequence[f.Var]) -> range:
 
 
 def leaves(d: Derivatives, of: Sequence[f.Var] | Sequence[f.Type]) -> list[f.Type]:
-    """The types of the series of the leaves of variables or types."""
+    """The types of the leaves of series, for variables or types."""
     return [leaf for a in of for leaf in d.series.tangents.leaves(a.ty if isinstance(a, f.Var) else a)]
 
 
 def slope_zeros(d: Derivatives, fn: f.Fn, i: int, zeros: Zeros) -> Zeros:
-    """Where the slope may be a symbolic zero, given where its series may be one."""
+    """The zeros of a slope, given those of its series."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     return MAYBE_ZERO if zeros is ZERO_ELEMENTS and f.is_float(types[i]) else zeros
 
 
 def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]:
-    """The series of x without its last coefficient; the slope, and its series."""
+    """Splits a series of x: the series without its last coefficient, the slope, and the series of the slope."""
     assert isinstance(xs.ty, f.Arr)
     some = b.inner()
     full = outermost(some, xs)
@@ -100,7 +100,7 @@ def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]
 
 
 def joined(b: Builder, dy: f.Atom, dys: f.Atom | None, order: f.Atom) -> f.Atom:
-    """The integral: the series of a value with this slope."""
+    """The integral: the series of a value, given its slope `dy` and the series of the slope."""
     some = b.inner()
     rest = zero(f.Arr(elem_of(dy.ty), len(some.dims(dy)) + 1)) if dys is None else dys
     solid = some.op("acc_zeros", rest, *some.dims(dy), some.op("sub", order, int_(1)))

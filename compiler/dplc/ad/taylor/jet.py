@@ -5,10 +5,10 @@
       y = add s x           =>    y = add s x;  y' = add s' x'
       return y                    return y, y'
 
-It is forward mode with series for tangents: the code keeps its structure, and so do operations that are linear, for the
-coefficients of an array's elements lie side by side.  Rows of the table are functions of series, made once each
-(`ad/taylor/recurrence.py`).  The order n is known when the program runs; the cost grows with its square.  What comes
-out is ordinary code, with derivatives of its own.
+It is forward mode with series as tangents.  The code keeps its structure.  Linear operations apply to series directly,
+as the coefficients of an array's element lie side by side.  Rows of the table become functions of series, made once
+each (`ad/taylor/recurrence.py`).  The order n is known at run time; the cost grows with its square.  The result is
+ordinary code that can be differentiated again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 
 def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
-    """The series of what is differentiated by: 1, 0, 0, ..."""
+    """The series of the variable of differentiation: 1, 0, 0, ..."""
     index, inner = b.fresh("i", f.I64), b.inner()
     one, nothing = f.Const(1.0, x.ty), f.Const(0.0, x.ty)
     body = inner.block(inner.op("select", inner.op("eq", index, int_(0)), one, nothing))
@@ -45,7 +45,7 @@ class Jet(Forward):
         return (*b.dims(atom), self.order) if f.is_float(elem_of(atom.ty)) else b.dims(atom)
 
     def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
-        """An array of no series has no dimension for their coefficients, unless it is told."""
+        """A comprehension without elements has no dimension for coefficients; a reshape of its series adds it."""
         super().build(b, build, vars_)
         for var in vars_:
             part = self.env.get((var.name, 0))
@@ -56,7 +56,7 @@ class Jet(Forward):
         return (*sizes, self.order) if f.is_float(elem_of(array.ty)) else sizes
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
-        """Dimensions that an operation is given end with that of the coefficients."""
+        """The dimensions given to an operation get one more at the end, for the coefficients."""
         args, attrs = op.args, op.attrs
         if f.is_float(elem_of(op.args[0].ty)):
             match op.op:
@@ -87,7 +87,7 @@ class Jet(Forward):
         return [self.called(b, op, solid, zeros, y)]
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
-        """A row of which one operand is varied."""
+        """The series of a row with one varied operand."""
         zeros = max(part.zeros, ZERO_ELEMENTS) if OPS[op.op].derivative.chooses else part.zeros
         if op.op in ("add", "neg") and level:
             return Part(part.atom if op.op == "add" else b.op("neg", part.atom), zeros)
@@ -101,7 +101,7 @@ class Jet(Forward):
         return Part(made[0], zeros)
 
     def function_of(self, op: f.Op, active: Sequence[int], has_zeros: bool) -> str:
-        """The name of the function of series that belongs to a row, or a product of arrays."""
+        """The name of the function of series for a row, or for a product of arrays."""
         types = ", ".join(show_type(a.ty) + ("'" if i in active else "") for i, a in enumerate(op.args))
         attrs = "".join(f" {name}" for name, value in op.attrs if value)
         name = f"{op.op}{attrs}.series({types}){'?' if has_zeros else ''}"
@@ -127,7 +127,7 @@ class Jet(Forward):
 
 
 class Writer:
-    """Writes the function of series that belongs to an operation."""
+    """Writes the function of series for an operation."""
 
     def __init__(self, jet: Jet, op: f.Op, active: Sequence[int], has_zeros: bool) -> None:
         self.jet = jet
@@ -155,7 +155,7 @@ class Writer:
         self.d.program.fns[name] = f.Fn(name, params, (made.ty,), b.block(made), "", op.span)
 
     def whole(self, x: f.Atom, xs: f.Atom) -> f.Var:
-        """A series from coefficient 0."""
+        """A series that starts at coefficient 0."""
         return self.b.op("concat", self.b.op("array", x), xs)
 
     def product(self, outer: dict[int, f.Atom]) -> f.Var:
@@ -177,7 +177,7 @@ class Writer:
         return b.bind((of_rank(made.ty, 1),), f.Build(index, self.order, inner.block(made)))[0]
 
     def link(self, b: Builder, row: str, args: tuple[Term, ...]) -> Term:
-        """A row of a chain, met in a rule."""
+        """A row of a chain that occurs in a rule."""
         value = b.op(row, *(a.first for a in args))
         op = f.Op(row, tuple(a.first for a in args))
         active = [i for i, a in enumerate(args) if a.series is not None]
@@ -189,7 +189,7 @@ class Writer:
         return Term("given", value, series=b.op("concat", b.op("array", value), outermost(b, made)))
 
     def masked(self, given: Collection[f.Atom], made: f.Atom) -> f.Var:
-        """Zero where there is no number, and nothing is there in any operand's series."""
+        """The series; zero where the value is NaN and all operands' series are zero."""
         b = self.b
         value = again(b, self.op, *self.args)
         c, k, some, inner = b.fresh("k", f.I64), b.fresh("k", f.I64), b.inner(), b.inner()
@@ -222,7 +222,7 @@ def outermost(b: Builder, xs: f.Atom) -> f.Atom:
 
 
 def innermost(b: Builder, xs: f.Atom) -> f.Atom:
-    """And back."""
+    """The inverse of `outermost`."""
     order, *dims = b.dims(xs)
     if len(dims) == 0:
         return xs

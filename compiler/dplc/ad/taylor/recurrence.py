@@ -4,13 +4,13 @@
     y = sin x     y' = x' c,  c = cos x,  c' = -x' y  both in one loop, side by side
     y = a / b     y[m] = (a[m] - sum of b[j] y[m - j], j > 0) / b[0]
 
-The rule is traced once, as terms that are shared: what it mentions of other rows has a rule too, and as `sin` and `cos`
-do, they lead back to each other.  Each term is then a sequence of coefficients, computed in one loop over the order; a
-*rate* is a term that is linear in a derivative (x'), one order behind.  Comparisons look at values alone.
+The rule is traced once, as shared terms.  Other rows that it mentions have rules too, which may lead back to each
+other, as those of `sin` and `cos` do.  Each term is a sequence of coefficients; one loop over the order computes them
+all.  A *rate* is a term that is linear in a derivative (x'), one order behind.  Comparisons only use values.
 
-A rule that leads to ever new terms is a chain: x ** n needs x ** (n - 1), and so on; of these as many are
-computed as there are orders, the last first, each from the one before to one order more.  Nothing is divided by x, so
-powers at zero have the derivatives that the rule gives; elsewhere x ** (n - 1) is y / x, without a chain.
+A rule that leads to new terms without end is a chain: x ** n needs x ** (n - 1), and so on.  The chain has as many
+terms as orders; they are computed last first, each from the one before and to one order more.  It never divides by x,
+so powers at zero have the derivatives of the rule.  Elsewhere x ** (n - 1) is y / x, without a chain.
 
 Numbers here may be arrays, elementwise; a series has its coefficients along the first dimension, from number 0.
 """
@@ -30,14 +30,14 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 
 Times = Callable[[Builder, f.Atom, f.Atom], f.Atom]
-Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series, None if it is a constant
+Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series (None: a constant)
 Given = Callable[["Builder", str, "tuple[Term, ...]"], "Term"]
 
 
 @dataclass(slots=True, eq=False)
 class Term:
-    """`op` is a row, or "constant", "given" (all of `series` is known), "rate" (the derivative of the argument).
-    `first` is coefficient 0; of a rate, which has none before the loop, anything of its shape."""
+    """A term of a rule.  `op` is a row, "constant", "given" (all of `series` is known) or "rate" (the derivative of the
+    argument).  `first` is coefficient 0; for a rate, which has none before the loop, any value of its shape."""
 
     op: str
     first: f.Atom
@@ -51,20 +51,20 @@ class Term:
 
 
 class Trace(World):
-    """The world in which rules make terms.  In a chain, `link` is the next row of it; in place of that there may be the
-    row's own result, divided by its first operand (`quotient`)."""
+    """The world in which rules make terms.  In a chain, `link` is the next row; without a chain, the row's own result
+    divided by its first operand replaces it (`quotient`)."""
 
     __slots__ = ("given", "known", "law", "link", "quotient", "row", "whole")
 
     def __init__(self, b: Builder, row: str, given: Given) -> None:
         super().__init__(b, NOWHERE)
         self.row = row
-        self.given = given  # a row of a chain, inside a rule
+        self.given = given  # makes the term of a chain's row inside a rule
         self.link: Term | None = None
         self.quotient = False
         self.whole: Term | None = None
         self.known: dict[tuple, Term] = {}
-        self.law: dict[Term, tuple[Term, bool]] = {}  # the derivative of a term, or one with the same coefficients
+        self.law: dict[Term, tuple[Term, bool]] = {}  # term -> its derivative, or a term with the same coefficients
 
     def apply(self, name: str, *args: Term) -> Term:  # type: ignore[override]
         key = (name, *args)
@@ -75,7 +75,7 @@ class Trace(World):
         return self.known[key]
 
     def inner(self, name: str, args: tuple[Term, ...]) -> Term:
-        """A row met in a rule."""
+        """A row that occurs in a rule."""
         if self.link is not None and name == self.row:
             return self.link
         if self.whole is not None and name == self.row:
@@ -98,7 +98,7 @@ class Trace(World):
         return made
 
     def total(self, term: Term, rate: Callable[[Term], Term]) -> Term:
-        """The sum of what the rule of a term gives for each operand."""
+        """The sum of the rule's contributions over the operands of a term."""
         parts = []
         for i in flowing(term.op, term.args):
             rule = (TABLE[term.op].linear or ())[i]
@@ -123,12 +123,12 @@ class Trace(World):
 
 
 def flowing(name: str, args: tuple[Term, ...]) -> list[int]:
-    """The operands through which a row depends on something varied."""
+    """The operands through which a row depends on a varied value."""
     return [i for i, rule in enumerate(TABLE[name].linear or ()) if rule is not None and args[i].varied]
 
 
 def below(term: Term) -> list[Term]:
-    """What a rate is made of, down to derivatives; those of what they are of are not looked at."""
+    """The terms inside a rate, down to derivatives.  The arguments of the derivatives are left out."""
     found, todo = [], [term]
     while todo:
         term = todo.pop()
@@ -142,7 +142,7 @@ def below(term: Term) -> list[Term]:
 
 
 class Step:
-    """One turn of the loop, number k: the coefficients k + 1 of values, and k of rates, where they are wanted."""
+    """Step k of the loop: the coefficients k + 1 of values, and k of rates, where they are needed."""
 
     def __init__(self, trace: Trace, b: Builder, k: f.Var, arrays: dict[Term, f.Atom]) -> None:
         self.trace = trace
@@ -153,7 +153,7 @@ class Step:
         self.done: dict[Term, f.Atom] = {}
 
     def now(self, term: Term) -> f.Atom:
-        """The coefficient of this turn."""
+        """The coefficient of this step."""
         if term not in self.done:
             made = bulk.lift(self.b, self.coefficient(term), term.first)
             self.done[term] = made
@@ -206,7 +206,7 @@ class Step:
         return self.b.op("neg", found) if term.op == "neg" or (term.op == "sub" and parts[0] is term.args[1]) else found
 
     def history(self, term: Term, user: Term) -> f.Atom:
-        """The coefficients that a product in `user` needs: all before its own, and that one."""
+        """The coefficients that a product in `user` needs: all before its own, and its own."""
         if term.series is not None:
             return term.series
         if term.rate or not user.rate:
@@ -244,7 +244,7 @@ def products(b: Builder, start: f.Atom, m: f.Atom, plus: str, xs: f.Atom, ys: f.
 
 
 def coefficients(trace: Trace, of: Term, count: f.Atom) -> f.Atom:
-    """The series of a term, up to number `count`."""
+    """The series of a term, up to coefficient `count`."""
     b = trace.b
     kept = [of, *(term for term in remembered(trace, of) if term is not of)]
     starts = [b.op("fill", count if t.rate else b.op("add", count, int_(1)), shape(b, t)) for t in kept]
@@ -258,7 +258,7 @@ def coefficients(trace: Trace, of: Term, count: f.Atom) -> f.Atom:
 
 
 def remembered(trace: Trace, of: Term) -> list[Term]:
-    """The terms of which coefficients are needed after their turn."""
+    """The terms whose coefficients are needed after their step."""
     found: dict[Term, None] = {}
     seen, todo = set[Term](), [of]
     while todo:
@@ -277,7 +277,7 @@ def remembered(trace: Trace, of: Term) -> list[Term]:
 
 
 def shape(b: Builder, term: Term) -> f.Atom:
-    """What fills the series before its turns: coefficient 0; for a rate any number, without a derivative."""
+    """The initial fill of a series: coefficient 0, or for a rate any number without a derivative."""
     if not term.rate:
         return term.first
     return b.op("stop_grad", term.first) if rank_of(term.first.ty) else f.Const(0.0, term.first.ty)
@@ -287,7 +287,7 @@ def shape(b: Builder, term: Term) -> f.Atom:
 
 
 def series(b: Builder, row: str, args: Operands, order: f.Atom, given: Given) -> f.Atom:
-    """The series, from coefficient 0, of a row, given its operands with their series (None: a constant)."""
+    """The series of a row from coefficient 0, given its operands with their series (None: a constant)."""
 
     def terms() -> list[Term]:
         return [Term("constant", x) if xs is None else Term("given", x, series=xs) for x, xs in args]
@@ -308,7 +308,8 @@ def series(b: Builder, row: str, args: Operands, order: f.Atom, given: Given) ->
 
 
 def divisible(b: Builder, row: str, args: Sequence[f.Atom]) -> f.Atom:
-    """Whether y / x has what x ** (n - 1) has: no zero, nothing lost by a power that is too small or too large."""
+    """True where y / x may replace x ** (n - 1): x is not zero, and y is neither too small nor too large to be
+    exact."""
     x, y = args[0], b.op(row, *args)
     zero, small = f.Const(0.0, elem_of(x.ty)), f.Const(1e-30, elem_of(x.ty))
     fine = b.op("and", b.op("gt", b.op("abs", y), small), b.op("eq", b.op("sub", y, y), zero))
@@ -321,7 +322,7 @@ def divisible(b: Builder, row: str, args: Sequence[f.Atom]) -> f.Atom:
 def chain(
     b: Builder, row: str, args: Operands, order: f.Atom, depth: f.Atom, given: Given, terms: Callable[[], list[Term]]
 ) -> f.Atom:
-    """The series of a row, from those of the rows that its rule leads to."""
+    """The series of a row, from the series of the rows in its chain."""
     place, step = changing(row)
     value = b.op(row, *(x for x, _ in args))
     nothing = b.op("acc_zeros", f.Const(None, of_rank(value.ty, 1)), b.op("sub", order, depth), *b.dims(value))
@@ -339,14 +340,14 @@ def chain(
 
 
 def changing(row: str) -> tuple[int, int]:
-    """The operand that changes along a chain, and by how much."""
+    """The operand that changes along a chain, and its step."""
     chain = OPS[row].derivative.chain
     assert chain is not None
     return chain
 
 
 def links(b: Builder, row: str, args: Operands, order: f.Atom) -> f.Atom:
-    """How long a chain is: `order`, or the exponent of a power that is a natural number below that."""
+    """The length of a chain: `order`, or the exponent of a power if that is a smaller natural number."""
     start, xs = args[changing(row)[0]]
     if row == "polygamma" or xs is not None or rank_of(start.ty):
         return order
@@ -357,7 +358,7 @@ def links(b: Builder, row: str, args: Operands, order: f.Atom) -> f.Atom:
 
 
 def moved(b: Builder, operand: Term, number: f.Atom, step: int) -> Term:
-    """The operand of a chain's link of this number."""
+    """The operand of link `number` in a chain."""
     start = operand.first
     away = b.op("mul", like(b, number, start), literal(step, start))
     first = b.op("add", start, away)
@@ -367,7 +368,7 @@ def moved(b: Builder, operand: Term, number: f.Atom, step: int) -> Term:
 
 
 def like(b: Builder, number: f.Atom, other: f.Atom) -> f.Atom:
-    """An integer as a number of another's scalar type."""
+    """An integer converted to the scalar type of `other`."""
     to = elem_of(other.ty)
     assert isinstance(to, f.Num)
     return number if number.ty == to else b.op("cast", number, to=to.name)

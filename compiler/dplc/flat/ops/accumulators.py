@@ -34,7 +34,7 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 
 def part_of_first(args: Types, at: Attrs) -> Type:
-    """What is left of it after the indices, which follow its lengths."""
+    """The type of the part of the first operand at the indices, which follow its lengths."""
     return of_rank(elem_of(args[0]), at["rank"] - (len(args) - 2 - at["rank"]))
 
 
@@ -47,13 +47,13 @@ def of_indexed(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
 
 
 def of_sum(m: Measure, op: Op) -> Atom | int:
-    """Of null and something, nothing is to be done."""
+    """The cost of a sum: zero if an operand is null."""
     a, b = op.args
     return m.op("min", m.elements(a), m.elements(b)) if rank_of(a.ty) else 1
 
 
 def of_part(m: Measure, op: Op) -> Atom:
-    """Of null, nothing is added and nothing made."""
+    """The cost of adding to a part: zero if null is added."""
     more, made = m.elements(op.args[1]), m.made(op.args[0], op.args[2 : 2 + op.attr("rank")])
     if rank_of(op.args[1].ty):
         made = m.op("mul", made, m.op("min", more, 1))
@@ -64,7 +64,7 @@ def accumulator(
     name: str, doc: str, *, second: Second, dims: Dims, own: tuple[int, ...], solid: Solid, accumulates: bool,
     cost: Cost, derivative: Derivative,
 ) -> Row:  # fmt: skip
-    """It gives its first operand with something added, in place if that is ours alone."""
+    """An operation that returns its first operand with something added, in place if that has no other owner."""
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,

@@ -41,12 +41,12 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 
 def rows_of(ty: Type, n: int) -> Type:
-    """What is left of an array after `n` indices."""
+    """The type of the part of an array at `n` indices."""
     return of_rank(elem_of(ty), rank_of(ty) - n)
 
 
 def made_of(i: int) -> Result:
-    """An array of operands like number `i`."""
+    """The result is an array whose elements are like operand `i`."""
     return lambda args, at: (of_rank(args[i], 1),)
 
 
@@ -75,7 +75,7 @@ def of_elements(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
 
 
 def of_matmul(m: Measure, op: Op) -> Atom:
-    """Two for each pair that is multiplied."""
+    """The cost of a matrix product: two for each pair of factors."""
     *_, a, b = op.args
     rows, inner = (m.dim(a, k ^ bool(op.attr("ta"))) for k in (0, 1))
     return m.product(2, rows, inner, m.dim(b, 1 ^ bool(op.attr("tb"))))
@@ -102,7 +102,8 @@ def of_array(m: Measure, op: Op) -> Atom:
 
 
 def factoring(tall: int, square: int) -> Cost:
-    """Of m rows and n columns, in thirds of m n n and of n n n: what Golub and Van Loan's book says."""
+    """The cost of factoring an m x n matrix: `tall` thirds of m n n and `square` thirds of n n n (Golub and Van
+    Loan)."""
 
     def cost(m: Measure, op: Op) -> Atom:
         rows, n = (m.dim(op.args[0], k) for k in (0, 1))
@@ -137,7 +138,7 @@ def array(
     name: str, doc: str, *, result: Result, second: Second, dims: Dims, own: tuple[int, ...], fresh: bool, fails: Fails,
     cost: Cost, light: bool, derivative: Derivative,
 ) -> Row:  # fmt: skip
-    """It gives an array, never null."""
+    """An operation that returns an array, never null."""
     return row(
         name, doc, result=result, second=second, dims=dims, own=own, fresh=fresh, solid=always, changes=False,
         reduces=False, fails=fails, cost=cost, cheap=False, light=light, short=False, derivative=derivative,
@@ -148,7 +149,7 @@ def reduction(
     name: str, doc: str, *, result: Result, second: Second, dims: Dims, fails: Fails, cost: Cost,
     derivative: Derivative,
 ) -> Row:  # fmt: skip
-    """A sum over elements."""
+    """An operation that sums elements."""
     return row(
         name, doc, result=result, second=second, dims=dims, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=True, fails=fails, cost=cost, cheap=False, light=False, short=False, derivative=derivative,
@@ -156,7 +157,7 @@ def reduction(
 
 
 def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
-    """A routine of LAPACK, where it is there; its derivative is that of what the library does with it."""
+    """A LAPACK routine, which may be unavailable.  Its derivative is that of the library function that uses it."""
     return row(
         name, doc, result=result, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=cost, cheap=False, light=False, short=False, derivative=NONE,

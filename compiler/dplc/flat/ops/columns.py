@@ -1,4 +1,4 @@
-"""Values of columns that several rows have."""
+"""Column values that several rows share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ nothing = fixed()
 
 
 def anything(args: Types, at: Attrs) -> None:
-    """Variables of any types may be bound."""
+    """Results of any types."""
     return None
 
 
@@ -65,7 +65,7 @@ def one(m: Measure, op: Op) -> int:
 
 
 def each(m: Measure, op: Op) -> Atom | int:
-    """One for each element of the largest operand."""
+    """The cost is one for each element of the largest operand."""
     whole = max(op.args, key=lambda a: rank_of(a.ty))
     return m.elements(whole) if rank_of(whole.ty) else 1
 
@@ -88,12 +88,12 @@ NONE = without(Rule.NONE, None)
 
 
 def linear(*flows: int) -> Derivative:
-    """Linear in these operands together; no operand given: in all."""
+    """Linear in these operands together; without arguments, in all operands."""
     return without(Rule.LINEAR, flows or None)
 
 
 def added(*operands: int) -> Derivative:
-    """Their sum."""
+    """Linear: the sum of these operands."""
     return Derivative(
         Rule.LINEAR, operands, bilinear=(), sums=operands, curved=(), chooses=False, multiplies=False, algebraic=False,
         chain=None,
@@ -101,7 +101,7 @@ def added(*operands: int) -> Derivative:
 
 
 def product(left: int, right: int, *more: int) -> Derivative:
-    """Linear in each of two operands, and in `more` together with either."""
+    """Bilinear in `left` and `right`, and linear in `more` together with either of them."""
     return Derivative(
         Rule.LINEAR, (*more, left, right), bilinear=(left, right), sums=(), curved=(), chooses=False, multiplies=True,
         algebraic=False, chain=None,

@@ -1,4 +1,4 @@
-"""Rows of the operations that are there for what they do: checks, references, the world outside, owners."""
+"""Rows of the operations with effects: checks, references, the outside world, reference counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row(
 
 
 def check(name: str, doc: str, *, result: Result, cost: Cost, light: bool, derivative: Derivative) -> Row:
-    """The program goes on only if something holds."""
+    """An operation that ends the program with an error unless a condition holds."""
     return row(
         name, doc, result=result, own=(), solid=perhaps_null, fails=Fails.CHECK, effects=Effect.NONE,
         cost=cost, light=light, short=False, derivative=derivative,
@@ -42,7 +42,7 @@ def check(name: str, doc: str, *, result: Result, cost: Cost, light: bool, deriv
 
 
 def reference(name: str, doc: str, *, result: Result, own: tuple[int, ...], effects: Effect) -> Row:
-    """Derivatives through references are taken by passing stores (`ad/stores`)."""
+    """An operation on references.  Store passing (`ad/stores`) removes those that derivatives flow through."""
     return row(
         name, doc, result=result, own=own, solid=perhaps_null, fails=Fails.NEVER, effects=effects,
         cost=one, light=True, short=False, derivative=ZERO,
@@ -50,7 +50,7 @@ def reference(name: str, doc: str, *, result: Result, own: tuple[int, ...], effe
 
 
 def outside(name: str, doc: str, *, result: Result, fails: Fails, effects: Effect) -> Row:
-    """It has to do with the world outside; what comes from there is never null."""
+    """An operation on the outside world.  Its results are never null."""
     return row(
         name, doc, result=result, own=(), solid=always, fails=fails, effects=effects,
         cost=one, light=False, short=False, derivative=NONE,
@@ -58,7 +58,7 @@ def outside(name: str, doc: str, *, result: Result, fails: Fails, effects: Effec
 
 
 def owners(name: str, doc: str, *, own: tuple[int, ...], short: bool) -> Row:
-    """It counts references; put in by `passes/memory/reference_counts.py`, where nothing else is asked of it."""
+    """An operation that counts references.  `passes/memory/reference_counts.py`, the last pass, inserts it."""
     return row(
         name, doc, result=nothing, own=own, solid=perhaps_null, fails=Fails.NEVER, effects=Effect.OWNERS,
         cost=one, light=True, short=short, derivative=NONE,

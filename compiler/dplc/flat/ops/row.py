@@ -1,10 +1,11 @@
-"""The row of an operation: every property that a pass, the derivatives or the machine ask for, as a column.
+"""The row of an operation.  Each property that a pass, differentiation or code generation needs is a column.
 
     OPS["index"].fails          Fails.BOUNDS
     OPS["matmul"].derivative    linear in each of its two operands
 
 The rows are in the files beside this one; `table.py` has them all.  Columns have no defaults: a row gives all of them,
-or is of a kind that gives some (`scalar`, `array`, `reference`, ...).  The last three columns follow from others.
+or is made by a function that gives some (`scalar`, `array`, `reference`, ...).  The last three columns follow from
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Dim = Atom | tuple[Var, int]
 
 
 class Fails(Enum):
-    """When an operation fails: a run-time error of the program."""
+    """The conditions under which an operation ends the program with a run-time error."""
 
     NEVER = "never"
     SHAPES = "when shapes do not agree, which the type checker or a check before it has seen to"
@@ -35,30 +36,30 @@ class Fails(Enum):
 
 
 class Effect(Flag):
-    """What an operation does besides giving results, and what it sees besides its operands."""
+    """The effects of an operation: what it changes besides its results, and what it reads besides its operands."""
 
     NONE = 0
-    READ = auto()  # a reference is read,
-    WRITE = auto()  # or written,
-    NEW = auto()  # or made
+    READ = auto()  # it reads a reference
+    WRITE = auto()  # it writes a reference
+    NEW = auto()  # it makes a reference
     OUTPUT = auto()  # it prints
-    APPEND = auto()  # text goes to the buffer,
-    TAKE = auto()  # or leaves it
-    LOAD = auto()  # a file is read,
-    STORE = auto()  # or written
+    APPEND = auto()  # it adds text to the buffer
+    TAKE = auto()  # it takes the text from the buffer
+    LOAD = auto()  # it reads a file
+    STORE = auto()  # it writes a file
     CLOCK = auto()
     ENVIRONMENT = auto()  # the program's arguments, the environment's variables
-    FOREIGN = auto()  # whatever a C function does
+    FOREIGN = auto()  # it calls a C function, which may do anything
     EXIT = auto()
-    COUNTERS = auto()  # of operations
-    OWNERS = auto()  # reference counts
+    COUNTERS = auto()  # it reads or changes operation counts
+    OWNERS = auto()  # it changes reference counts
 
 
 REFERENCE = Effect.READ | Effect.WRITE | Effect.NEW
 
 
 class Rule(Enum):
-    """Where the derivative of an operation comes from."""
+    """The source of an operation's derivative."""
 
     TABLE = "the primitive table has a rule for each operand"
     LINEAR = "it is linear in the operands `flows`; the transpose is in `ad/reverse/transpose.py`"
@@ -68,16 +69,16 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """What differentiation asks of an operation.
+    """The properties of an operation that differentiation needs.
 
-    flows       the operands whose tangents matter to the result's (None: all)
-    bilinear    two operands in each of which it is linear, the other being fixed
+    flows       the operands whose tangents affect those of the results (None: all)
+    bilinear    two operands; it is linear in each of them while the other is fixed
     sums        operands that it adds up
     curved      operands in which it is not linear
-    chooses     it gives one operand or another: what is not chosen gets nothing
-    multiplies  its derivative multiplies the tangent by something: zero times infinity is not zero
+    chooses     it returns one of its operands; the others get no cotangent
+    multiplies  its derivative multiplies the tangent by a factor, and zero times infinity is not zero
     algebraic   its Taylor series is written out, not derived from its rule
-    chain       the operand that changes from term to term if its rule leads to ever new ones, and by how much"""
+    chain       (operand, step): its rule leads to terms without end, each with this operand changed by the step"""
 
     rule: Rule
     flows: tuple[int, ...] | None
@@ -91,16 +92,16 @@ class Derivative:
 
 
 class Measure(Protocol):
-    """Writes code that counts; `flat/operation_counts.py` has the one that does."""
+    """An interface to emit code that counts.  `flat/operation_counts.py` implements it."""
 
     def elements(self, array: Atom) -> Atom:
-        """How many there are; of null, none."""
+        """The number of elements of an array; 0 for null."""
         ...
 
     def dim(self, array: Atom, k: int) -> Atom: ...
 
     def made(self, array: Atom, dims: tuple[Atom, ...]) -> Atom:
-        """How many elements of these dimensions are made if an array is null."""
+        """The number of elements allocated for an array of these dimensions if `array` is null; else 0."""
         ...
 
     def op(self, name: str, left: Atom | int, right: Atom | int) -> Atom: ...
@@ -126,30 +127,30 @@ class Row:
     scalar       the row of the primitive table, if it is one of its scalar operations
     elementwise  it works on numbers, and elementwise on arrays; operands of lower rank are lifted
     result       (types of operands, attrs) -> types of results; None: any
-    second       (types of operands, attrs) -> the type that the second operand must have; None: nothing is asked
+    second       (types of operands, attrs) -> the type that the second operand must have; None: any type
     dims         (dimension of an atom, operation, rank, k) -> dimension k of the result of that rank, if it is known
 
-    own          the operands that it consumes, to reuse them in place when nobody else holds them; others are borrowed
-    fresh        each result is to be changed in place: two that are equal are not shared
-    solid        (operation, whether an atom is known not to be null) -> whether its result is not null
-    changes      it stores to some elements of its first operand, and gives that
+    own          the operands that it consumes, and reuses in place if they have no other owner; the others are borrowed
+    fresh        its result will be changed in place, so equal results must not be shared
+    solid        (operation, test if an atom is known not to be null) -> true if its result is not null
+    changes      it stores to some elements of its first operand, and returns that operand
     accumulates  it adds to some elements of its first operand; if that is null, zeros of the lengths that follow the
                  second, as many as attr `rank` says
-    reduces      it sums elements, which the loop that makes them can do
+    reduces      it sums elements, so it can be fused into the loop that computes them
 
     fails        when it ends the program with an error
-    effects      what it does besides giving results
+    effects      what it changes besides its results, and reads besides its operands
 
     cost         (measure, operation) -> how many operations it counts as; an atom if that is computed
     cheap        computing it again costs less than keeping it
-    light        it takes the same time whatever the sizes of its arrays
+    light        its time does not depend on the sizes of its arrays
     short        it takes the time of an instruction or a few, on an array of numbers and indices
 
-    derivative   where it comes from, and what it is like
+    derivative   its source and its properties
 
-    pure         no effect, not even an error
-    quiet        no effect, but it may fail
-    repeatable   a second one with the same operands gives the same, so one is enough"""
+    pure         it has no effects and cannot fail
+    quiet        it has no effects; it may fail
+    repeatable   repeated with the same operands, it gives the same results, so one is enough"""
 
     name: str
     doc: str

@@ -1,5 +1,5 @@
 """Rows of the operations on numbers; all work elementwise on arrays.  They are made from the rows of the primitive
-table, which say what they mean and what their derivatives are."""
+table, which define their meaning and their derivatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 
 def like_operand(i: int) -> Result:
-    """Elements as those of operand `i`, lifted to the highest rank."""
+    """The result has elements like those of operand `i`, and the highest rank among the operands."""
     return lambda args, at: (of_rank(elem_of(args[i]), max(map(rank_of, args))),)
 
 
@@ -55,7 +55,7 @@ def flows(name: str) -> tuple[int, ...]:
 def rules(
     name: str, *, curved: tuple[int, ...], chooses: bool, multiplies: bool, chain: tuple[int, int] | None
 ) -> Derivative:
-    """A series of its own follows from the rules of the table."""
+    """The derivative comes from the rules of the table, and its Taylor series is derived from them."""
     return Derivative(
         Rule.TABLE, flows(name), bilinear=(), sums=(), curved=curved, chooses=chooses, multiplies=multiplies,
         algebraic=False, chain=chain,
@@ -63,18 +63,18 @@ def rules(
 
 
 def constant(name: str) -> Derivative:
-    """Zero."""
+    """The derivative is zero."""
     assert not flows(name)
     return rules(name, curved=(), chooses=False, multiplies=False, chain=None)
 
 
 def curve(name: str, chain: tuple[int, int] | None = None) -> Derivative:
-    """Not linear in anything."""
+    """Not linear in any operand."""
     return rules(name, curved=flows(name), chooses=False, multiplies=True, chain=chain)
 
 
 def choice(name: str) -> Derivative:
-    """It gives one of its operands; which one depends on what they are."""
+    """The result is one of the operands, chosen by their values."""
     return rules(name, curved=flows(name), chooses=True, multiplies=False, chain=None)
 
 
@@ -86,7 +86,7 @@ def algebraic(
 
 
 def total(name: str) -> Derivative:
-    """A sum of its operands, with signs."""
+    """A sum of the operands, with signs."""
     sums = (0, 1) if TABLE[name].arity == 2 else ()
     return algebraic(name, bilinear=(), sums=sums, curved=(), chooses=False, multiplies=False)
 
@@ -95,7 +95,7 @@ def total(name: str) -> Derivative:
 
 
 def scalar(name: str, result: Result, *, second: Second, cheap: bool, derivative: Derivative) -> Row:
-    """A scalar operation of the primitive table; it consumes its operands."""
+    """A scalar operation of the primitive table.  It consumes its operands."""
     primitive = TABLE[name]
     return Row(
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
@@ -108,7 +108,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, derivative
 def conversion(
     name: str, doc: str, *, dims: Dims, own: tuple[int, ...], cost: Cost, cheap: bool, derivative: Derivative
 ) -> Row:
-    """A number of another type."""
+    """A conversion to another number type."""
     return Row(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
@@ -118,7 +118,7 @@ def conversion(
 
 
 def function(name: str) -> Row:
-    """A function of numbers, which nothing but the primitive table knows."""
+    """A function of numbers that has no special row: all its properties come from the primitive table."""
     return scalar(name, OF_FIRST, second=None, cheap=False, derivative=curve(name))
 
 
@@ -145,7 +145,7 @@ PARTICULAR = (
       for name in ("eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or")),
     *(scalar(name, OF_FIRST, second=None, cheap=True, derivative=constant(name))
       for name in ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")),
-    # only in the rules of derivatives, which write it as a cast
+    # only occurs in derivative rules, which emit it as a cast
     scalar("to_like", OF_FIRST, second=None, cheap=False,
            derivative=rules("to_like", curved=(), chooses=False, multiplies=True, chain=None)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rows of the operations on strings, and of those on the buffer in which the text of a value is made."""
+"""Rows of the operations on strings, and on the buffer where the text of a value is built."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dplc.flat.term import BOOL, F64, I64, STR, Arr
 
 
 def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fails, effects: Effect) -> Row:
-    """Strings are never null, nor are arrays made of them."""
+    """An operation on strings.  Strings, and arrays made of them, are never null."""
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
@@ -17,12 +17,12 @@ def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fai
 
 
 def string(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fails) -> Row:
-    """A function of strings."""
+    """An operation on strings without effects."""
     return row(name, doc, result=result, own=own, fails=fails, effects=Effect.NONE)
 
 
 def buffer(name: str, doc: str, *, result: Result, effects: Effect) -> Row:
-    """It changes the buffer."""
+    """An operation that changes the buffer."""
     return row(name, doc, result=result, own=(), fails=Fails.NEVER, effects=effects)
 
 

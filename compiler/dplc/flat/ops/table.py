@@ -1,14 +1,14 @@
-"""All operations of flat: a row for each, by its name.
+"""All operations of flat: the rows, by name.
 
 To add an operation, write
 
-    its row             beside this, in the file that has its like (a scalar one: in `dpl/prims/scalar.py`)
+    its row             in a file of this folder, beside similar operations (a scalar one: in `dpl/prims/scalar.py`)
     an emitter          `machine/emit/ops.py`, EMITTERS (a scalar one: `machine/emit/maths.py`)
     an evaluation       `flat/interp_ops.py`, EVALUATE (a scalar one: column `eval` of the primitive table)
     a transpose         `ad/reverse/transpose.py`, TRANSPOSES, if it is linear in floats (a scalar one: column `linear`)
 
-and what makes it: a primitive that is lowered to it (`passes/lower/primitives.py`), or a pass.  Nothing else lists
-operations; `tests/unit/flat/test_operations.py` says so.
+and the code that makes it: the lowering of a primitive (`passes/lower/primitives.py`), or a pass.  Nothing else lists
+operations; `tests/unit/flat/test_operations.py` checks that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPS = _Table((row.name, row) for kind in (scalars, arrays, accumulators, strings
 
 
 def result_type(name: str, args: tuple[Type, ...], attrs: Mapping[str, Any]) -> Type:
-    """The type of the one result of an operation."""
+    """The type of the result of an operation that has exactly one."""
     types = OPS[name].result(args, attrs)
     if types is None or len(types) != 1:
         raise Bug(f"{name} has not one result")

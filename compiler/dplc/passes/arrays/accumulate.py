@@ -1,4 +1,4 @@
-"""flat -> flat where a term that is only added to an accumulator is computed into it, in place.
+"""flat -> flat where a value that is only added to an accumulator is computed directly into it, in place.
 
     m = matmul a b                          c' = matmul_acc c a b
     c' = acc_add c m               =>
@@ -6,13 +6,14 @@
     z = acc_index null v n i                c' = acc_index c v n i
     c' = acc_add c z
 
-The second one saves an array of zeros for each element read.  Additions move into the branches that give the terms:
+The second rewrite saves an array of zeros for each element read.  Additions move into the branches that compute their
+operands:
 
     z, y = if p { yield null, c }           y' = if p { yield c }
               { yield u, v }        =>               { t = acc_add v u; yield t }
     y' = acc_add y z
 
-An element that is set to zero only to be added to is written directly (`overwrite`).
+An element that is set to zero and then added to is written directly (`overwrite`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _function(fn: f.Fn) -> f.Block:
 
 
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:
-    """Operations wait until the addition that wants them, which then takes their place."""
+    """Operations wait until the addition that uses them.  The accumulating operation then takes the place of that
+    addition."""
     binds = written_over(_into_branches(binds, uses), uses)
     sums = {name for bind in binds if (op := _sum(bind)) for name in names(op.args)}
     waiting: dict[str, f.Op] = {}
@@ -62,9 +64,9 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
 
 
 def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bind, ...]:
-    """Moves additions to the result of a branch into the branch."""
+    """Moves an addition into the branch that computes one of its operands."""
     written: list[f.Bind] = []
-    where: dict[str, int] = {}  # which binding defines a variable
+    where: dict[str, int] = {}  # the position of the binding that defines a variable
     for bind in binds:
         op = _sum(bind)
         if op is None or not _merge(bind, op, written, where, uses):
@@ -74,7 +76,7 @@ def _into_branches(binds: tuple[f.Bind, ...], uses: Counter[str]) -> tuple[f.Bin
 
 
 def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int], uses: Counter[str]) -> bool:
-    """Moves an addition into the branch that one of its operands comes from; whether that could be done."""
+    """Moves an addition into the branch that computes one of its operands.  Returns False if that is impossible."""
     for x, y in (op.args, op.args[::-1]):
         if not isinstance(y, f.Var) or uses[y.name] != 1:
             continue
@@ -91,7 +93,7 @@ def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int],
 
 
 def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter[str]) -> f.Bind:
-    """The branch with `acc_add x y` where `y` was; `x` is another of its results, or was there before."""
+    """The branch with `acc_add x y` in place of `y`.  `x` is another result of the branch, or was defined before it."""
     place = branch.vars.index(y)
     others = [i for i, var in enumerate(branch.vars) if var == x]
     arms = 0
@@ -127,7 +129,7 @@ def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter
 
 
 def _sum(bind: f.Bind) -> f.Op | None:
-    """The addition of arrays that a binding is."""
+    """The operation of a binding, if it is an addition of arrays."""
     match bind:
         case f.Bind((f.Var(_, f.Arr()),), f.Op("acc_add") as op):
             return op
@@ -136,18 +138,18 @@ def _sum(bind: f.Bind) -> f.Op | None:
 
 
 def _starter(rhs: f.Rhs) -> f.Op | None:
-    """An operation that could add to an accumulator instead."""
+    """The operation, if it could add to an accumulator instead of making a new array."""
     match rhs:
         case f.Op("matmul"):
             return rhs
-        case f.Op(op, (f.Const(None), *_)) if OPS[op].accumulates:  # with an accumulator of its own
+        case f.Op(op, (f.Const(None), *_)) if OPS[op].accumulates:  # it starts its own accumulator
             return rhs
         case _:
             return None
 
 
 def _add(bind: f.Bind, op: f.Op, waiting: dict[str, f.Op]) -> Iterator[f.Bind]:
-    """An addition, into the other operand if one of them waits."""
+    """An addition.  If one operand waits, it is computed into the other one."""
     a, b = op.args
     if not _waits(b, waiting):
         a, b = b, a

@@ -23,7 +23,7 @@ def fold_transposes(program: f.Program) -> f.Program:
 
 
 class _Folder:
-    """One function: its products and transpositions of matrices so far, and how often variables are mentioned."""
+    """One function: its matrix products and transpositions so far, and how often each variable is mentioned."""
 
     def __init__(self, fn: f.Fn) -> None:
         self.uses = Counter(mentions(fn.body))
@@ -67,7 +67,7 @@ class _Folder:
         return _product(op, (*first, a, b), ta, tb)
 
     def use(self, old: tuple[f.Atom, ...], new: tuple[f.Atom, ...]) -> None:
-        """Counts `new` as used in place of `old`."""
+        """Counts a use of `old` as a use of `new`."""
         self.uses.subtract(atom.name for atom in old if isinstance(atom, f.Var))
         self.uses.update(atom.name for atom in new if isinstance(atom, f.Var))
 

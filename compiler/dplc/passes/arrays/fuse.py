@@ -5,8 +5,8 @@
     s = sum u
 
 Operations that read each other's elements at the same index join a *group*, which becomes one `Map`.  A group is open
-until something else reads one of its arrays, or an operation reads it at another index (lifted, or as a sum).  Then it
-is written, just before its reader.  Arrays that only the group itself reads are never made.
+until another operation reads one of its arrays, or reads it at another index (lifted, or as a sum).  Then the group is
+emitted, just before its reader.  Arrays that only the group itself reads are never stored.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
 from dplc.narrow import expect_type
 
-OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # the work before these is done before them
-LARGEST = 48  # operations in a group: more would only run out of registers
+OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # operations with these effects: all earlier work must be done first
+LARGEST = 48  # operations in a group; larger ones would run out of registers
 
 
 def fuse(program: f.Program) -> f.Program:
@@ -34,10 +34,11 @@ def fuse(program: f.Program) -> f.Program:
 
 @dataclass(slots=True)
 class Group:
-    """Operations over arrays of one shape.  `sums` are those of its arrays: (variable, summand, rank left)."""
+    """Operations over arrays of one shape.  `sums` are the sums of its arrays: (variable, summand, rank of the
+    result)."""
 
     rank: int
-    members: list[tuple[int, f.Var, f.Op]] = field(default_factory=list)  # by their positions
+    members: list[tuple[int, f.Var, f.Op]] = field(default_factory=list)  # (position in the block, variable, operation)
     sums: list[tuple[f.Var, f.Var, int]] = field(default_factory=list)
 
 
@@ -63,7 +64,7 @@ class _Fuser:
 
 
 class _Scope:
-    """One block: the groups still open, by the variables they define, and what is written already."""
+    """One block: the groups still open, by the variables they define, and the bindings emitted so far."""
 
     def __init__(self, fuser: _Fuser) -> None:
         self.fuser = fuser
@@ -71,13 +72,13 @@ class _Scope:
         self.open: dict[str, Group] = {}
 
     def before(self, rhs: f.Rhs) -> None:
-        """Writes what a right-hand side wants."""
+        """Emits the open groups that a right-hand side uses; all of them if it has outside effects."""
         if self.open:
             outside = isinstance(rhs, f.Op) and bool(OPS[rhs.op].effects & OUTSIDE)
             self.seal(None if outside else set(rhs_mentions(rhs)))
 
     def seal(self, wanted: set[str] | None) -> None:
-        """Writes the groups that define any of these variables (None: all)."""
+        """Emits the groups that define any of these variables (None: all groups)."""
         closing = list({id(g): g for n, g in self.open.items() if wanted is None or n in wanted}.values())
         for group in closing:
             self.binds.append(self.map(group))
@@ -87,7 +88,8 @@ class _Scope:
     # ---- joining
 
     def join(self, position: int, bind: f.Bind) -> bool:
-        """Takes an elementwise operation, or a sum of a group's array, into a group."""
+        """Adds an elementwise operation, or a sum of a group's array, to a group.  Returns False if it cannot join
+        one."""
         op = bind.rhs
         if not isinstance(op, f.Op):
             return False
@@ -102,7 +104,7 @@ class _Scope:
         return True
 
     def join_sum(self, position: int, bind: f.Bind, op: f.Op) -> bool:
-        """Joins a sum to a group that computes its operand: sums of other arrays are kernels of their own."""
+        """Joins a sum to the group that computes its operand.  Sums of other arrays are separate kernels."""
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)
@@ -120,7 +122,7 @@ class _Scope:
         return True
 
     def element(self, atom: f.Atom, rank: int) -> Group | None:
-        """The open group that computes an operand, at the same place."""
+        """The open group that computes an operand elementwise at this rank, if there is one."""
         if not isinstance(atom, f.Var):
             return None
         group = self.open.get(atom.name)
@@ -129,7 +131,8 @@ class _Scope:
         return group
 
     def group(self, rank: int, args: tuple[f.Atom, ...], more: int) -> Group:
-        """The group that an operation on these belongs to: theirs, made one, if there is room for `more` members."""
+        """The group for an operation on these operands.  Their groups are merged if there is room for `more`
+        members."""
         elsewhere = {a.name for a in args if isinstance(a, f.Var) and a.name in self.open and not self.element(a, rank)}
         if elsewhere:
             self.seal(elsewhere)
@@ -148,11 +151,11 @@ class _Scope:
     # ---- writing
 
     def map(self, group: Group) -> f.Bind:
-        """A group as one Map: its arrays that others read, then its sums."""
+        """A group as one Map.  Its results are the arrays that code outside reads, then the sums."""
         elements = {var.name: self.fuser.fresh(var.name, var.ty) for _, var, _ in group.members}
         inside = Counter(name for _, _, op in group.members for name in names(op.args))
         inside.update(summand.name for _, summand, _ in group.sums)
-        params: dict[f.Var, f.Var] = {}  # by the array
+        params: dict[f.Var, f.Var] = {}  # keyed by the input array
 
         def element(atom: f.Atom) -> f.Atom:
             if isinstance(atom, f.Const) or not isinstance(atom.ty, f.Arr):

@@ -1,11 +1,11 @@
-"""Adding to an element that was set to zero -> writing it, whatever is added to other elements in between:
+"""An addition to an element that was set to zero -> an update of it, even with other additions in between:
 
     z = update c 0.0 i                      c' = update c w i
     y = acc_index z v n j          =>       y' = acc_index c' v n j
     y' = acc_index y w n i
 
-The cotangent of an array is changed so where reverse mode passes an update: what is at `i` is taken out, and something
-else comes in.  If that is itself an array, an array of zeros is saved.
+Reverse mode changes the cotangent of an array in this way where it reverses an update: it takes out the part at `i`,
+and later adds another.  If the element is itself an array, the rewrite saves an array of zeros.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dplc.passes.simplify.fold import is_null, is_zero, solid
 
 
 def written_over(binds: Sequence[f.Bind], uses: Counter[str]) -> tuple[f.Bind, ...]:
-    """Moves the chain of additions, from the update that sets an element to zero up to the addition to that element, to
-    its end."""
+    """A chain of additions starts at an update that sets an element to zero and ends at the addition to that element.
+    The whole chain moves to its end."""
     defs: dict[str, f.Rhs] = {}
-    chains: dict[str, tuple[str, ...]] = {}  # their variables, by the last
+    chains: dict[str, tuple[str, ...]] = {}  # the variables of each open chain, keyed by the last one
     written: dict[str, f.Bind] = {}
     for number, bind in enumerate(binds):
         name = bind.vars[0].name if len(bind.vars) == 1 else f"{number}"
@@ -46,25 +46,25 @@ def written_over(binds: Sequence[f.Bind], uses: Counter[str]) -> tuple[f.Bind, .
 
 
 def _is_empty(value: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
-    """Whether a value is zero, or an array of zeros."""
+    """True if a value is zero, or an array of zeros."""
     made = defs.get(value.name) if isinstance(value, f.Var) else None
     return is_null(made.args[0]) if isinstance(made, f.Op) and made.op == "acc_zeros" else is_zero(value)
 
 
 def _emptied(rhs: f.Rhs) -> f.Op:
-    """The update with which a chain begins."""
+    """The operation as an update, the start of a chain."""
     assert isinstance(rhs, f.Op) and rhs.op == "update"
     return rhs
 
 
 def _closes(op: f.Op, start: f.Op, defs: Mapping[str, f.Rhs]) -> bool:
-    """Whether an addition is one of something, not of null, to the element that an update made zero."""
+    """True if an addition adds a value that is not null to the element that the update set to zero."""
     term, at = op.args[1], op.args[2 + op.attr("rank") :]
     return at == start.args[2:] and (not isinstance(term.ty, f.Arr) or solid(term, defs))
 
 
 def _moved(links: list[f.Bind]) -> Iterator[f.Bind]:
-    """The update with what the last link adds, then the links between."""
+    """The update, now with the value that the last link adds; then the links between."""
     start, *between, last = links
     assert isinstance(last.rhs, f.Op)
     update = _emptied(start.rhs)

@@ -1,10 +1,10 @@
-"""solved types -> ground types, flat types: what a type is where a function is specialised.
+"""Solved types -> ground types -> flat types, for each specialisation of a function.
 
     a -{G}-> b   with G bound to {fun@7 [f64]}   ==>   closures of this arrow are Tup(f64), nothing more
     a -{G}-> b   with G bound to {fun@7 [f64], fun@9 []}   ==>   Data fn.3 = fun@7 of f64 | fun@9
 
-`Interner` keeps one `Ground` for each solved set, so that ground types can be compared; `Scope` says what the sets of
-one specialised function's types stand for; `Layout` maps ground types to flat ones and declares flat data.
+`Interner` keeps one `Ground` for each solved set, so that ground types can be compared; `Scope` maps the sets in the
+types of one specialised function to ground sets; `Layout` maps ground types to flat ones and declares flat data.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MOST_DATAS = 20_000
 
 
 class Interner:
-    """Ground sets by a description that is the same for equal sets, cycles included: members in order, sets of the same
-    cycle by the order in which they are met from the one described."""
+    """Makes one `Ground` for each set.  Equal sets have equal descriptions, cycles included: members in order, and sets
+    of one cycle in the order in which a walk from the described set meets them."""
 
     def __init__(self) -> None:
         self.known: dict[tuple, Ground] = {}
         self.carried: dict[Set, list[tuple[Member, int, t.Ty]]] = {}
 
     def carrying(self, functions: Set) -> list[tuple[Member, int, t.Ty]]:
-        """What a set's members have captured that has sets in it: at which place, of what type."""
+        """The captures of a set's members whose types have sets in them: (member, index of the capture, type)."""
         if functions not in self.carried:
             self.carried[functions] = [
                 (member, i, ty)
@@ -43,7 +43,7 @@ class Interner:
         return self.carried[functions]
 
     def solve(self, start: Set, bound: dict[Set, Ground]) -> None:
-        """Extend `bound` to `start` and all that it reaches."""
+        """Extend `bound` to `start` and to all sets that it reaches."""
 
         def reached(functions: Set) -> list[Set]:
             found = (root(s) for captures in functions.members.values() for ty in captures for s in sets_in(ty))
@@ -65,7 +65,7 @@ class Interner:
 
 
 def put(ty: t.Ty, bound: dict[Set, Ground]) -> t.Ty:
-    """A type with its sets replaced."""
+    """A type with its sets replaced by ground sets."""
     if next(sets_in(ty), None) is None:
         return ty
     return rebuild(ty, lambda part: put(part, bound), lambda s: bound[root(s)])
@@ -97,14 +97,14 @@ def description(start: Set, bound: dict[Set, Ground]) -> tuple:
                 raise Bug(f"not a type: {part}")
 
     out = []
-    for functions in order:  # grows as sets are met
+    for functions in order:  # the loop body appends to it
         members = sorted(functions.members, key=lambda m: m.id)
         out.append(tuple([(m.id, *[describe(ty) for ty in functions.members[m]]) for m in members]))
     return tuple(out)
 
 
 class Scope:
-    """What the sets in a function's types stand for in one of its specialisations."""
+    """The ground sets of the sets in a function's types, for one of its specialisations."""
 
     def __init__(self, interner: Interner) -> None:
         self.interner = interner
@@ -112,7 +112,7 @@ class Scope:
         self.memo: dict[int, tuple[t.Ty, t.Ty]] = {}  # by identity; the key is kept alive
 
     def bind(self, ty: t.Ty, ground: t.Ty) -> None:
-        """Let a solved type be this ground type."""
+        """Record that a solved type is this ground type."""
         for part, found in beside(ty, ground):
             self.bind_set(part, found) if is_set(part) else self.bind(part, found)
 
@@ -191,7 +191,7 @@ class Layout:
         self.declared[name] = f.DataDecl(name, payloads, names)
 
     def closure(self, ty: t.Fn) -> f.Type:
-        """A function value: the tuple of what it captured if there is only one that it can be."""
+        """The type of a function value: the tuple of captures if there is only one member, otherwise a Data."""
         functions = ground_set(ty)
         if not functions.boxed:
             for member, captures in functions.members.items():
@@ -211,7 +211,7 @@ class Layout:
         return f.Tup((f.Res(self.site(captures[0])),))
 
     def site(self, differentiated: t.Ty) -> str:
-        """The name of the place where functions of this ground type are differentiated in reverse."""
+        """The name of the site at which functions of this ground type are differentiated in reverse mode."""
         return self.sites.setdefault(differentiated, f"site.{len(self.sites)}")
 
 

@@ -1,12 +1,12 @@
-"""mono core -> mono core with lambda sets: which functions come where.
+"""mono core -> mono core with lambda sets: which functions can reach each arrow (Brandon et al. 2023).
 
     let compose f g = fun x -> f (g x)      compose : (b -{F}-> c) -> (a -{G}-> b) -> a -{fun@7 [F, G]}-> c
 
-Functions are inferred by strongly connected components of their mentions, and each mention of a function outside its
-own component gets sets of its own (they are polymorphic in their sets); everything else unifies.  So `map succ xs` and
-`map half ys` remain two known calls, while `if c then succ else half` makes a set of two.
+Functions are inferred by strongly connected components (SCCs) of their mentions.  Each mention of a function outside
+its own component gets fresh sets (functions are polymorphic in their sets).  Everything else is unified.  So `map succ
+xs` and `map half ys` remain two known calls, while `if c then succ else half` makes a set of two.
 
-Local functions need no lifting beforehand: what a lambda captures is found on the way.  Global values count as local
+Local functions need not be lifted first: captures are found during inference.  Global values count as local
 variables of the program, which functions capture.
 """
 
@@ -26,8 +26,8 @@ from dplc.passes.specialise.program import ANY, Mono
 
 @dataclass(slots=True)
 class Solved:
-    """`types` of the nodes (by identity) whose types mention arrows, `lambdas` of the Lam nodes and `pullbacks` of the
-    vjp nodes likewise; the global functions by name."""
+    """`types` has the types of the nodes whose types mention arrows, by the identity of the node; `lambdas` and
+    `pullbacks` are keyed in the same way, for Lam and vjp nodes; `functions` are the global functions by name."""
 
     datas: Datas
     items: list[tuple[str, c.Term]]
@@ -54,7 +54,7 @@ class Solver:
         self.pending: set[str] = set()  # functions of the component being inferred
         self.values = {name: self.datas.fresh(body.ty, shared=True) for name, body in mono.items if name}
         self.env: dict[str, tuple[t.Ty, int]] = {name: (ty, 0) for name, ty in self.values.items()}
-        self.frames: list[Lambda] = []  # the functions around, outermost first
+        self.frames: list[Lambda] = []  # the enclosing functions, outermost first
         self.count = 0
 
     def run(self) -> Solved:
@@ -70,8 +70,8 @@ class Solver:
     # ---- global functions -------------------------------------------------------------------------------------------
 
     def component(self, names: list[str]) -> None:
-        """A group of global functions, generalised when done.  They share their captures: the global values that they
-        mention, or that those mention whom they call."""
+        """An SCC of global functions, generalised when done.  They share their captures: the global values that they
+        mention, and those that the functions they call capture."""
         captures: dict[str, t.Ty] = {}
         for mentioned in (g for name in names for g in self.mono.calls[name]):
             if mentioned in self.values:
@@ -90,14 +90,14 @@ class Solver:
             share(ty)
 
     def mention(self, name: str) -> t.Ty:
-        """The type of a global function where it is mentioned, which captures what that captures."""
+        """The type of a global function where it is mentioned.  The enclosing functions capture its captures."""
         function, ty = self.functions[name]
         for captured in function.captures:
             self.capture(captured)
         return ty if name in self.pending else self.instantiate(ty)
 
     def instantiate(self, ty: t.Ty) -> t.Ty:
-        """A copy with sets of its own, except shared ones."""
+        """A copy of a type with fresh sets, except for shared ones."""
         copies: dict[Set, Set] = {}
 
         def copy_set(functions: Set) -> Set:
@@ -122,7 +122,7 @@ class Solver:
         return made
 
     def function(self, made: Lambda, e: c.Lam, ty: t.Ty) -> None:
-        """Infer a function's body; it joins the set of `ty`, its arrow."""
+        """Infer a function's body.  The function joins the set of `ty`, its arrow type."""
         if not isinstance(ty, t.Fn):
             raise Bug(f"a function of type {ty}")
         made.arg, made.result = ty.arg, ty.result
@@ -133,7 +133,7 @@ class Solver:
         self.frames.pop()
 
     def capture(self, name: str) -> t.Ty:
-        """The type of a variable, which the functions between here and its binding capture."""
+        """The type of a variable.  The functions between here and its binding capture it."""
         ty, depth = self.env[name]
         for function in reversed(self.frames[depth:]):
             if name in function.captures or name in function.peers:
@@ -145,8 +145,9 @@ class Solver:
         self.env[name] = (ty, len(self.frames))
 
     def recursive(self, e: c.LetRec) -> None:
-        """Local functions that may mention each other: inside, each is remade from the captures, which they share; also
-        inside of the functions that they give when they get the first of several arguments."""
+        """Local functions that may mention each other.  Inside, each of them is made again from the captures, which
+        they share.  This holds also inside the functions that they return when applied to the first of several
+        arguments."""
         captures: dict[str, t.Ty] = {}
         functions = {name: expect_type(c.Lam, rhs) for name, rhs in e.bindings}
         peers = {name: (self.new_lambda(rhs, captures), self.datas.fresh(rhs.ty)) for name, rhs in functions.items()}
@@ -174,7 +175,7 @@ class Solver:
         return e.ty
 
     def same(self, *terms: c.Term) -> t.Ty:
-        """Infer several terms of one type."""
+        """Infer several terms that have one type.  Returns that type."""
         first, *others = [self.infer(e) for e in terms]
         for other in others:
             self.unify.types(first, other)
@@ -366,7 +367,7 @@ def names_of(p: c.Pattern) -> list[str]:
 
 
 def share(ty: t.Ty) -> None:
-    """Mark what a global value's type reaches: it is not generalised."""
+    """Mark all sets that a global value's type reaches as shared: they are not generalised."""
     todo = list(sets_in(ty))
     seen: set[Set] = set()
     while todo:

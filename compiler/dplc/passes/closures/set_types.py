@@ -1,15 +1,15 @@
-"""Types with lambda sets: which functions an arrow may be.
+"""Types with lambda sets: the functions that an arrow may stand for.
 
-After `mono`, a type's arrows carry in the place of their effect the set of functions that may come there:
+After `mono`, each arrow of a type carries, in the place of its effect, the set of functions that may reach it:
 
     (i64 -> i64) * f64 list      (i64 -{fun@3 [f64]}-> i64) * f64 list
 
-meaning: this function is lambda 3, which captured an f64.  Sets are found by unification: where two arrows meet, their
-sets become one.  A data type whose declaration mentions arrows takes sets as further arguments, one for each of them
-(recursive uses within a group of declarations share theirs).  Types without arrows stay as they were, untouched.
+This means that the function is lambda 3, which captured an f64.  Sets are found by unification: where two arrows meet,
+their sets become one.  A data type whose declaration mentions arrows takes sets as further arguments, one for each
+arrow (recursive uses within a group of declarations share them).  Types without arrows do not change.
 
-A `Set` is a variable while inferring.  A `Ground` set is solved for good: there is one object for each such set, so
-that ground types can be compared and used as keys.
+During inference, a `Set` is a variable.  A `Ground` set is final: there is one object for each, so that ground types
+can be compared and used as keys.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dplc.passes.specialise.program import ANY, type_arguments_of
 
 @dataclass(slots=True, eq=False)
 class Lambda:
-    """A function's text: what it captures, its parameter and body.  `peers` are the names of functions that its body
-    may use and that are made of what it captures, too (its own name and those of its group)."""
+    """The definition of a function: its captures, parameter and body.  `peers` are the names of functions that its body
+    may use and that are made of the same captures (its own name and those of its group)."""
 
     id: int
     label: str
@@ -47,7 +47,8 @@ class Lambda:
 
 @dataclass(slots=True, eq=False)
 class Pullback:
-    """What a vjp gives besides the value; captures the residual, so its only capture stands for the function's type."""
+    """The pullback of a vjp, as a member of a set.  It captures the residual; its only capture is the type of the
+    differentiated function."""
 
     id: int
 
@@ -57,9 +58,9 @@ Member = Lambda | Pullback
 
 @dataclass(slots=True, eq=False)
 class Set(t.Hole):
-    """`members` with the types of their captures (a live view while the lambda is being inferred).  One that has been
-    united with another has a `link`.  One that is `shared` belongs to a global value: it is the same for all uses of a
-    function that mentions it."""
+    """`members` maps functions to the types of their captures (a live view while the lambda is being inferred).  A set
+    that has been united with another has a `link`.  A `shared` set belongs to a global value: it is the same for all
+    uses of a function that mentions the value."""
 
     members: dict[Member, Collection[t.Ty]] = field(default_factory=dict)
     link: Set | None = None
@@ -68,7 +69,7 @@ class Set(t.Hole):
 
 @dataclass(slots=True, eq=False)
 class Ground(t.Hole):
-    """`boxed`: represented as a Data, as there are several members, or captures contain the set again."""
+    """`boxed`: represented as a Data, because there are several members or the captures contain the set again."""
 
     id: int
     boxed: bool
@@ -77,7 +78,7 @@ class Ground(t.Hole):
 
 @node
 class Slot(t.Hole):
-    """In a declaration: the data type's set argument of this number."""
+    """A set in the declaration of a data type: the set argument of this number."""
 
     index: int
 
@@ -114,7 +115,7 @@ def rebuild(ty: t.Ty, on_type, on_set) -> t.Ty:
 
 
 def sets_in(ty: t.Ty) -> Iterator[Any]:
-    """The sets that a type mentions, without those that their members mention."""
+    """The sets that a type mentions.  The sets inside their members are not included."""
     todo: list[Any] = [ty]
     while todo:
         match todo.pop():
@@ -136,7 +137,7 @@ def sets_in(ty: t.Ty) -> Iterator[Any]:
 
 
 def beside(a: t.Ty, b: t.Ty) -> list[tuple[Any, Any]]:
-    """The immediate parts, sets first, of two types that have one shape."""
+    """The immediate parts of two types of one shape, in pairs; an arrow's set comes first."""
     match a, b:
         case t.Fn(arg1, set1, result1), t.Fn(arg2, set2, result2):
             return [(set1, set2), (arg1, arg2), (result1, result2)]
@@ -149,7 +150,7 @@ def beside(a: t.Ty, b: t.Ty) -> list[tuple[Any, Any]]:
 
 
 class Unifier:
-    """Unites sets; remembers nothing else."""
+    """Unites sets.  It has no other state."""
 
     def types(self, a: t.Ty, b: t.Ty) -> None:
         if a is not b:
@@ -175,7 +176,7 @@ class Unifier:
 
 
 class Datas:
-    """What data types hold, their arrows' sets among it."""
+    """The declarations of data types, with the lambda sets of their arrows."""
 
     def __init__(self, datas: dict[str, c.Data]) -> None:
         self.datas = datas
@@ -216,7 +217,7 @@ class Datas:
         return len(group) > 1 or name in self.mentioned(name)
 
     def unboxed(self, name: str) -> bool:
-        """Represented by its payload alone."""
+        """Is a data type represented by its payload alone?"""
         return len(self.datas[name].cases) == 1 and not self.recursive(name)
 
     def lone_field(self, name: str) -> bool:
@@ -226,7 +227,7 @@ class Datas:
         return len(declared.fields) == 1 and not (isinstance(argument, t.Tup) and len(argument.items) == 1)
 
     def arity(self, name: str) -> int:
-        """How many sets a data type takes."""
+        """The number of sets that a data type takes."""
         if name not in self.arities:
             if name not in self.datas:
                 return 0
@@ -234,7 +235,7 @@ class Datas:
         return self.arities[name]
 
     def decorate(self, group: tuple[str, ...]) -> None:
-        """Number the arrows of a group of declarations: Slots in the places of sets."""
+        """Number the arrows of a group of declarations: their sets become Slots."""
         own = [Slot(i) for i in range(self.count(group))]
         slots = iter(own)
 
@@ -290,7 +291,7 @@ class Datas:
                 return False
 
     def fresh(self, ty: t.Ty, shared: bool = False) -> t.Ty:
-        """A monotype with new sets in it."""
+        """A monotype with fresh sets."""
         if not self.has_sets(ty):
             return ty
         match ty:
@@ -304,14 +305,14 @@ class Datas:
                 return rebuild(ty, lambda part: self.fresh(part, shared), lambda s: s)
 
     def argument(self, ty: t.Ty, tag: int) -> t.Ty:
-        """The type of the argument of a constructor that has one."""
+        """The type of the argument of a constructor that has one.  Otherwise a Bug."""
         found = self.payload(ty, tag)
         if found is None:
             raise Bug(f"constructor {tag} of {ty} has no argument")
         return found
 
     def payload(self, ty: t.Ty, tag: int) -> t.Ty | None:
-        """The type of a constructor's argument."""
+        """The type of a constructor's argument; None for a nullary one."""
         key = (ty, tag)
         if key not in self.payloads:
             self.payloads[key] = self.instantiate(ty, tag)

@@ -1,4 +1,4 @@
-"""What `mono` and `sets` made -> text, for people who look into the compiler.
+"""The results of `mono` and `lambda_sets` -> text, for compiler dumps.
 
 fun 3 compose.g [f : i64 -{2 half}-> f64] : (i64 -{1 succ}-> i64) -{3 compose}-> ...
 """
@@ -26,7 +26,7 @@ def show_mono(mono: Mono) -> str:
 
 
 def show_sets(solved: Solved) -> str:
-    """The functions with what they capture, and their arrows with their sets."""
+    """The functions with their captures, and their arrows with their sets."""
     return "\n".join(show_function(made) for made in solved.lambdas.values()) + "\n"
 
 
@@ -66,5 +66,5 @@ def show_set(functions) -> str:
 
 
 def names(functions) -> Iterator[str]:
-    """Of the members; what they captured is said where they are listed."""
+    """The names of a set's members.  Captures are shown where the functions are listed."""
     return (show_member(m) for m in sorted(root(functions).members, key=lambda m: m.id))

@@ -20,8 +20,8 @@ from dplc.narrow import expect_type
 
 @dataclass(frozen=True, slots=True)
 class Cont:
-    """What becomes of a value, giving one of type `answer`: `then` writes it, once.  One that is a `value` already (a
-    variable) or does nothing may be used several times."""
+    """The rest of the computation after a value, with an answer of type `answer`.  `then` writes its code, once only.
+    If it is a variable (`value`) or the empty context, it may be used `several` times."""
 
     answer: t.Ty
     then: Callable[[c.Term], c.Term]
@@ -29,7 +29,7 @@ class Cont:
     several: bool = False
 
     def after(self, then: Callable[[c.Term], c.Term]) -> Cont:
-        """Something to be done before, of the same answer."""
+        """A continuation with the code `then`, and an answer of the same type."""
         return Cont(self.answer, then)
 
 
@@ -39,7 +39,7 @@ def nothing(answer: t.Ty) -> Cont:
 
 
 def known(k: c.Var) -> Cont:
-    """A continuation that is a value."""
+    """The continuation that is the variable `k`."""
     answer = expect_type(t.Fn, k.ty).result
     return Cont(answer, lambda value: c.App(value.span, answer, k, value), k, several=True)
 
@@ -48,7 +48,7 @@ def known(k: c.Var) -> Cont:
 
 
 class Continuing:
-    """What the definitions share: types without effects, and fresh names."""
+    """The state that all definitions share: types without effects, and fresh names."""
 
     def __init__(self) -> None:
         self.types: dict[int, tuple[t.Ty, t.Ty]] = {}  # by identity; the old types are kept, and so their identities
@@ -81,7 +81,7 @@ class Continuing:
                 return ty
 
     def worker(self, ty: t.Ty, count: int) -> t.Ty:
-        """The type of a function of `count` parameters that takes its continuation with the last."""
+        """The type of a function of `count` parameters whose last parameter is followed by its continuation."""
         fn = expect_type(t.Fn, ty)
         return self.type(ty) if count == 1 else t.Fn(self.type(fn.arg), t.PURE, self.worker(fn.result, count - 1))
 
@@ -90,7 +90,7 @@ class Continuing:
 
 
 def arity(e: c.Term) -> int:
-    """How many arguments the worker of a definition takes; 1 if it has none."""
+    """The number of arguments of a definition's worker; 1 if it has none."""
     functions: list[c.Lam] = []
     while isinstance(e, c.Lam):
         functions.append(e)

@@ -1,18 +1,18 @@
-"""mono core -> mono core without shift and reset: what captures its context takes it as an argument.
+"""mono core -> mono core without shift and reset: a function that captures its context takes it as an argument.
 
     f : a -{ctl r}-> b            f : a -> (b -> r) -> r
     1 + f x                       f x (fun v -> 1 + v)
-    shift k -> e                  let k = fun v -> (what was to be done with v) in e
-    reset e                       e, and its value is what remains to be done
+    shift k -> e                  let k = fun v -> (the rest, with v) in e
+    reset e                       e, with the empty continuation
 
-Selective (Nielsen 2001; Rompf, Maier, Odersky 2009): only terms and functions whose types say that they capture are
-written in continuation-passing style, the rest stays as it was.  One pass, without administrative redexes (Danvy and
-Filinski 1992): a continuation is a function of the compiler's for as long as nobody asks for it as a value.  The
-metacontinuation, what is outside of the nearest `reset`, is the machine's own stack: applying a captured continuation
-is an ordinary call, all calls inside of what is delimited are tail calls.
+This is a selective CPS transformation (Nielsen 2001; Rompf, Maier, Odersky 2009): only terms and functions whose types
+say that they capture are written in continuation-passing style.  It takes one pass and leaves no administrative redexes
+(Danvy and Filinski 1992): a continuation is a function of the compiler until the program needs it as a value.  The
+metacontinuation, the context outside the nearest `reset`, is the machine's stack: applying a captured continuation is
+an ordinary call, and all calls inside the `reset` are tail calls.
 
-A named function of several parameters, which does nothing before the last is there, takes its continuation with the
-last only (its *worker*); `arity` knows these.  Where one is mentioned without all its arguments, it is wrapped.
+A named function of several parameters that computes nothing before it has the last one becomes a *worker*: it takes its
+continuation with the last parameter only.  `arity` has these functions.  A mention without all arguments is wrapped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Terms = Sequence[c.Term]
 
 
 def explicit_control(mono: Mono) -> Mono:
-    """The program in which nothing captures; the same if nothing did."""
+    """The program without control effects; the same program if nothing captures."""
     return Program(mono).run() if mono.control else mono
 
 
@@ -72,7 +72,7 @@ class Program(Continuing):
 
 
 class Converter:
-    """One definition.  `term` is for what captures nothing, `captured` for what may."""
+    """Converts one definition.  `term` is for terms that capture nothing, `captured` for terms that may."""
 
     def __init__(self, up: Program) -> None:
         self.up = up
@@ -81,7 +81,7 @@ class Converter:
         self.capturing: dict[int, bool] = {}
 
     def captures(self, e: c.Term) -> bool:
-        """Whether evaluating `e` may capture its context."""
+        """True if the evaluation of `e` may capture its context."""
         found = self.capturing.get(id(e))
         if found is None:
             found = self.capturing[id(e)] = self.look(e)
@@ -108,14 +108,14 @@ class Converter:
             self.arity[name] = arity(rhs)
 
     def saturated(self, e: c.App) -> list[c.App] | None:
-        """The applications of a function that has a worker to all that this takes."""
+        """The applications in a call that gives a worker all its arguments; None for any other call."""
         head, calls = spine(e)
         return calls if isinstance(head, c.Var) and 1 < self.arity.get(head.name, 1) == len(calls) else None
 
     # ---- functions --------------------------------------------------------------------------------------------------
 
     def definition(self, name: str, e: c.Term) -> c.Term:
-        """What a name is bound to."""
+        """The converted right-hand side of a definition: a worker, or an ordinary term."""
         return self.worker(expect_type(c.Lam, e), count) if (count := self.arity[name]) > 1 else self.term(e)
 
     def worker(self, e: c.Lam, count: int) -> c.Lam:
@@ -134,14 +134,14 @@ class Converter:
         return c.Lam(e.span, ty, e.param, body, e.name)
 
     def mention(self, e: c.Var) -> c.Term:
-        """A name that is not applied to all that it takes."""
+        """A mention of a name without all the arguments of its worker."""
         count = self.arity.get(e.name, 1)
         if count == 1:
             return c.Var(e.span, self.type(e.ty), e.name)
         return self.wrapped(c.Var(e.span, self.up.worker(e.ty, count), e.name), e.ty, count)
 
     def wrapped(self, worker: c.Term, ty: t.Ty, count: int) -> c.Term:
-        """A worker as a function of the type that it was declared with."""
+        """A worker as a function of its declared type."""
         if count == 1:
             return worker
         span, fn, whole = worker.span, expect_type(t.Fn, ty), expect_type(t.Fn, self.type(ty))
@@ -181,7 +181,7 @@ class Converter:
         return body
 
     def bound(self, e: c.Let | c.LetRec) -> list[c.Term]:
-        """What names are bound to that capture nothing."""
+        """The converted right-hand sides of definitions that capture nothing."""
         self.note(e)
         return [self.definition(name, rhs) for name, rhs in zip(bound(e), definitions(e), strict=True)]
 
@@ -196,14 +196,14 @@ class Converter:
     # ---- what may capture -------------------------------------------------------------------------------------------
 
     def value(self, k: Cont, ty: t.Ty, span: Span) -> c.Term:
-        """A continuation for values of type `ty`, as a function."""
+        """A continuation for values of type `ty`, as a function value."""
         if k.value is not None:
             return k.value
         v = self.up.fresh("v", ty, span)
         return c.Lam(span, t.Fn(ty, t.PURE, k.answer), v.name, k.then(v))
 
     def shared(self, k: Cont, e: c.Term, write: Callable[[Cont], c.Term]) -> c.Term:
-        """What `write` gives, which uses the continuation of `e` several times."""
+        """The result of `write`, which may use the continuation of `e` several times: it is bound to a name first."""
         if k.several:
             return write(k)
         function = self.value(k, self.type(e.ty), e.span)
@@ -211,7 +211,7 @@ class Converter:
         return let(join.name, function, write(known(join)))
 
     def captured(self, e: c.Term, k: Cont) -> c.Term:
-        """`e`, and then `k`."""
+        """The code of `e`, followed by the continuation `k`."""
         if not self.captures(e):
             return k.then(self.term(e))
         match e:
@@ -264,7 +264,7 @@ class Converter:
                 return self.operands(subterms(e), k, again)
 
     def shift(self, e: c.Shift, k: Cont) -> c.Term:
-        """`shift k -> k e` is e: a continuation that is called once, and last, is none."""
+        """`shift k -> k e` is e: a continuation that is called once and last need not be captured."""
         match e.body:
             case c.App(_, _, c.Var(_, _, name), arg) if name == e.name and not mentions(arg, name):
                 if not self.captures(arg):
@@ -275,14 +275,14 @@ class Converter:
         return let(e.name, function, self.captured(e.body, nothing(k.answer)))
 
     def called(self, e: c.App, call: c.Term, k: Cont) -> c.Term:
-        """A call, given its continuation if it may capture."""
+        """A call.  It is given its continuation if it may capture."""
         if not captures_on_call(e.fn):
             return k.then(call)
         return c.App(e.span, k.answer, call, self.value(k, self.type(e.ty), e.span))
 
     def operands(self, parts: Terms, k: Cont, write: Callable[[list[c.Term]], c.Term]) -> c.Term:
-        """What `write` makes of the values of `parts`, which are evaluated from left to right: what comes before
-        something that may capture gets a name."""
+        """The result of `write` on the values of `parts`, which are evaluated from left to right.  A value computed
+        before a part that may capture gets a name."""
         last = max((i for i, part in enumerate(parts) if self.captures(part)), default=-1)
 
         def go(i: int, done: list[c.Term]) -> c.Term:
@@ -299,8 +299,8 @@ class Converter:
         return go(0, [])
 
     def match(self, span: Span, v: c.Term, arms: Sequence[c.Arm], k: Cont) -> c.Term:
-        """Arms up to the first guard that may capture; what follows that is a function of nothing, called if it does
-        not hold."""
+        """The arms up to the first guard that may capture.  The arms after it become a function of unit, which is
+        called if the guard is false."""
         special = next((i for i, arm in enumerate(arms) if arm.guard is not None and self.captures(arm.guard)), None)
         if special is None:
             return c.Match(span, k.answer, v, tuple([self.arm(arm, k) for arm in arms]))
@@ -330,7 +330,7 @@ class Converter:
     # ---- loops ------------------------------------------------------------------------------------------------------
 
     def count_loop(self, e: c.For, init: c.Term, count: c.Term, k: Cont) -> c.Term:
-        """A loop is a function that calls itself."""
+        """A loop as a function that calls itself."""
         span = e.span
         index, state = c.Var(span, t.I64, e.index), c.Var(span, init.ty, e.state)
         number = self.up.fresh("n", t.I64, span)

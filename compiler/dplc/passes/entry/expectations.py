@@ -1,9 +1,9 @@
-"""core -> core where expectations are done when they are asked for.
+"""core -> core where each expectation runs only on request.
 
     expect "it holds" = e      =>      if Test._asked 0 then assert e else ()
 
-What does not hold is told as by `assert` (`core/told.py`).  The program is compiled once; which of its expectations it
-is to do, it is told when it runs.
+A failure is reported as for `assert` (`core/told.py`).  The program is compiled once; the number of the expectation to
+run is an input at run time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ASKED = "Test._asked"  # in stdlib/test.dp
 
 
 def expectations(program: c.Program, source: Source) -> list[c.Expect]:
-    """Those written in a file, not those of modules that it imports."""
+    """The program with the expectations of one file, not those of imported modules."""
     return [item for item in program.items if isinstance(item, c.Expect) and item.span.source == source]
 
 

@@ -1,10 +1,11 @@
-"""checked program -> what it exports, each with a definition for those who know nothing of sizes.
+"""A checked program -> its exports, each with a wrapper that checks sizes at run time.
 
     export let mse (x : float[n]) (y : float[n]) : float = ...
         ==>
     mse! x.0 x.1 = (if dim y.1 <> dim x.0 then a run-time error); mse x.0 x.1
 
-DPL's own calls agree in sizes by their types; others may pass what they like, and so it is compared when they call.
+In calls from DPL, the type checker has compared the sizes.  Other callers may pass arrays of any size, so the wrapper
+compares them at each call.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SCALARS = frozenset(("bool", *t.INTS, *t.FLOATS))
 
 
 def exports(checked: Checked) -> list[Export]:
-    """Of the program's own file, in order; those that others could not use are errors, all of them told."""
+    """The exports of the program's own file, in order.  Raises a DplError with all exports that callers could not
+    use."""
     found, problems = offered(checked.program.items, checked.exports[HOME].values, checked.program.datas)
     if problems:
         raise DplError(*problems)
@@ -37,7 +39,7 @@ def exports(checked: Checked) -> list[Export]:
 def offered(
     items: Iterable, values: Mapping[str, Entry], datas: Mapping[str, c.Data]
 ) -> tuple[list[Export], list[Diagnostic]]:
-    """The exports among definitions, and what is wrong with those that others could not use."""
+    """The exports among definitions, and the problems of those that callers could not use."""
     defs = {item.name: item for item in items if isinstance(item, c.Def) and item.export}
     found: list[Export] = []
     problems: list[Diagnostic] = []
@@ -51,7 +53,7 @@ def offered(
 
 
 class Exporter:
-    """One definition."""
+    """Makes the export of one definition."""
 
     def __init__(self, datas: Mapping[str, c.Data], name: str, value: Value, definition: c.Def) -> None:
         self.datas = datas
@@ -82,7 +84,8 @@ class Exporter:
         )
 
     def parts(self) -> tuple[list[str], list[t.Ty], t.Ty]:
-        """The parameters that the definition has or, if it has fewer than its type, is given; and the result."""
+        """The parameters' names and types, and the type of the result.  Parameters that the definition does not name
+        get names."""
         names: list[str] = []
         types: list[t.Ty] = []
         ty, body = self.definition.ty, self.definition.body
@@ -136,7 +139,7 @@ class Exporter:
         return Array(Number(elem.name), tuple(map(self.printer.size, sizes)), labels(sizes))
 
     def record(self, data: c.Data, args: tuple, of: str) -> Record:
-        """Its fields with the sizes as declared, of the types that it is used at."""
+        """A record type at these type arguments: its fields with their shapes, sizes as declared."""
         types = {p.name: a for p, a in zip(data.params, args, strict=True) if p.sort == "type"}
         suffix = "".join("_" + re.sub(r"\W+", "_", self.printer.type(a)).strip("_") for a in types.values())
         argument = data.cases[0][1]
@@ -170,7 +173,8 @@ class Exporter:
         return c.Def(f"{d.name}!", (), body.ty, body)
 
     def comparisons(self, given: list[tuple[str, c.Var]]) -> Iterator[tuple[c.Term, c.Term, str]]:
-        """Lengths that the types want to be equal: of each size the first that is it alone, against all others."""
+        """Lengths that must be equal by the types.  For each size variable, the first length that is this variable
+        alone is compared with all others."""
         found = [place for name, variable in given for place in self.lengths(variable, f"`{name}`")]
         known: dict[str, c.Term] = {}
         rest = []
@@ -211,7 +215,7 @@ class Exporter:
                 pass
 
     def length(self, size: t.Size, known: dict[str, c.Term]) -> c.Term | None:
-        """A size as a number, None if it is made of sizes that nobody gives."""
+        """A size as a number; None if it contains a size that no argument gives."""
 
         def number(n: int) -> c.Term:
             return c.Lit(self.span, t.I64, n)
@@ -237,7 +241,7 @@ def results(ty: t.Ty) -> Iterator[t.Ty]:
 
 
 def labels(sizes: list[t.Size]) -> tuple[str | None, ...]:
-    """What to call the sizes of an array: by their variables, or else by their places."""
+    """Labels for the sizes of an array: their variables, or else their positions."""
     found: list[str | None] = []
     for place, size in enumerate(sizes):
         match size:
@@ -251,5 +255,5 @@ def labels(sizes: list[t.Size]) -> tuple[str | None, ...]:
 
 
 def identifier(name: str) -> bool:
-    """Is it a name in C and in Python, words of these languages apart?"""
+    """True for an identifier in both C and Python that is a keyword in neither."""
     return re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) is not None

@@ -1,11 +1,11 @@
-"""A flat function in the making (`Body`), and what those of a program share (`Lowering`).
+"""A flat function being built (`Body`), and the state that all functions of a program share (`Lowering`).
 
-Each lambda becomes one flat function for each (ground types of captures, argument, result) at which it is needed; its
-parameters are what it captured, then its own.  A function value is the tuple of captures where only one lambda is
-possible, so that calling it is a direct call, and a partial application merely a longer tuple; otherwise it is a Data
-with one constructor for each lambda, and calling it goes through an `apply` function that switches.
+Each lambda becomes one flat function for each (ground types of captures, argument, result) at which it is needed.  Its
+parameters are its captures, then its own parameter.  Where only one lambda is possible, a function value is the tuple
+of its captures: calling it is a direct call, and a partial application is only a longer tuple.  Otherwise it is a Data
+with one constructor for each lambda, and an `apply` function switches on it (defunctionalisation).
 
-How terms are lowered is handed in (`Lowering.term`): whatever builds code from a body needs this file alone.
+The function that lowers terms is passed in (`Lowering.term`), so code that builds a body needs only this file.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.closures.set_types import Lambda, Member
 
-LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body; `True`: it may come in one piece
+LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body; `True`: tuples may stay whole
 
 
 @dataclass(slots=True)
 class Instance:
-    """A lambda at ground types; lowered only if it is called."""
+    """A lambda at ground types.  It is lowered only if it is called."""
 
     name: str
     source: Lambda
@@ -44,7 +44,7 @@ class Instance:
 
 
 class Lowering:
-    """What the functions of a program share.  `term` lowers a term; the file of all cases hands it in."""
+    """The state that the functions of a program share.  `term` lowers a term; `lower.py` passes it in."""
 
     def __init__(self, solved: Solved, term: LowerTerm) -> None:
         self.solved = solved
@@ -54,7 +54,7 @@ class Lowering:
         self.layout = Layout(solved.datas)
         self.program = f.Program(datas=self.layout.declared)
         self.instances: dict[tuple, Instance] = {}
-        self.made: dict[tuple, str] = {}  # functions that no lambda stands for, by what they are for
+        self.made: dict[tuple, str] = {}  # functions that come from no lambda, by key
         self.todo: deque[Callable[[], None]] = deque()
 
     # ---- functions --------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class Lowering:
         return found
 
     def called(self, instance: Instance) -> str:
-        """The name of an instance's function, which will be lowered."""
+        """The name of an instance's function.  The function will be lowered."""
         if not instance.called:
             instance.called = True
             instance.name = self.name(last_name(instance.source.label) or "fun")
@@ -101,7 +101,8 @@ class Lowering:
         self.program.fns[name] = f.Fn(name, params, tuple([r.ty for r in results]), block, label, span)
 
     def function(self, key: tuple, params: Sequence[f.Type], make: Callable[..., Sequence[f.Atom] | f.Atom]) -> str:
-        """A function made by the compiler, once for each key: `make(body, *parameters as values)` gives its results."""
+        """A function made by the compiler, once for each key.  `make(body, *parameters as values)` returns its
+        results."""
         name = self.made.get(key)
         if name is None:
             name = self.made[key] = self.name(key[0])
@@ -115,7 +116,7 @@ class Lowering:
         self.finish(name, vars_, body, *(results if isinstance(results, list) else [results]))
 
     def applying(self, ty: t.Fn) -> str:
-        """The function that applies any closure of an arrow: (closure, argument) -> result."""
+        """The function that applies any closure of an arrow type: (closure, argument) -> result."""
         functions = ground_set(ty)
 
         def make(body: Body, closure: Value, arg: Value) -> f.Atom:
@@ -151,7 +152,7 @@ class Lowering:
 
 
 def qualified(source: Lambda) -> str:
-    """What messages call a function: one of the library with its module."""
+    """The name of a function in messages.  A library function has its module in front."""
     where = source.span.source.name
     in_library = source.label and where.startswith("stdlib/")
     return f"{module_name(Path(where))}.{source.label}" if in_library else source.label
@@ -162,7 +163,7 @@ def last_name(label: str) -> str:
 
 
 class Body:
-    """One flat function in the making."""
+    """A flat function being built."""
 
     def __init__(self, up: Lowering, scope: Scope, env: dict[str, Value] | None = None) -> None:
         self.up = up
@@ -181,7 +182,7 @@ class Body:
     # ---- closures ---------------------------------------------------------------------------------------------------
 
     def close(self, ty: t.Ty, member: Member, payload: Sequence[Value]) -> Value:
-        """The function value of arrow `ty` that is this member with these captures."""
+        """The function value of arrow type `ty` for this lambda or pullback and these captures."""
         functions = ground_set(ty)
         if not functions.boxed:
             return Bundle(tuple(payload)) if payload else UNIT
@@ -216,7 +217,7 @@ class Body:
         span: Span,
         whole: bool,
     ) -> Value:
-        """Apply a known function.  One whose body is a function again only becomes a closure of more captures."""
+        """Apply a known function.  If its body is a lambda again, the result is only a closure with more captures."""
         result = self.up.layout.flat(ty.result)
         if not isinstance(member, Lambda):
             name = self.differentiated(expect_type(t.Fn, captures[0]))
@@ -233,7 +234,8 @@ class Body:
         return called if whole else self.b.explode(called)
 
     def differentiated(self, ty: t.Fn) -> str:
-        """The flat function to take the derivative of, for closures of this arrow: their captures come first."""
+        """The flat function to differentiate for closures of this arrow type.  Its first parameters are their
+        captures."""
         functions = ground_set(ty)
         if not functions.boxed:
             for member, captures in functions.members.items():
@@ -257,8 +259,8 @@ class Body:
     def join(
         self, thunks: Sequence[Callable[[], Value]], rhs: Callable[[list[f.Block]], f.Rhs], whole: bool = False
     ) -> Value:
-        """Branches that give values of one type, and the value of what `rhs` makes of their blocks.  `whole`: in one
-        piece, so that a call at the end of a branch stays the last thing in it."""
+        """Branches whose values have one type; `rhs` makes the branching from their blocks.  Returns its value.  With
+        `whole`, each branch gives its value in one piece, so that a call at its end stays a tail call."""
         blocks, form = [], None
         for thunk in thunks:
             with self.b.inside() as binds:
@@ -278,7 +280,7 @@ class Body:
     # ---- terms ------------------------------------------------------------------------------------------------------
 
     def term(self, e: c.Term, whole: bool = False) -> Value:
-        """`whole`: a tuple may come in one piece."""
+        """`whole`: a tuple may stay in one piece."""
         return self.up.term(self, e, whole)
 
     def atom(self, e: c.Term) -> f.Atom:

@@ -2,8 +2,8 @@
 
     (1, "a") < (1, "b")      c = order of 1 and 1; if c = 0 then str_cmp "a" "b" else c; lt c 0
 
-Equality of floats is IEEE's, also inside data.  Order inside data is a comparison of three outcomes, for which a NaN
-equals every float; that of two numbers by themselves is the machine's.  The interpreter's side is
+Equality of floats is IEEE's, also inside data.  Order inside data has three outcomes, and there a NaN equals every
+float.  Two numbers that are not inside data are compared by the machine's instructions.  The interpreter's side is
 `eval/values/structure.py`.
 """
 
@@ -34,7 +34,7 @@ TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
 
 def compare(body: Body, op: str, ty: t.Ty, left: Value, right: Value) -> Value:
-    """One of eq ne lt le gt ge."""
+    """One of the comparisons eq ne lt le gt ge."""
     if is_scalar(body, ty):
         return body.b.op(op, (left, right))
     if op in ("eq", "ne"):
@@ -99,7 +99,7 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
     b = body.b
 
     def same_size(k: int) -> f.Atom:
-        """Inner sizes of an array without rows may be wrong, and do not count."""
+        """The inner sizes of an array without rows may be wrong, so they are not compared."""
         same = b.op("eq", (b.op("dim", (x,), k=k), b.op("dim", (y,), k=k)))
         if not k:
             return same
@@ -119,7 +119,7 @@ def equal_arrays(body: Body, ty: t.Arr, x: f.Atom, y: f.Atom) -> f.Atom:
 def while_so(
     body: Body, count: f.Atom, start: f.Const, goes_on: Callable[[f.Atom], f.Atom], step: Callable[[f.Atom], f.Atom]
 ) -> f.Atom:
-    """A loop over indices with a verdict so far, which ends when the verdict is final."""
+    """A loop over indices that carries a verdict and ends when the verdict is final."""
     b = body.b
     i, verdict = b.var("i", f.I64), b.var("verdict", start.ty)
     with b.inside() as tests:
@@ -134,7 +134,7 @@ def while_so(
 
 
 def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
-    """Below, at or above 0."""
+    """The order of two values, as a number below, at or above 0."""
     up, b = body.up, body.b
     if is_scalar(body, ty):
         return order_numbers(body, left, right)

@@ -1,4 +1,4 @@
-"""match -> decision tree -> flat Switches and Ifs.
+"""match -> decision tree -> flat Switches and Ifs (Maranget 2008).
 
     match (a, b) with            switch a
     | (Some x, 0) -> e1            Some x -> switch b { 0 -> e1; default -> e2 }
@@ -27,14 +27,14 @@ from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import payloads_of
 
-ASIDE = ("span", "ty", "inst", "pattern")  # fields without terms
-TINY = 12  # terms; larger arms are not repeated
+ASIDE = ("span", "ty", "inst", "pattern")  # fields that hold no terms
+TINY = 12  # terms; larger arms are not duplicated
 Path = tuple
 
 
 @node
 class Row:
-    """What must still hold for an arm: patterns to test by path, in order; what its variables are."""
+    """The tests that remain for an arm, as patterns by path and in order, and the paths of its variables."""
 
     tests: dict[Path, c.Pattern]
     binds: dict[str, Path]
@@ -43,7 +43,7 @@ class Row:
 
 @node
 class Leaf:
-    """`otherwise`: when the arm's guard does not hold."""
+    """An arm is chosen.  `otherwise` is the tree to take when the arm's guard is false."""
 
     row: Row
     otherwise: Tree | None
@@ -51,7 +51,7 @@ class Leaf:
 
 @node
 class Test:
-    """Of what is at `path`, against constructors' tags, literals or lengths (`kind` con, lit, len)."""
+    """A test of the value at `path` against constructor tags, literals or lengths (`kind`: con, lit, len)."""
 
     path: Path
     kind: str
@@ -63,7 +63,7 @@ Tree = Leaf | Test | None
 
 
 class Grower:
-    """Rows -> tree.  `uses` counts the leaves of each arm."""
+    """Rows -> tree.  `uses` counts the leaves that reach each arm."""
 
     def __init__(self, datas: Datas, arms: tuple[c.Arm, ...]) -> None:
         self.datas = datas
@@ -74,7 +74,7 @@ class Grower:
         return [row for i, arm in enumerate(self.arms) for row in self.spread(Row({}, {}, i), (), arm.pattern)]
 
     def spread(self, row: Row, path: Path, p: c.Pattern) -> list[Row]:
-        """A row that also demands `p` at `path`; several for alternatives."""
+        """The row, with the further test that `p` matches at `path`.  An or-pattern gives several rows."""
         match p:
             case c.PWild():
                 return [row]
@@ -125,7 +125,7 @@ class Grower:
         return Test(path, kind, grown, None if full else self.grow(others))
 
     def count_of(self, pattern: c.PCon) -> int:
-        """How many constructors the pattern's type has."""
+        """The number of constructors of the pattern's type."""
         return len(self.datas.datas[expect_type(t.Con, pattern.ty).name].cases)
 
 
@@ -142,7 +142,7 @@ def key_of(p: c.Pattern) -> int | float | str | bool:
 
 
 def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]]:
-    """What a pattern that has been tested for demands of the parts."""
+    """The patterns of a value's parts, once the pattern itself has been tested."""
     match p:
         case c.PCon(ty, _, tag, arg) if arg is not None:
             return [((*path, ("of", tag)), opened(datas, ty, arg))]
@@ -153,7 +153,7 @@ def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]
 
 
 def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
-    """The pattern of a constructor's argument; of the only field itself for a record of one."""
+    """The pattern of a constructor's argument.  For a record of one field, it is the pattern of that field."""
     if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(expect_type(t.Con, ty).name):
         return arg.items[0]
     return arg
@@ -266,7 +266,7 @@ class Emitter:
     def chain(
         self, tree: Test, cases: Iterator, test: Callable, values: dict[Path, Value], then: Callable | None = None
     ) -> Value:
-        """One case after the other, then the default."""
+        """The cases one after the other, then the default."""
         key, inner = next(cases, (None, None))
         if key is None:
             return self.emit(tree.default, values)
@@ -287,7 +287,7 @@ class Emitter:
         return called if self.whole else self.b.explode(called)
 
     def outline(self, e: c.Term) -> tuple[str, list[str]]:
-        """An arm as a function of its free variables."""
+        """An arm as a function of its free variables: the function's name and the names of its parameters."""
         up, env = self.body.up, self.body.env
         params: dict[str, None] = {}
         inside = bound(e)
@@ -310,7 +310,7 @@ class Emitter:
 
 
 def nodes(e: object) -> Iterator[object]:
-    """A term's nodes, itself first; types and spans left out."""
+    """The nodes of a term, itself first.  Types and spans are left out."""
     todo = [e]
     while todo:
         part = todo.pop()
@@ -322,7 +322,7 @@ def nodes(e: object) -> Iterator[object]:
 
 
 def bound(e: c.Term) -> set[str]:
-    """The variables that a term binds inside."""
+    """The variables that are bound inside a term."""
     found: set[str] = set()
     for part in nodes(e):
         match part:
@@ -344,5 +344,5 @@ def variables(e: c.Term) -> Iterator[str]:
 
 
 def size(e: c.Term, enough: int) -> int:
-    """How many nodes, counted no further than `enough`."""
+    """The number of nodes of a term, or `enough` if it has more."""
     return sum(1 for _ in zip(nodes(e), range(enough), strict=False))

@@ -65,7 +65,8 @@ def checkpoint(body: Body, e: c.Prim) -> Value:
 
 
 def with_rule(body: Body, e: c.Prim) -> Value:
-    """with_vjp and with_jvp, applied: a call of a function that has a rule.  Its captures are the two closures."""
+    """`with_vjp` and `with_jvp`, applied to an argument: a call of a function with a custom rule.  The captures of this
+    function are the two closures."""
     up, flat = body.up, body.up.layout.flat
     fn, rule, x = [body.term(a) for a in e.args]
     ty, rule_ty = [expect_type(t.Fn, body.type_of(a)) for a in e.args[:2]]

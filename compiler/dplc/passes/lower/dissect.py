@@ -1,4 +1,4 @@
-"""Taking data of a ground type apart in flat: what is generic over types is built from these.
+"""Taking data of a ground type apart in flat.  Comparison, printing and tree maps are built from these functions.
 
 by_constructor(body, option, x, arm)      switch x { None -> arm(0, None); Some v -> arm(1, (f64, v)) }
 """
@@ -16,7 +16,7 @@ from dplc.flat.types import rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 
-Argument = tuple[t.Ty, Value] | None  # of a constructor: its type and value
+Argument = tuple[t.Ty, Value] | None  # a constructor's argument: its type and value
 
 
 def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
@@ -26,7 +26,7 @@ def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
 def by_constructor(
     body: Body, ty: t.Con, data: Value, arm: Callable[[int, Argument], Value], whole: bool = False
 ) -> Value:
-    """A Switch with one case for each constructor; a data type that is only its payload has its one case here."""
+    """A Switch with one case for each constructor.  Unboxed data (represented by its payload alone) needs no Switch."""
     up = body.up
     if up.datas.unboxed(ty.name):
         payload = up.datas.payload(ty, 0)
@@ -50,7 +50,7 @@ def by_constructor(
 def same_constructor(
     body: Body, data: Value, tag: int, use: Callable[[Value | None], Value], otherwise: Callable[[], Value]
 ) -> Value:
-    """What `use` makes of the argument if the constructor is this one."""
+    """A Switch on one constructor: `use` gets its argument, `otherwise` covers all other constructors."""
     scrutinee = body.b.atom(data)
     payloads = payloads_of(body, scrutinee)
     payload = payloads[tag]
@@ -64,7 +64,7 @@ def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Calla
 
 
 def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:
-    """The number of a value's constructor."""
+    """The tag of a value's constructor."""
     up = body.up
     fn = up.function(
         ("tag", ty),
@@ -75,12 +75,12 @@ def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:
 
 
 def is_scalar(body: Body, ty: t.Ty) -> bool:
-    """A number or boolean."""
+    """True for numbers and booleans."""
     return isinstance(ty, t.Con) and ty.name not in body.up.datas.datas and ty.name not in ("string", "ref")
 
 
 def innermost(body: Body, ty: t.Ty) -> t.Ty:
-    """The type of an array's elements, of those of arrays in it, and in data that are nothing but their array."""
+    """The element type of an array, through nested arrays and through unboxed data that contain only an array."""
     datas, inside = body.up.datas, ty
     while isinstance(inside, t.Con) and inside.name in datas.datas and datas.unboxed(inside.name):
         payload = datas.payload(inside, 0)
@@ -91,7 +91,7 @@ def innermost(body: Body, ty: t.Ty) -> t.Ty:
 
 
 def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
-    """An array as one of rank 1, and its length."""
+    """An array reshaped to rank 1, and its length."""
     x = b.atom(array)
     total: f.Atom = b.op("dim", (x,), k=0)
     for k in range(1, rank_of(x.ty)):

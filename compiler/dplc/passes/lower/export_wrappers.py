@@ -1,11 +1,11 @@
-"""an exported function value -> a flat function that others call.
+"""An exported function value -> a flat function for callers outside the program.
 
     export of f = the closure of f, that captured c
 
     main() ... keep "export of f" c          when all definitions are evaluated
     export(x, y) = apply (kept "export of f") x y
 
-What a function captured is kept in a place that the program has for it, so that the caller need not know of it.
+The closure is stored in a global cell of the program, so the caller does not pass the captures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dplc.passes.lower.body import Body
 
 
 def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:
-    """Goes on in `main`, where the function's value is known."""
+    """Writes the wrapper function.  `main` stores the closure at the point where its value is known."""
     layout = main.up.layout
     captured = layout.flat(ty)
     params: list[f.Type] = []
@@ -45,7 +45,7 @@ def export(main: Body, name: str, ty: t.Fn, closure: Value) -> None:
 
 
 def holds_reference(ty: f.Type, datas: Mapping[str, f.DataDecl], inside: tuple[str, ...] = ()) -> bool:
-    """Whether what is given to a function that captured this may be kept."""
+    """True if a function of this type has captured a reference, and so could store its arguments there."""
     match ty:
         case f.Ref():
             return True
@@ -61,7 +61,7 @@ def holds_reference(ty: f.Type, datas: Mapping[str, f.DataDecl], inside: tuple[s
 
 
 def copied(b: Builder, value: Value) -> Value:
-    """A value that is not in its owner's memory."""
+    """A copy of a value, in memory that does not belong to the caller."""
     if isinstance(value, Bundle):
         return Bundle(tuple([copied(b, item) for item in value.items])) if value.items else value
     return b.op("copied", (value,)) if isinstance(value.ty, f.Arr | f.Str) else value

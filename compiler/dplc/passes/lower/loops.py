@@ -13,7 +13,7 @@ from dplc.passes.lower.body import Body
 
 
 def build(body: Body, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
-    """A comprehension, with the inner sizes of its value where it has no steps to tell them."""
+    """A comprehension.  `inner` are the inner sizes of its value, needed when the loop makes no step."""
     number, var = body.atom(e.count), body.b.var(e.index, f.I64)
     sizes = tuple([body.atom(n) for n in inner])
     with body.b.inside() as binds:

@@ -3,7 +3,8 @@
     let add n = fun x -> x + n        fn add.1(n: i64, x: i64) -> i64
     do print (add 1 2)                fn main() ... call add.1 1 2
 
-Closures become data (defunctionalisation): see `lower/body.py`.  Globals that are no functions are variables of `main`.
+Closures become data (defunctionalisation): see `lower/body.py`.  Globals that are not functions are variables of
+`main`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dplc.passes.specialise.mono import monomorphise
 
 
 def lower_program(program: c.Program) -> f.Program:
-    """The whole way from core."""
+    """Core -> flat, through all stages between them."""
     return lower(solve(explicit_control(monomorphise(program))))
 
 

@@ -2,8 +2,8 @@
 
     Prim("matmul", (m, v))      t = reshape v (dim v 0) 1; p = matmul m t; reshape p (dim p 0)
 
-Scalar rows of the table are operations under their own names, arrays included.  What works on data of any type is left
-to `compare`, `showing` and `trees`, what takes derivatives to `derivatives`.
+Scalar rows of the table are operations under their own names, arrays included.  Primitives on data of any type are in
+`compare`, `showing` and `trees`, those of differentiation in `derivatives`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def dims(b: Builder, x: f.Atom) -> list[f.Atom]:
 
 
 def reshape(body: Body, e: c.Prim) -> Value:
-    """A dimension given as -1 is what is left of the elements; those inside the elements stay."""
+    """A dimension of -1 is computed from the number of elements.  Dimensions inside the elements are kept."""
     b = body.b
     x, *wanted = [body.atom(a) for a in e.args]
     inner = rank_of(body.flat(e)) - len(wanted)
@@ -158,7 +158,8 @@ def flatten(body: Body, e: c.Prim) -> Value:
 
 
 def matmul(body: Body, e: c.Prim) -> Value:
-    """A vector is a matrix of one row on the left, of one column on the right; both by reshaping, which is free."""
+    """A vector becomes a matrix of one row (left operand) or one column (right operand), by reshaping, which is
+    free."""
     b = body.b
     x, y = [body.atom(a) for a in e.args]
     one = integer(1)
@@ -173,7 +174,7 @@ def matmul(body: Body, e: c.Prim) -> Value:
 
 
 def sized(body: Body, e: c.Prim) -> Value:
-    """An array without rows has its inner sizes from the operands after it."""
+    """An array whose inner sizes, if it has no rows, are the operands after it."""
     array, *known = e.args
     if isinstance(array, c.Build):
         return build(body, array, tuple(known))
@@ -210,12 +211,12 @@ def print_(body: Body, e: c.Prim) -> Value:
 
 
 def format_(body: Body, e: c.Prim) -> Value:
-    """Numbers by the format; what has none in it is padded as text."""
+    """Numbers are written by the format; a value without numbers is padded as text."""
     spec, value, ty = expect_type(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
     assert isinstance(spec, str)
     form = formats.read(spec)
     kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
-    if kinds or not form.suits_text:  # of an empty list of nothing, say
+    if kinds or not form.suits_text:  # no numbers, for example in an empty list
         show(body, ty, value, Style(form=spec, kinds=kinds))
         return body.b.op("buf_take", ())
     if not isinstance(type_of(value), f.Num | f.Str):
@@ -226,7 +227,7 @@ def format_(body: Body, e: c.Prim) -> Value:
 
 
 def stop(body: Body, e: c.Prim) -> Value:
-    """error, refuted and exit: what comes after is never reached."""
+    """error, refuted and exit.  Code after them is never reached."""
     arg = body.atom(e.args[0])
     codes = {"error": "R0706", "refuted": "R0707"}
     rhs = f.Op("fail", (arg,), (("code", codes[e.op]),), e.span) if e.op in codes else f.Op("exit", (arg,), (), e.span)
@@ -260,7 +261,7 @@ def recall(body: Body, e: c.Prim) -> Value:
 
 
 def name_of(e: c.Prim) -> str:
-    """The name that the first operand gives."""
+    """The name in the first operand, a literal."""
     name = expect_type(c.Lit, e.args[0]).value
     assert isinstance(name, str)
     return name
@@ -272,7 +273,7 @@ def gram(body: Body, e: c.Prim) -> Value:
 
 
 def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
-    """The inner dimensions as one."""
+    """A matrix whose second dimension is the product of all inner dimensions."""
     if rank_of(x.ty) == 2:
         return x
     rows, *inner = dims(b, x)
@@ -280,7 +281,8 @@ def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
 
 
 def lapack(body: Body, e: c.Prim) -> Value:
-    """Its last operand may be a vector, or of more dimensions than a matrix."""
+    """A LAPACK routine.  Its last operand may be a vector or have a rank above 2; it is reshaped to a matrix and
+    back."""
     b = body.b
     *args, last = [body.atom(a) for a in e.args]
     operands = (*args, as_matrix(b, last))

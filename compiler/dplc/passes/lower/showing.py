@@ -2,7 +2,7 @@
 
     print [Some 1; None]      call show.4 xs; buf_str "\\n"; write (buf_take)
 
-What text a value has is laid down in `eval/values/show.py`.
+The text of a value is specified in `eval/values/show.py`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar
 
-LIMIT = 1000  # of elements; print abridges more
+LIMIT = 1000  # elements; `print` abridges longer arrays and lists
 KEPT = 500
 
 
 @node
 class Style:
-    """`abridged`: as print shows; `argument`: of a constructor, in parentheses where it needs them; `form`: how numbers
-    of these `kinds` are written."""
+    """`abridged`: as `print` shows it.  `argument`: a constructor's argument, in parentheses where needed.  `form`: the
+    format for numbers of these `kinds`."""
 
     abridged: bool = False
     argument: bool = False
@@ -80,7 +80,7 @@ def show_number(body: Body, x: Value, argument: bool) -> None:
 
 
 def show_signed(body: Body, x: f.Atom) -> f.Atom:
-    """A number whose text begins with `-` (that of -0.0 does) stands in parentheses."""
+    """Write a number; in parentheses if its text begins with `-`, as that of -0.0 does."""
     b = body.b
     zero, one = [f.Const(float(n) if f.is_float(x.ty) else n, x.ty) for n in (0, 1)]
     negative: f.Atom = b.op("lt", (x, zero))
@@ -163,7 +163,7 @@ def show_array(body: Body, elem: t.Ty, x: f.Atom, style: Style) -> None:
 def show_item(
     body: Body, index: f.Atom, count: f.Atom, separator: str, style: Style, item: Callable[[], Value]
 ) -> Value:
-    """One of `count`, unless it is in the part left out."""
+    """Show item `index` of `count`, unless it is in the part left out."""
     b = body.b
 
     def shown() -> Value:

@@ -1,4 +1,4 @@
-"""core terms -> flat: the case analysis, each case in the file that knows it."""
+"""Core terms -> flat: the case analysis.  The larger cases have files of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dplc.passes.lower.primitives import lower_primitive
 
 
 def lower_term(body: Body, e: c.Term, whole: bool) -> Value:
-    """`whole`: a tuple may come in one piece."""
+    """`whole`: a tuple may stay in one piece."""
     match e:
         case c.Var():
             return variable(body, e)

@@ -1,4 +1,4 @@
-"""tree_map, tree_map2, tree_leaves -> flat functions, one for each type: over every float of any data.
+"""tree_map, tree_map2, tree_leaves -> flat functions, one for each type.  They go over every float in data of any type.
 
     tree_map f (Node (Leaf 1.0, Leaf 2.0))      call mapped.7 f t, which switches, recurses and rebuilds
 
@@ -52,8 +52,8 @@ def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
 
 @node
 class Mapping:
-    """A function (closure and type) over the floats of one operand, or at the same places of two; the other leaves of
-    the result are the first operand's."""
+    """Applies a function (closure and type) to the floats of one operand, or to the floats at the same places of two.
+    All other leaves of the result are those of the first operand."""
 
     body: Body
     fn: Value
@@ -141,14 +141,14 @@ class Mapping:
 
 
 def leaves(body: Body, ty: t.Ty, value: Value) -> Value:
-    """All floats, counted first, then stored one after the other."""
+    """All floats as one array: they are counted first, then stored one after the other."""
     count = counted(body, ty, value)
     empty = body.b.op("fill", (count, f.Const(0.0, f.F64)))
     return stored(body, ty, value, empty, integer(0))[0]
 
 
 def counted(body: Body, ty: t.Ty, value: Value) -> f.Atom:
-    """How many floats."""
+    """The number of floats in a value."""
     up, b = body.up, body.b
     if not has_float(up, ty):
         return integer(0)
@@ -191,7 +191,7 @@ def count_data(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
 
 
 def stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
-    """The array with the floats of `value` written from `at` on, and where the next one goes."""
+    """Writes the floats of `value` into an array from index `at` on.  Returns the array and the next index."""
     up, b = body.up, body.b
     if not has_float(up, ty):
         return into, at

@@ -1,4 +1,4 @@
-"""flat -> which parameters are borrowed: their owners stay with the caller.
+"""Borrow inference: flat -> the parameters that are borrowed, that is, whose owners stay with the caller.
 
     fn total(xs: list) { switch xs { cons (x, rest) -> t = total rest; add x t } }     xs is borrowed
     fn push(xs: list, x: f64) { ConMake cons (x, xs) }                                 xs is owned
@@ -7,7 +7,7 @@ A parameter is owned if the function stores it, returns it, or passes it to a fu
 part of it (so that the parts of a value with one owner can be changed in place).  This is an optimistic fixpoint: all
 parameters start as borrowed, except residuals of derivatives, which are mostly read once, and so are freed while they
 are read; then those that a body consumes become owned, until nothing changes.  Within an SCC of the call graph, a tail
-call must stay one: there, what the caller would have to drop after the call is given away.
+call must stay a tail call: its arguments are owned if the caller would have to drop them after the call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dplc.flat.walk import blocks
 from dplc.passes.memory.owners import Owners, Token, consumed_operands, counted_paths
 from dplc.passes.recursion.modulo_cons import ends
 
-Borrowed = dict[str, set[int]]  # by function: the numbers of its borrowed parameters
+Borrowed = dict[str, set[int]]  # function -> indices of its borrowed parameters
 
 
 def infer(program: f.Program) -> Borrowed:
@@ -50,7 +50,7 @@ def residual(ty: f.Type) -> bool:
 
 
 def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
-    """Makes parameters owned that a body consumes; the functions for which that was news."""
+    """Makes owned the parameters that a body consumes or a tail call must give away.  Returns the changed functions."""
     changed = set()
     mine = borrowed[fn.name]
     taken = _consumed(fn, owners, borrowed)
@@ -70,8 +70,8 @@ def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int
 
 
 def _consumed(fn: f.Fn, owners: Owners, borrowed: Borrowed) -> set[Token]:
-    """What a body gives away, outside its loops (what loops need of outer values they have to copy anyway), with
-    everything around it."""
+    """The tokens that a body gives away, each with the cells around it.  Loops are left out: they copy outer values
+    anyway."""
     taken: set[Token] = set()
 
     def visit(block: f.Block) -> None:

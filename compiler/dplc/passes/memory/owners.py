@@ -1,11 +1,11 @@
-"""flat function -> what each of its variables owns, and which operands are given away.
+"""flat function -> the owners of each variable, and the operands that are given away.
 
     p : Tup(f64[], f64)    owns one thing, (p, 0): the array
     x = TupGet p 0         owns nothing of its own: `x` is another name for what `p` owns
     q = TupMake (x, x)     stands for (p, 0) twice
 
-Tuples are transparent: what is counted is the arrays, strings, cells and references in them, called *tokens* here after
-the variable where they first appeared and the path to them.
+Tuples are transparent.  The arrays, strings, cells and references in them are counted; each is a *token*: the variable
+where it first appeared, and the path to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Token = tuple[str, tuple[int, ...]]
 
 
 def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
-    """Where the counted parts of a value of this type are."""
+    """The paths to the counted parts of a value of this type."""
     match ty:
         case f.Num():
             return []
@@ -33,7 +33,7 @@ def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
 
 @dataclass(slots=True)
 class Owners:
-    """`inside` says of the parts of a constructor's payload through which cell they are seen."""
+    """`inside` maps each part of a constructor's payload to the cell through which it is seen."""
 
     tokens: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     roots: dict[str, f.Var] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Owners:
         return self.tokens[atom.name] if isinstance(atom, f.Var) else ()
 
     def around(self, token: Token) -> Iterator[Token]:
-        """A token, the cell it lies in, the cell that lies in, ..."""
+        """A token, the cell it lies in, the cell around that, and so on."""
         yield token
         while token in self.inside:
             token = self.inside[token]
@@ -104,8 +104,8 @@ class Owners:
 
 
 def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom], list[f.Atom]]:
-    """The operands of the right-hand side itself that it consumes, and those that it borrows; `borrowed` says which
-    parameters functions borrow.  Tuples and a Switch's scrutinee are matters of their own."""
+    """The operands that a right-hand side consumes, and those that it borrows.  `borrowed` has the borrowed parameters
+    of functions.  Tuples and a Switch's scrutinee are handled elsewhere."""
     match rhs:
         case f.Op(op, args):
             own = OPS[op].own

@@ -1,4 +1,4 @@
-"""flat -> flat with `dup`, `drop` and `take`: every owner accounted for.
+"""flat -> flat with `dup`, `drop` and `take`: reference counting.
 
     fn f(a: f64[]) { b = update a 1.0 0        fn f(a: f64[]) { dup a
                      c = sum a           =>                     b = update a 1.0 0      a copy: `a` has two owners
@@ -6,16 +6,16 @@
                                                                 drop a
                                                                 ... b ... }
 
-Precise reference counting in the style of Perceus: each token (`passes/memory/owners.py`) is consumed exactly once on
-every path; a consuming use that is not the last is preceded by a `dup`; a token is dropped right after its last use if
-that only borrowed it, and at the beginning of a branch that does not use it.  Borrowed are the parameters that
-`passes/memory/borrow.py` found, and in the body of a loop everything from outside it.
+Precise reference counting as in Perceus (Reinking et al. 2021): each token (`passes/memory/owners.py`) is consumed
+exactly once on every path; a consuming use that is not the last is preceded by a `dup`; a token is dropped right after
+its last use if that use only borrowed it, and at the beginning of a branch that does not use it.  Parameters are
+borrowed if `passes/memory/borrow.py` says so; in the body of a loop, everything from outside it is borrowed.
 
 The payload of a cell is seen through the cell.  An arm of a Switch that is the cell's last use takes it apart:
-`take` frees the cell and leaves the payload's parts to the arm, or, when others hold the cell, gives it the parts anew.
-While somebody keeps the cell, the parts are borrowed from it.
+`take` frees the cell and leaves the payload's parts to the arm, or, if the cell has other owners, increments the counts
+of the parts.  While the cell is still owned here, the parts are borrowed from it.
 
-Blocks are walked backwards, with liveness: `live` is what is needed later on.  What is borrowed is live throughout.
+Blocks are walked backwards, with liveness: `live` has the tokens needed later.  Borrowed tokens are always live.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def count_references(program: f.Program) -> f.Program:
 
 
 class _Counter:
-    """Puts counting into one function."""
+    """Inserts reference counting into one function."""
 
     def __init__(self, fn: f.Fn, borrowed: borrow.Borrowed) -> None:
         self.fn = fn
@@ -58,7 +58,7 @@ class _Counter:
     # ---- blocks
 
     def block(self, block: f.Block, after: Set[Token]) -> tuple[f.Block, set[Token]]:
-        """The block with counting, and what must be alive at its beginning, when `after` is alive after it."""
+        """The block with counting, and the tokens live before it.  `after` is live after it."""
         given = Counter(t for atom in block.results for t in self.owners.of_atom(atom))
         live = set(after)
         pieces = [self.dups(t for t, n in given.items() for _ in range(n - (t not in after)))]
@@ -69,7 +69,7 @@ class _Counter:
         return f.Block(binds, block.results), live
 
     def bind(self, bind: f.Bind, live: set[Token]) -> list[f.Bind]:
-        """A binding with counting around it; `live` goes from what is alive after it to what is before it."""
+        """A binding with counting around it.  Changes `live` from the tokens live after it to those live before it."""
         if isinstance(bind.rhs, f.TupMake | f.TupGet):
             return [bind]
         made = [t for var in bind.vars for t in self.owners.tokens[var.name]]
@@ -100,14 +100,14 @@ class _Counter:
     # ---- control
 
     def branches(self, bodies: tuple[f.Block, ...], after: Set[Token]) -> tuple[tuple[f.Block, ...], set[Token]]:
-        """Branches, each of which drops at its beginning what only the others use."""
+        """The branches of a choice.  Each drops at its beginning the tokens that only the other branches use."""
         done = [self.block(body, after) for body in bodies]
         live = set[Token]().union(*(needed for _, needed in done))
         return tuple([_begin(self.drops(live - needed), body) for body, needed in done]), live
 
     def switch(self, switch: f.Switch, after: Set[Token]) -> tuple[f.Switch, set[Token]]:
         tokens = self.owners.of_atom(switch.scrutinee)
-        if not tokens:  # of integers, or of null
+        if not tokens:  # the scrutinee is an integer or null
             bodies = [case.body for case in switch.cases] + ([switch.default] if switch.default else [])
             bodies, live = self.branches(tuple(bodies), after)
             cases = [replace(case, body=body) for case, body in zip(switch.cases, bodies, strict=False)]
@@ -125,7 +125,7 @@ class _Counter:
         return f.Switch(switch.scrutinee, tuple(cases), rest), live
 
     def arm(self, scrutinee: f.Atom, cell: Token, case: f.Case, after: Set[Token]) -> tuple[f.Block, set[Token]]:
-        """One arm, which also disposes of the cell if it is not needed any more."""
+        """One arm of a Switch.  It also disposes of the cell if that is not needed any more."""
         parts = frozenset(self.owners.tokens[case.payload.name]) if case.payload else frozenset()
         if cell in after:
             body, live = self.block(case.body, after | parts)
@@ -144,7 +144,7 @@ class _Counter:
         return _begin(head, body), live - parts
 
     def loop(self, loop: f.For | f.While | f.Build) -> tuple[f.Rhs, set[Token]]:
-        """A loop, and what it borrows from outside: all that is alive around its body."""
+        """A loop, and the tokens that it borrows from outside: they are live throughout its body."""
         state = () if isinstance(loop, f.Build) else loop.state
         own = frozenset(t for var in state for t in self.owners.tokens[var.name])
         outer = self.free(loop) - own
@@ -156,7 +156,7 @@ class _Counter:
         return replace(loop, body=body), outer
 
     def free(self, loop: f.For | f.While | f.Build) -> set[Token]:
-        """What a loop's blocks use of what is defined outside them."""
+        """The tokens from outside that the blocks of a loop use."""
         found: set[Token] = set()
         defined: set[str] = set()
         for block in (loop.cond, loop.body) if isinstance(loop, f.While) else (loop.body,):
@@ -202,7 +202,7 @@ class _Counter:
         yield f.Bind((), f.Op(op, (atom,)))
 
     def mention(self, token: Token) -> tuple[list[f.Bind], f.Var]:
-        """A variable for a token, and the bindings that make it."""
+        """The bindings that make a variable for a token, and the variable."""
         name, path = token
         var, naming = self.owners.roots[name], []
         for index in path:

@@ -1,4 +1,5 @@
-"""flat -> flat where a function is given what is in a reference, and gives what is in it afterwards.
+"""flat -> flat where references are passed by value: a function takes the contents of a reference and returns the
+contents afterwards.
 
     fn step(r: ref, n)                        fn step(a, n)
       ref_set r (ref_get r + n)                 r = ref_new a
@@ -8,13 +9,13 @@
                                               z = ref_new 0.0;  a = ref_get z
                                               b = step(a, n);   ref_set z b
 
-The functions are those of one SCC of the call graph.  A reference that they, or their callers, make and only read,
-write and pass to each other is seen by nothing else while one of them runs.  So each may have a cell of its own, which
-`promote` then turns into a variable.
+The functions are those of one SCC of the call graph.  Suppose that they, or their callers, make a reference and only
+read it, write it and pass it to each other.  Then no other code sees it while one of them runs.  So each function may
+have a cell of its own, which `promote` then turns into a variable.
 
 Two parameters may be one reference (they alias), and a parameter may come from outside in one call and not in another.
-So a function has a copy for each way of calling it.  A *key* says of each parameter that is a reference which earlier
-one it is the same as, and whether its callers made it.
+So a function has a copy for each way of calling it.  A *key* describes each parameter that is a reference: which
+earlier parameter it is equal to, and whether the callers made it.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.walk import atoms, blocks, every, names, supply_for
 
-VARIANTS = 8  # copies of a function, on the average, at which an SCC is left as it is
+VARIANTS = 8  # copies per function, on average; an SCC that needs more is left as it is
 
-Param = tuple[str, str]  # of a function
+Param = tuple[str, str]  # function, parameter
 
 
 @node
 class Cell:
-    """What is known of a reference: its name, the same for aliases; whether the callers of the function made it."""
+    """A reference as a function knows it: its name, the same for aliases, and whether the callers of the function made
+    it."""
 
     name: str
     own: bool
 
 
-Key = tuple[Cell, ...]  # one for each parameter that is a reference, named by numbers
+Key = tuple[Cell, ...]  # a cell for each parameter that is a reference; the names are numbers
 
 
 def references_by_value(program: f.Program, scc: set[str]) -> tuple[f.Program, set[str]]:
-    """The program, and the functions that an SCC has become; none if it stays."""
+    """Rewrites one SCC.  Returns the program and the new names of its functions; no names if the SCC stays as it is."""
     work = _Scc(program, scc)
     return (work.rewritten(), set(work.made)) if work.outside() else (program, set())
 
@@ -67,13 +69,13 @@ class _Scc:
         self.kept = self.keeping()
 
     def called(self, fn: f.Fn) -> list[f.Call]:
-        """The calls of the SCC."""
+        """The calls that a function makes within the SCC."""
         return [bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Call) and bind.rhs.fn in self.members]
 
     # ---- escape analysis -----------------------------------------------------------------------------------------
 
     def keeping(self) -> dict[str, set[str]]:
-        """The references of each function that are kept somewhere, or given away to others than the SCC."""
+        """The references of each function that escape: they are stored, or passed to functions outside the SCC."""
         kept = {name: set(self.elsewhere(self.program.fns[name].body)) for name in self.refs}
         while True:
             before = sum(map(len, kept.values()))
@@ -85,7 +87,7 @@ class _Scc:
                 return kept
 
     def elsewhere(self, block: f.Block) -> Iterator[str]:
-        """References that escape: used for anything but reading, writing and passing on."""
+        """The references of a block that are used for anything except reading, writing and passing on."""
         yield from names(block.results)
         for bind in block.binds:
             match bind.rhs:
@@ -101,7 +103,8 @@ class _Scc:
     # ---- copies --------------------------------------------------------------------------------------------------
 
     def outside(self) -> bool:
-        """Makes the copies that are called from outside, and all that these call; False if there are too many."""
+        """Makes the copies that are called from outside the SCC, and all copies that these call.  False if there are
+        too many, or if no copy has a reference of its own."""
         todo = [call for name in self.callers for call in self.caller(name).calls()]
         while todo:
             fn, key = todo.pop()
@@ -117,7 +120,7 @@ class _Scc:
         return True
 
     def key(self, call: f.Call, cells: dict[str, Cell]) -> Key:
-        """The key of a call, given what its caller knows of references."""
+        """The key of a call, given the cells that its caller knows."""
         numbers: dict[Cell, int] = {}
         key = []
         for i in self.refs[call.fn]:
@@ -127,7 +130,7 @@ class _Scc:
         return tuple(key)
 
     def caller(self, name: str) -> _Copy:
-        """A caller outside the SCC: nothing is known of its parameters."""
+        """A caller outside the SCC: its parameters are unknown."""
         return _Copy(self, self.program.fns[name], tuple([Cell(str(i), False) for i in self.refs[name]]))
 
     def rewritten(self) -> f.Program:
@@ -136,13 +139,13 @@ class _Scc:
         return replace(self.program, fns=fns | callers | self.made)
 
     def again(self, fn: str, key: Key) -> dict[int, int]:
-        """The parameters that are the same reference as one before them, and that one."""
+        """Maps each parameter that is the same reference as an earlier one to that one."""
         first: dict[Cell, int] = {}
         return {i: first[cell] for i, cell in zip(self.refs[fn], key, strict=True) if first.setdefault(cell, i) != i}
 
 
 class _Copy(Copier):
-    """A function as it is called in one way."""
+    """A copy of a function for one key."""
 
     def __init__(self, scc: _Scc, fn: f.Fn, key: Key) -> None:
         super().__init__(scc.supply, {})
@@ -209,7 +212,7 @@ class _Copy(Copier):
         out += [f.Bind((), f.Op("ref_set", pair)) for pair in zip(held, outs, strict=True)]
 
     def read(self, held: Sequence[f.Atom]) -> tuple[list[f.Bind], list[f.Var]]:
-        """The contents of references."""
+        """Bindings that read the contents of references, and the variables for them."""
         outs = [f.Var(self.supply.fresh("held"), content_of(cell)) for cell in held]
         return [f.Bind((v,), f.Op("ref_get", (cell,))) for v, cell in zip(outs, held, strict=True)], outs
 

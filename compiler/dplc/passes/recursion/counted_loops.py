@@ -1,10 +1,10 @@
-"""flat -> flat where a while loop with a counter is a for loop.
+"""flat -> flat where a while loop with a counter becomes a for loop.
 
     (i', s') = while state (i = a, s = b)        count = if a < n { n - a } else { 0 }
       cond { c = lt i n; yield c }         =>    (s') = for j < count state (s = b) { i = a + j; ...; yield t }
       do   { ...; k = i + 1; yield k, t }        i' = a + count
 
-A for loop knows how often it runs, so arrays of what it keeps are made in their full size.
+The number of steps of a for loop is known, so the arrays that it collects are allocated in their full size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ONE = f.Const(1, f.I64)
 
 
 def counted(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
-    """A binding of a while loop, or what it becomes if it counts."""
+    """A binding of a while loop, or the bindings of a for loop if it has a counter."""
     loop = bind.rhs
     assert isinstance(loop, f.While)
     at = counter(loop)
@@ -43,7 +43,7 @@ def counted(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
 
 
 def counter(loop: f.While) -> int | None:
-    """The place of the state that is counted up to a limit."""
+    """The index of the state variable that counts up to a limit; None if there is none."""
     match loop.cond:
         case f.Block((f.Bind((asked,), f.Op("lt", (f.Var() as var, limit))),), (answer,)) if answer == asked:
             if var in loop.state and limit not in loop.state and var.ty == f.I64:
@@ -55,7 +55,7 @@ def counter(loop: f.While) -> int | None:
 
 
 def counts(block: f.Block, atom: f.Atom, var: f.Var) -> bool:
-    """Whether an atom at the end of a block is one more than a variable, whichever way was taken."""
+    """True if an atom at the end of a block is a variable plus one, on every path."""
     match next((bind for bind in block.binds if atom in bind.vars), None):
         case f.Bind(_, f.Op("add", operands)):
             return operands == (var, ONE)

@@ -1,4 +1,5 @@
-"""flat -> flat where a recursion that makes references for its own calls is two loops, and the references are values.
+"""flat -> flat where a recursion that makes references for its own calls becomes two loops, and the references become
+values.
 
     fn step(y, dy: ref, n)                          (y', kept) = while n > 0 keep y { yield sin y, n - 1 }
       if n > 0                                      dz = for the rows of kept, last first, state (dz = 1.0)
@@ -6,16 +7,16 @@
         step(sin y, dz, n - 1)
         ref_set dy (ref_get dz * cos y)
 
-A loop whose body says `shift k -> (...; k y; ...)` is such a recursion: its continuation calls the next step, which
-returns and does the rest.  For each SCC of the call graph there are four steps:
+A loop whose body says `shift k -> (...; k y; ...)` is such a recursion: its continuation calls the next step, and does
+the rest after the call has returned.  For each SCC of the call graph there are four steps:
 
 1. a function that is called in several places, such as the continuation after a branch, is copied into its callers;
 2. references that do not escape are passed by value and returned (`by_value`);
 3. mutually recursive functions become one (`merge`);
-4. linear recursion becomes two loops: one for what is done before the call, one for what is done after (`two_loops`).
+4. linear recursion becomes two loops: one for the code before the call, one for the code after it (`two_loops`).
 
-Only SCCs that pass references of their own are changed, before derivatives are taken: what is left to differentiate
-has no references, or fewer.
+Only SCCs that pass references of their own are changed.  This happens before differentiation, which then finds no
+references, or fewer.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
 
 COPIES = 128  # bindings that copies of continuations may add to an SCC
-LARGE = 160  # bindings of an SCC, copies and all, that is left as it is
+LARGE = 160  # bindings of an SCC, with copies; a larger one is left as it is
 
 
 def linear_recursion_to_loops(program: f.Program) -> f.Program:
@@ -48,7 +49,7 @@ def linear_recursion_to_loops(program: f.Program) -> f.Program:
 
 
 def scc_to_loops(program: f.Program, scc: set[str]) -> f.Program | None:
-    """The program with an SCC as loops; None if that cannot be, or would be too much code."""
+    """The program with an SCC as loops.  None if that is impossible, or would be too much code."""
     supply = supply_for(program)
     program = simplify(joined(apart(program, scc, supply), scc, supply))
     program, made = references_by_value(program, scc & program.fns.keys())
@@ -62,15 +63,15 @@ def scc_to_loops(program: f.Program, scc: set[str]) -> f.Program | None:
 
 
 def in_two_loops(program: f.Program, scc: set[str]) -> f.Program:
-    """The program with an SCC as loops, or as it was if that cannot be."""
+    """The program with an SCC as loops; the same program if that is impossible."""
     try:
         return two_loops(*one_function(program, scc)) or program
-    except ValueError:  # of some type, nothing could stand for a value that is not there
+    except ValueError:  # some type has no placeholder value
         return program
 
 
 def sccs(program: f.Program) -> list[set[str]]:
-    """The recursive SCCs of the call graph, without those that derivatives and rules refer to."""
+    """The recursive SCCs of the call graph, except those whose functions derivatives or rules refer to."""
     number, recursive = groups(program)
     fixed = {program.main, *program.checkpoints, *program.rules}
     for rule in program.rules.values():
@@ -84,7 +85,7 @@ def sccs(program: f.Program) -> list[set[str]]:
 
 
 def hands_on(fn: f.Fn, scc: set[str]) -> bool:
-    """Whether a function passes a reference that it makes to one of its SCC."""
+    """True if a function makes a reference and passes it to a function of its SCC."""
     own: set[str] = set()
     for bind in every(fn.body):
         match bind.rhs:
@@ -100,7 +101,7 @@ def hands_on(fn: f.Fn, scc: set[str]) -> bool:
 
 
 def apart(program: f.Program, chosen: set[str], supply: f.Supply) -> f.Program:
-    """Scalar replacement of the chosen functions' arguments: of tuples, and of what single closures captured."""
+    """Scalar replacement of the arguments of the chosen functions: tuples, and the captures of single closures."""
     pieces = Pieces(supply, program.datas)
 
     def block(block: f.Block) -> f.Block:
@@ -123,8 +124,8 @@ def apart(program: f.Program, chosen: set[str], supply: f.Supply) -> f.Program:
 
 
 def joined(program: f.Program, scc: set[str], supply: f.Supply) -> f.Program:
-    """An SCC in which functions that are called by others of it only are part of these, as long as that is not much
-    more code."""
+    """The program where functions that only others of the SCC call are inlined into them, cheapest first, up to a limit
+    on the new code."""
     room = COPIES
     while True:
         calls = [(name, bind.rhs.fn) for name, fn in program.fns.items() for bind in every(fn.body)
@@ -147,5 +148,5 @@ def joined(program: f.Program, scc: set[str], supply: f.Supply) -> f.Program:
 
 
 def work(body: f.Block) -> int:
-    """How many bindings a body has, tuples (which go) apart."""
+    """The number of bindings of a body, without tuples (which disappear later)."""
     return sum(not isinstance(bind.rhs, f.TupMake | f.TupGet) for bind in every(body))

@@ -1,10 +1,10 @@
-"""flat -> flat where the functions of an SCC are one function, whose first argument says which of them is called.
+"""flat -> flat where the functions of an SCC become one function, whose first argument selects the one called.
 
     fn a(x, y)  ... b(y) ...                   fn c(which, x, y)
     fn b(y)     ... a(0, y + 1) ...     =>       switch which { 0: ... c(1, x, y) ...;  1: ... c(0, 0, y + 1) ... }
 
-Parameters share places, as results do.  A parameter that a function passes on unchanged stays in its place, and a place
-that the callee does not use keeps its value.
+The functions share the places of parameters, and those of results.  A parameter that a function passes on unchanged
+stays in its place.  A place that the callee does not use keeps its value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dplc.passes.recursion.tail_calls import filler
 
 
 def one_function(program: f.Program, scc: set[str]) -> tuple[f.Program, str]:
-    """The program, and the function that the SCC has become."""
+    """The program, and the function that replaces the SCC."""
     return (program, next(iter(scc))) if len(scc) == 1 else _Merged(program, scc).rewritten()
 
 
@@ -35,7 +35,7 @@ class _Merged:
             if name not in scc and isinstance(bind.rhs, f.Call) and bind.rhs.fn in scc
         ]
         self.places: list[f.Type] = []
-        self.at: dict[str, list[int]] = {}  # the place of each parameter
+        self.at: dict[str, list[int]] = {}  # function -> the places of its parameters
         self.lay(scc)
         self.results: list[f.Type] = []
         self.gives = {name: self.results_of(self.program.fns[name]) for name in self.at}
@@ -45,7 +45,8 @@ class _Merged:
     # ---- places --------------------------------------------------------------------------------------------------
 
     def lay(self, scc: set[str]) -> None:
-        """Functions in the order in which they are met, beginning with one that is called from outside."""
+        """Gives places to the parameters of all functions.  A walk over the calls starts at a function that is called
+        from outside."""
         first = self.entries[0]
         self.at[first] = self.places_for(self.program.fns[first], {}, (None,) * len(self.program.fns[first].params))
         todo = [first]
@@ -59,7 +60,7 @@ class _Merged:
 
     def places_for(self, fn: f.Fn, here: dict[str, int], args: Sequence[f.Atom | None]) -> list[int]:
         found: dict[int, int] = {}
-        for i, arg in enumerate(args):  # handed on as they are
+        for i, arg in enumerate(args):  # passed on unchanged
             place = here.get(arg.name) if isinstance(arg, f.Var) else None
             if place is not None and place not in found.values():
                 found[i] = place
@@ -106,7 +107,7 @@ class _Merged:
         return f.Block(tuple(binds), tuple(results))
 
     def door(self, fn: f.Fn) -> f.Fn:
-        """The wrapper that calls from outside the SCC go through."""
+        """The wrapper for calls from outside the SCC."""
         params = tuple([f.Var(self.supply.fresh(p.name), p.ty) for p in fn.params])
         binds: list[f.Bind] = []
         there = [filler(ty, binds, self.supply) for ty in self.places]
@@ -119,7 +120,7 @@ class _Merged:
     def call(
         self, name: str, args: Sequence[f.Atom], there: Sequence[f.Atom], out: list[f.Bind], outs: Sequence[f.Var]
     ) -> None:
-        """A call of one of the functions, where the places hold what is `there`."""
+        """A call of one of the functions.  Places that are not its parameters keep the values `there`."""
         given = dict(zip(self.at[name], args, strict=True))
         all_ = [given.get(k, a) for k, a in enumerate(there)]
         found = dict(zip(self.gives[name], outs, strict=True))

@@ -1,4 +1,4 @@
-"""flat -> which recursive calls are tail calls modulo cons: all that is left to do is to make a cell with the result.
+"""flat -> the tail calls modulo cons: recursive calls after which the function only makes a cell with the result.
 
     fn map(xs)                                    map(xs, out)
       ...                                           ...
@@ -7,9 +7,9 @@
       c = :: (t, r)                                 map(rest, address of _)
       return c
 
-Such a function can be given the address where its result belongs (destination passing): the cell is made first, with a
-hole in it, which the call, now in tail position, fills.  So it takes no stack, however long the list.  This file finds
-the calls; emission changes them.
+Such a function can take the address for its result as a parameter (destination passing; Leijen and Lorenzen 2023).  The
+cell is made first, with a hole in it.  The call, now in tail position, fills the hole.  So the stack does not grow with
+the list.  This file finds the calls; emission changes them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dplc.passes.simplify.purity import pure
 
 @node
 class Hole:
-    """The end of a block: what is done before the call, the call, and the cell, of whose fields the result is number
-    `place`."""
+    """The end of a block: the bindings before the call, the call, and the cell; field number `place` of the cell is the
+    result of the call."""
 
     before: tuple[f.Bind, ...]
     call: f.Call
@@ -38,7 +38,7 @@ class Hole:
 
 
 def hole(block: f.Block, name: str) -> Hole | None:
-    """If a block ends like that, in a call of `name`."""
+    """The end of a block, if it is a call of `name` modulo cons."""
     match block:
         case f.Block((*binds, f.Bind(vars_, f.ConMake(_, _, f.Var() as content) as cell)), results) if vars_ == results:
             pass
@@ -61,13 +61,13 @@ def hole(block: f.Block, name: str) -> Hole | None:
 
 
 def is_small(rhs: f.Rhs, made: tuple[f.Var, ...]) -> bool:
-    """Whether it may as well be done before the call: arithmetic on numbers, without failures."""
+    """True for arithmetic on numbers that cannot fail: it may move before the call."""
     numbers = all(isinstance(var.ty, f.Num) for var in made)
     return numbers and (isinstance(rhs, f.TupGet) or (isinstance(rhs, f.Op) and pure(rhs)))
 
 
 def with_holes(program: f.Program) -> set[str]:
-    """The functions to which this applies: they give one cell, and are not mutually recursive."""
+    """The functions with such calls.  They return one cell, and are not mutually recursive."""
     group, _ = groups(program)
     sizes = Counter(group.values())
     return {
@@ -79,7 +79,7 @@ def with_holes(program: f.Program) -> set[str]:
 
 
 def ends(block: f.Block, name: str) -> Iterator[Hole]:
-    """Those of a function's body."""
+    """All such ends in the body of a function."""
     if (found := hole(block, name)) is not None:
         yield found
     elif block.binds and block.binds[-1].vars == block.results and isinstance(block.binds[-1].rhs, f.If | f.Switch):

@@ -1,11 +1,11 @@
-"""flat -> flat where mutually recursive functions are merged: one that is called in one place only is inlined there.
+"""flat -> flat where mutually recursive functions are merged: a function called in one place only is inlined there.
 
     fn even(n)  ... odd(n - 1)                 fn even(n)
     fn odd(n)   ... even(n - 1)          =>      m = sub n 1
                                                  ... even(m - 1)
 
-Continuations of a loop's steps are such functions (an SCC of the call graph).  Merged, they call themselves, and become
-a loop if all those calls are tail calls (`tail_calls`).
+The continuations of a loop's steps are such functions (an SCC of the call graph).  After merging, they call themselves,
+and become a loop if all these calls are tail calls (`tail_calls`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def merge_mutual_recursion(program: f.Program) -> f.Program:
 
 
 def called_once(program: f.Program) -> dict[str, str]:
-    """Functions to be merged, with their only callers, which are in the same SCC."""
+    """The functions to be merged, each with its only caller, which is in the same SCC."""
     number, recursive = groups(program)
     uses: Counter[str] = Counter()
     caller: dict[str, str] = {}
@@ -74,7 +74,7 @@ class Merging:
         self.supply = supply
 
     def block(self, block: f.Block) -> f.Block:
-        """A block in which calls of merged functions are their bodies."""
+        """A block where calls of merged functions are replaced by their bodies."""
         binds: list[f.Bind] = []
         known: dict[str, f.Atom] = {}
         for bind in block.binds:
@@ -93,7 +93,7 @@ class Merging:
 
 
 class Renamed(Copier):
-    """The same with some variables replaced, all other names kept."""
+    """Copies code with some variables replaced.  All other names are kept."""
 
     def __init__(self, known: dict[str, f.Atom]) -> None:
         super().__init__(f.Supply(), known)

@@ -1,13 +1,13 @@
-"""flat -> flat where references that do not escape are variables (escape analysis, scalar replacement).
+"""flat -> flat where references that do not escape become variables (escape analysis, mem2reg).
 
     r = ref_new 0.0                                     s' = for i < n state (s = 0.0)
     for i < n { x = ref_get r; y = add x a;       =>      y = add s a
                 ref_set r y }                             yield y
     z = ref_get r                                       ... s' instead of z
 
-A reference that is only read and written, never passed on, needs no cell: its content is a result of branches and a
-state of loops.  One that is written inside a comprehension keeps its cell, as its elements would have to be made in
-turn.
+A reference that is only read and written, never passed on, needs no cell: its content becomes a result of branches and
+a state of loops.  A reference that is written inside a comprehension keeps its cell: otherwise the elements would have
+to be computed one after the other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def private(body: f.Block) -> dict[str, f.Type]:
 
 
 def seen(block: f.Block) -> Iterable[str]:
-    """What escapes: mentioned otherwise than as the reference that is read or written."""
+    """The variables that escape: they are mentioned otherwise than as the reference of a read or a write."""
     yield from names(block.results)
     for bind in every(block):
         given = atoms(bind.rhs)
@@ -63,7 +63,7 @@ def written_in_comprehensions(block: f.Block) -> Iterable[str]:
 
 
 class _Promote(Threads):
-    """The keys are the names of the references; `same` says what variables are replaced by."""
+    """The keys are the names of the references.  `same` maps variables to their replacements."""
 
     def __init__(self, supply: f.Supply, local: dict[str, f.Type]) -> None:
         super().__init__(supply)

@@ -1,13 +1,13 @@
-"""State passing: mutable state -> values that are passed along, one for each point of the program.
+"""State passing: mutable state -> values, one for each point of the program.
 
     if c { r := b } else { }                    v' = if c { yield b } else { yield v }
     for i < n { x = !r; y = mul x x; r := y }   v" = for i < n state (w = v') { y = mul w w; yield y }
     ... !r ...                                  ... v" ...
 
-What changes is named by *keys*, and an environment has the current value of each.  A pass derives from `Threads`, and
-says which keys a binding writes and what becomes of the bindings that read and write.  Control flow is done here:
-a branch that writes gives the new value as one result more, a loop has it as one state more.  A comprehension that
-writes is a loop over its elements, as one element sees what those before it wrote.
+A *key* names a piece of state, and an environment has the current value of each key.  A pass derives from `Threads`: it
+defines the keys that a binding writes, and rewrites the bindings that read and write.  Control flow is handled here: a
+branch that writes gets one more result for the new value, a loop one more state.  A comprehension that writes becomes a
+loop over its elements, because each element sees the writes of those before it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Threads(ABC):
 
     @abstractmethod
     def type(self, key: Hashable) -> f.Type:
-        """Of the values of a key."""
+        """The type of the values of a key."""
 
     @abstractmethod
     def writes(self, rhs: f.Rhs) -> Iterable[Hashable]:
@@ -39,14 +39,14 @@ class Threads(ABC):
 
     @abstractmethod
     def plain(self, bind: f.Bind, env: Env, out: list[f.Bind]) -> None:
-        """A binding without inner blocks."""
+        """Rewrites a binding without inner blocks."""
 
     def matters(self, key: Hashable, vars_: tuple[f.Var, ...]) -> bool:
-        """Whether the value of a key after blocks that give `vars_` can matter; if not, it is as before them."""
+        """False if the value of a key after blocks with the results `vars_` cannot matter; then the old value stays."""
         return True
 
     def element(self, bind: f.Bind, build: f.Build, env: Env, begin: list[f.Bind]) -> Env:
-        """The environment in which an element of a comprehension begins, after the bindings `begin`."""
+        """The environment at the start of an element of a comprehension.  Its first bindings go to `begin`."""
         return env
 
     def atom(self, atom: f.Atom) -> f.Atom:
@@ -56,13 +56,14 @@ class Threads(ABC):
         return var
 
     def again(self, rhs: f.Rhs) -> f.Rhs:
-        """A right-hand side without inner blocks, of what its operands have become."""
+        """A right-hand side without inner blocks, with its operands replaced."""
         return rebuild(rhs, self.atom, lambda block: block, self.var)
 
     # ---- through control -----------------------------------------------------------------------------------------
 
     def block(self, block: f.Block, env: Env, keys: Collection[Hashable] = (), at: int | None = None) -> f.Block:
-        """A block that begins with `env`; the values of `keys` at its end are results too, before result `at`."""
+        """A block that begins with `env`.  The values of `keys` at its end become further results, before result
+        `at`."""
         out: list[f.Bind] = []
         env = dict(env)
         for bind in block.binds:
@@ -124,7 +125,7 @@ class Threads(ABC):
         out.append(f.Bind(self.vars(bind.vars), rhs))
 
     def changed(self, bind: f.Bind, env: Env) -> list[Hashable]:
-        """The keys whose values the inner blocks of a binding change for what comes after."""
+        """The keys whose values after a binding differ because its inner blocks write them."""
         written = {key for block in blocks(bind.rhs) for key in self.written(block)}
         return [key for key in env if key in written and self.matters(key, bind.vars)]
 
@@ -156,7 +157,7 @@ def asked_in_turn(bind: f.Bind, loop: f.While, supply: f.Supply) -> Iterator[f.B
 
 
 def in_turn(bind: f.Bind, build: f.Build, supply: f.Supply) -> Iterator[f.Bind]:
-    """A comprehension as a loop that keeps its elements, and a comprehension of these.
+    """A comprehension -> a loop that collects the elements, and a comprehension that reads them.
 
     a = build i < n { b; yield x }      =>     k = for i < n collect 1 { b; yield x };  a = build j < n { k[j].0 }
     """

@@ -1,4 +1,4 @@
-"""flat -> flat where a function that calls itself only in tail position is a loop.
+"""flat -> flat where a function that calls itself only in tail position becomes a loop.
 
     fn go(n, acc)                            fn go(n, acc)
       c = eq n 0                               (n', acc') = while state (n' = n, acc' = acc)
@@ -7,10 +7,10 @@
                       q = go m a; yield q }      return acc'
       return r
 
-This comes before differentiation: the reverse mode of a loop keeps what it needs in an array, that of a recursion in
+This comes before differentiation: reverse mode keeps the residuals of a loop in an array, those of a recursion in
 linked records.
 
-A function with more than one way out, or with effects before its condition, becomes a loop that carries a flag and the
+A function with several exits, or with effects before its condition, becomes a loop whose state has a flag and the
 results so far:
 
     (go, n', r) = while state (go = true, n' = n, r = 0) cond { yield go }
@@ -47,7 +47,7 @@ def is_call(rhs: f.Rhs, name: str) -> bool:
 
 
 def tail(block: f.Block) -> f.Rhs | None:
-    """The last right-hand side, if the block gives exactly what that gives."""
+    """The last right-hand side, if its results are exactly the results of the block."""
     if block.binds and block.binds[-1].vars == block.results:
         return block.binds[-1].rhs
     return None
@@ -65,7 +65,7 @@ def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
 
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
-    """The simple form: one pure condition decides between an end without calls and going on."""
+    """The simple form: one pure condition chooses between a result without calls and the next step."""
     match tail(fn.body):
         case f.If(cond, then, else_):
             on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
@@ -109,7 +109,7 @@ def all_tails(block: f.Block, name: str) -> bool | None:
 
 
 def next_state(block: f.Block, name: str) -> f.Block:
-    """A block of which every path ends in a call: it gives the arguments instead."""
+    """A block in which every path ends in a call.  It yields the arguments of the call instead."""
     *before, last = block.binds
     if isinstance(last.rhs, f.Call):
         return f.Block(tuple(before), last.rhs.args)
@@ -141,7 +141,7 @@ def is_pure(rhs: f.Rhs) -> bool:
 
 
 def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
-    """The general form; None if some result has a type without a placeholder."""
+    """The general form.  None if some result has a type without a placeholder."""
     nothing: list[f.Bind] = []
     try:
         blanks = tuple(blank(ty, nothing, supply) for ty in fn.results)
@@ -161,7 +161,7 @@ def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
 def flag_ends(
     block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply
 ) -> f.Block:
-    """Every path gives (whether to go on, arguments, results)."""
+    """The block where every path yields (whether to continue, arguments, results)."""
     match tail(block):
         case f.Call(fn, args) if fn == name:
             return f.Block(block.binds[:-1], (TRUE, *args, *sofar))
@@ -174,7 +174,7 @@ def flag_ends(
 
 
 def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
-    """A placeholder: some value of a type, which is never read."""
+    """A placeholder of a type, never read.  Raises ValueError if the type has none."""
     match ty:
         case f.Num("bool"):
             return FALSE
@@ -195,7 +195,7 @@ def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
 
 
 def filler(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:
-    """The same, for references too."""
+    """A placeholder of a type.  Unlike `blank`, it also makes references."""
     if not isinstance(ty, f.Ref):
         return blank(ty, binds, supply)
     cell = f.Var(supply.fresh("ref"), ty)

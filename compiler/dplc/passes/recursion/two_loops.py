@@ -1,13 +1,13 @@
-"""flat -> flat where linear recursion (one call at most on every path) is two loops.  (Danvy and Goldberg 2005: "There
-and back again".)
+"""flat -> flat where linear recursion (one call at most on every path) becomes two loops.  (Danvy and Goldberg 2005:
+"There and back again".)
 
     fn f(x, n)                               (x', kept) = while (n > 0) keep x { yield x / 2, n - 1 }
       if n > 0 { y = f(x / 2, n - 1)   =>    r = x'
                  yield x * y }               for the rows of kept, last first { r = x * r }
       else { yield x }
 
-The first loop runs the code before the call, the second one the code after it, last step first.  What the second loop
-mentions of the first is kept for each step, and the number of the call that was made if there are several.
+The first loop runs the code before the call, the second one the code after it, last step first.  Each step of the first
+loop keeps the variables that the second one needs, and the number of the call if there are several.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from dplc.passes.recursion.mutual import Renamed
 from dplc.passes.recursion.tail_calls import filler, flagged, is_call, is_pure, rotated
 from dplc.passes.simplify.dead_code import drop_unused
 
-NUMBER = f.Num("u8")  # of a call: `linear_recursion.LARGE` bounds how many there are
+NUMBER = f.Num("u8")  # the type of a call's number: `linear_recursion.LARGE` limits the number of calls
 
 
 def two_loops(program: f.Program, name: str) -> f.Program | None:
-    """The program with that function as loops; None if that cannot be."""
+    """The program with that function as loops.  None if that is impossible."""
     fn = program.fns[name]
     body = _TwoLoops(supply_for(program), fn).body() if linear(fn.body, name) else None
     return None if body is None else replace(program, fns=program.fns | {name: replace(fn, body=body)})
 
 
 def linear(block: f.Block, name: str) -> bool:
-    """Whether every path through a block makes one call at most, and no loop makes any."""
+    """True if every path through a block makes at most one call, and no loop makes a call."""
     calling = [bind for bind in block.binds if calls(bind.rhs, name)]
     match calling:
         case []:
@@ -56,7 +56,7 @@ def calls(rhs: f.Rhs, name: str) -> bool:
 
 @node
 class Rest:
-    """The code after a binding: what is done with its values."""
+    """The code after a binding, which uses the variables that it binds."""
 
     vars: tuple[f.Var, ...]
     binds: tuple[f.Bind, ...]
@@ -65,7 +65,8 @@ class Rest:
 
 @dataclass
 class Back:
-    """The code after one of the calls, the variables that it needs from before, and the names in scope there."""
+    """The code after one of the calls, the variables that it needs from the code before, and the names in scope
+    there."""
 
     values: tuple[f.Var, ...]
     block: f.Block
@@ -98,7 +99,7 @@ class _TwoLoops:
     # ---- what is kept --------------------------------------------------------------------------------------------
 
     def find(self, block: f.Block, pending: tuple[Rest, ...], there: set[str]) -> None:
-        """What is to be done after each call, in the order in which they are written."""
+        """Finds the code after each call, in the order of the calls in the text."""
         for i, bind in enumerate(block.binds):
             if calls(bind.rhs, self.fn.name):
                 rests = (Rest(bind.vars, block.binds[i + 1 :], block.results), *pending)
@@ -115,13 +116,13 @@ class _TwoLoops:
         return Back(values, block, self.free(block, {v.name for v in values}), there)
 
     def free(self, block: f.Block, known: set[str]) -> list[f.Var]:
-        """What a block takes from before."""
+        """The free variables of a block, without those that never change."""
         known = known | self.fixed | {v.name for b in every(block) for v in (*b.vars, *binders(b.rhs))}
         return [v for name, v in mentioned(block).items() if name not in known]
 
     def choose(self) -> None:
-        """How the second loop knows which call was made: by its number, or by evaluating the conditions before it
-        again, if keeping what they need takes less room."""
+        """Chooses how the second loop finds the call that was made: by its number, or by evaluating the conditions
+        before it again, if the values needed for that take less room than the number."""
         self.asked = False
         first: list[f.Var] = []
         if len(self.backs) > 1:
@@ -134,7 +135,7 @@ class _TwoLoops:
         self.first, self.places = first, self.room(first)
 
     def room(self, first: list[f.Var]) -> list[f.Type]:
-        """The types of the places, if the first are for these."""
+        """The types of the kept places, of which the first are for `first`."""
         more: list[f.Type] = []
         for back in self.backs:
             free = list(more)
@@ -144,7 +145,7 @@ class _TwoLoops:
         return [*(v.ty for v in first), *more]
 
     def taken(self, back: Back) -> dict[int, f.Var]:
-        """The places of what is kept for what is done after a call."""
+        """The kept variable in each place, for the code after one call."""
         places = {k: var for k, var in enumerate(self.first) if var.name in back.there}
         for var in back.kept:
             if var not in self.first:
@@ -153,7 +154,8 @@ class _TwoLoops:
         return places
 
     def again(self, block: f.Block, ends: list[f.Block]) -> f.Block:
-        """The path through a block to its calls, as far as it computes numbers; each call is replaced by an end."""
+        """The path through a block to its calls, without the bindings that do not compute numbers.  Each call is
+        replaced by one of the `ends`."""
         i, bind = next((i, bind) for i, bind in enumerate(block.binds) if calls(bind.rhs, self.fn.name))
         before = tuple([b for b in block.binds[:i] if is_number(b)])
         if isinstance(bind.rhs, f.Call):
@@ -179,7 +181,7 @@ class _TwoLoops:
         return f.Block(tuple(binds), tuple(values))
 
     def down(self, block: f.Block, pending: tuple[Rest, ...]) -> f.Block:
-        """A block whose calls are tail calls, with one step more and what is kept."""
+        """A block whose calls are tail calls.  They also pass the number of steps and the kept values."""
         for i, bind in enumerate(block.binds):
             if not calls(bind.rhs, self.fn.name):
                 continue
@@ -196,7 +198,7 @@ class _TwoLoops:
         return f.Block((*block.binds, *rest.binds), rest.results)
 
     def row(self) -> list[f.Atom]:
-        """What is kept at the next call."""
+        """The values kept at the next call."""
         places = self.taken(self.backs[self.made])
         row: list[f.Atom] = [places.get(k, var) for k, var in enumerate(self.kept)]
         if len(self.backs) > 1 and not self.asked:
@@ -207,7 +209,8 @@ class _TwoLoops:
     # ---- and back ------------------------------------------------------------------------------------------------
 
     def around(self, begin: list[f.Bind], nothing: list[f.Atom], block: f.Block, exact: bool) -> f.Block:
-        """The first loop and what surrounds it, then the second; `exact` if each step of the first makes a call."""
+        """The first loop and the code around it, then the second loop.  `exact`: each step of the first loop makes a
+        call."""
         at = next(i for i, bind in enumerate(block.binds) if isinstance(bind.rhs, f.While))
         loop, vars_ = block.binds[at].rhs, block.binds[at].vars
         assert isinstance(loop, f.While)
@@ -251,7 +254,7 @@ class _TwoLoops:
         return f.Block((*binds, before, back), outs)
 
     def step(self, state: tuple[f.Var, ...], parts: list[f.Var]) -> f.Block:
-        """The code after whichever call was made."""
+        """The step of the second loop: the code after the call that was made."""
         ends = [self.end(back, state, parts) for back in self.backs]
         if len(ends) == 1:
             return ends[0]
@@ -269,14 +272,14 @@ class _TwoLoops:
 
 
 def is_number(bind: f.Bind) -> bool:
-    """Whether a binding is a pure operation on numbers."""
+    """True for a pure operation on numbers."""
     return isinstance(bind.rhs, f.Op) and is_pure(bind.rhs) and all(
         isinstance(a.ty, f.Num) for a in (*bind.vars, *bind.rhs.args)
     )  # fmt: skip
 
 
 def answerable(rhs: f.Rhs, name: str) -> bool:
-    """Whether a branch that leads to calls can be taken again from numbers alone."""
+    """True if a branch that leads to calls can be decided again from numbers alone."""
     if not isinstance(rhs, f.Switch) or not calls(rhs, name):
         return True
     return isinstance(rhs.scrutinee.ty, f.Num) and all(

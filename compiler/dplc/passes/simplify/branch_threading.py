@@ -1,4 +1,4 @@
-"""Branch threading: flat -> flat where it is tested once whether a cotangent is null.
+"""Branch threading (jump threading): flat -> flat where a cotangent is tested for null only once.
 
     v = if p { yield null }               v, w = if p { yield null, null }
            { m = ...; yield m }                  { m = ...; r = mul m x; yield m, r }
@@ -6,8 +6,8 @@
     w = if n { yield null }
            { r = mul v x; yield r }
 
-What depends on one cotangent becomes one piece of straight-line code, in which elementwise operations can be fused and
-products find their accumulators.
+The code that depends on one cotangent becomes straight-line code, in which elementwise operations can be fused and
+products can be accumulated in place.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Threader:
         return f.Block(tuple(replace(b, rhs=with_blocks(b.rhs, self.block)) for b in written), block.results)
 
     def merged(self, bind: f.Bind, written: list[f.Bind], where: dict[str, int]) -> bool:
-        """Moves a branch on `is_null v` into the branch that `v` comes from; whether that could be done."""
+        """Moves a branch on `is_null v` into the branch that defines `v`.  Returns False if that is impossible."""
         second, asked = bind.rhs, self.asked(bind.rhs)
         at = where.get(asked.name, -1) if asked else -1
         if asked is None or at < 0:
@@ -59,13 +59,13 @@ class _Threader:
             return False
         place = vars_.index(asked)
         then, else_ = first.then.results[place], first.else_.results[place]
-        before = self.asked(first)  # which is null in the first arm, and not in the second
+        before = self.asked(first)  # the tested variable: null in the first arm, not null in the second
         nulls = is_null(then) or then == before, is_null(else_)
         solids = solid(then, self.defs), solid(else_, self.defs) or else_ == before
         if nulls[0] == nulls[1] or solids[0] == solids[1]:
             return False
         if any(where.get(name, -1) > at for arm in (second.then, second.else_) for name in _free(arm)):
-            return False  # it needs what is computed in between
+            return False  # it needs values computed between the two branches
         arms = [
             self.extended(arm, vars_, second.then if null else second.else_)
             for arm, null in zip((first.then, first.else_), nulls, strict=True)
@@ -86,7 +86,7 @@ class _Threader:
                 return None
 
     def extended(self, arm: f.Block, variables: tuple[f.Var, ...], more: f.Block) -> f.Block:
-        """An arm followed by `more`, which knew the arm's results as `variables`."""
+        """An arm followed by `more`, in which the arm's results are called `variables`."""
         known = {var.name: atom for var, atom in zip(variables, arm.results, strict=True)}
         copy = Copier(self.supply, known).block(more)
         self.defs.update({b.vars[0].name: b.rhs for b in every(copy) if len(b.vars) == 1})
@@ -94,5 +94,5 @@ class _Threader:
 
 
 def _free(block: f.Block) -> set[str]:
-    """Free names of a block, and those that it binds itself, which do no harm as names are unique."""
+    """The names in a block.  Those that it binds itself do no harm, as names are unique."""
     return {name for bind in block.binds for name in rhs_mentions(bind.rhs)} | set(names(block.results))

@@ -3,7 +3,7 @@
     fn f(x, acc) { ...; y = f(a, null); ... }         fn f(x) { ... null ...; y = f(a); ... }
     r = f(b, null)                               =>   r = f(b)
 
-Backward code of a recursive function is given the cotangents that other uses of its arguments have added so far.  Where
+The backward code of a recursive function takes the cotangents that other uses of its arguments have added so far.  If
 there are no other uses, these are null in every call, and need not be tested.
 
 This is an optimistic fixpoint (interprocedural constant propagation): all parameters start as unknown; then the values
@@ -20,8 +20,8 @@ from dplc.flat.copy import Copier
 from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.simplify import expression_of
 
-Param = tuple[str, str]  # of a function
-Given = dict[Param, f.Const | None]  # the constant that it is; None: it varies; absent: no call is known yet
+Param = tuple[str, str]  # function, parameter
+Given = dict[Param, f.Const | None]  # its constant value; None: it varies; absent: no call is known yet
 
 
 def constant_parameters(program: f.Program) -> f.Program:
@@ -51,7 +51,7 @@ def gather(program: f.Program) -> Given:
             match bind.rhs:
                 case f.Call():
                     calls.append((fn, bind.rhs))
-                case f.Ad(_, callee):  # which calls it with other arguments
+                case f.Ad(_, callee):  # the derivative calls it with other arguments
                     given |= {(callee, p.name): None for p in program.fns[callee].params}
                 case _:
                     pass
@@ -75,7 +75,7 @@ def alike(a: f.Const | None, b: f.Const) -> bool:
 
 
 def without(block: f.Block, program: f.Program, same: dict[str, dict[str, f.Atom]]) -> f.Block:
-    """The code with calls that give only the remaining arguments."""
+    """The code without the arguments for parameters in `same`."""
 
     def rewrite(rhs: f.Rhs) -> f.Rhs:
         if isinstance(rhs, f.Call) and rhs.fn in same:

@@ -22,7 +22,7 @@ def drop_unused(block: f.Block) -> f.Block:
 
 class Drop:
     def block(self, block: f.Block, live: set[str]) -> f.Block:
-        """The block without dead bindings; adds to `live` the variables it uses."""
+        """The block without dead bindings.  Adds the variables that it uses to `live`."""
         use(live, block.results)
         kept: list[f.Bind] = []
         for bind in reversed(block.binds):

@@ -2,7 +2,7 @@
 
     mul x 1.0 => x        add 2 3 => 5        is_null (fill n x) => false
 
-Only what is exact: floats fold as the machine computes them, and `x + 0.0` stays (it turns -0.0 into 0.0).
+Only exact folds are made: floats fold as the machine computes them, and `x + 0.0` stays (it turns -0.0 into 0.0).
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def is_null(a: f.Atom) -> bool:
 
 
 def is_zero(a: f.Atom) -> bool:
-    """The float zero of a cotangent that nothing has been added to."""
+    """The float zero, the cotangent before any contribution."""
     return isinstance(a, f.Const) and f.is_float(a.ty) and a.value == 0.0
 
 
 def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
-    """Whether a value is known not to be null."""
+    """True if a value is known not to be null."""
     match defs.get(x.name) if isinstance(x, f.Var) else None:
         case f.ConMake() | f.Build() | f.Map():
             return True
@@ -101,10 +101,10 @@ def row(op: f.Op) -> f.Atom | None:
 
 
 def constant(op: f.Op, values: list) -> f.Const | None:
-    """A scalar row on constants."""
+    """A scalar row on constants: the constant result, or None."""
     known = OPS[op.op]
     if known.fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
-        return None  # an error, when it runs
+        return None  # a run-time error, which must stay
     if op.op in ("shift_left", "shift_right") and not 0 <= values[1] < 64:
         return None
     evaluate = known.scalar and known.scalar.eval

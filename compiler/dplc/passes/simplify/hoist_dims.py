@@ -1,4 +1,4 @@
-"""flat -> flat where dimensions are taken right after their array is made.
+"""flat -> flat where dimensions are read right after their array is made.
 
     c = fill n 0.0                      m = dim 0 a
     b = update a v i                    c = fill n 0.0
@@ -6,8 +6,8 @@
     m = dim 0 b                         ... n instead of k
     check_equal m m
 
-An array whose dimension is taken late is live until then, and a live array cannot be updated in place.  A dimension
-that is known from the code (`flat/dims.py`) is not taken at all; the others are hoisted.
+An array whose dimension is read late is live until then, and a live array cannot be updated in place.  A dimension that
+is known from the code (`flat/dims.py`) is not read at all; the others are hoisted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
 
 
 class _Hoister:
-    """`wanted`: the dimensions of each array that are to be taken; `same`: what variables are replaced by."""
+    """`wanted`: the dimensions of each array that are read.  `same`: maps variables to their replacements."""
 
     def __init__(self, wanted: dict[str, dict[int, f.Var]], same: dict[str, f.Atom], supply: f.Supply) -> None:
         self.wanted = wanted
@@ -89,7 +89,7 @@ class _Hoister:
                 return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
 
     def again(self, vars_: tuple[f.Var, ...]) -> _Hoister:
-        """For a second block with the same parameters: other names for their dimensions."""
+        """A hoister for a second block with the same parameters, with other names for their dimensions."""
         new = {v.name: {k: f.Var(self.supply.fresh("dim"), f.I64) for k in self.wanted.get(v.name, {})} for v in vars_}
         names = {self.wanted[array][k].name: dim for array, dims in new.items() for k, dim in dims.items()}
         return _Hoister({**self.wanted, **new}, {**self.same, **names}, self.supply)

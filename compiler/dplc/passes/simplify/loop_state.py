@@ -1,4 +1,4 @@
-"""Scalar replacement of loop state: a loop whose state is a tuple -> one whose state is the tuple's parts.
+"""Scalar replacement of loop state: a loop whose state is a tuple -> a loop whose state is the parts of the tuple.
 
 s' = for i < n state (s = a) { ...; yield t }
 
@@ -37,14 +37,14 @@ def replaced_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
 
 
 class Pieces:
-    """Takes tuples apart and makes them again; also data of a single constructor, given the declarations."""
+    """Takes tuples apart and builds them again; with the declarations, also data of a single constructor."""
 
     def __init__(self, supply: f.Supply, datas: Mapping[str, f.DataDecl] | None = None) -> None:
         self.supply = supply
         self.datas = datas or {}
 
     def apart(self, binds: list[f.Bind], atom: f.Atom, within: tuple[f.Type, ...] = ()) -> Sequence[f.Atom]:
-        """The parts of a value, and theirs."""
+        """The parts of a value, taken apart recursively."""
         parts: list[f.Atom] = []
         match atom.ty:
             case f.Tup(items):
@@ -61,7 +61,7 @@ class Pieces:
                 return [atom]
 
     def together(self, binds: list[f.Bind], var: f.Var, within: tuple[f.Type, ...] = ()) -> list[f.Var]:
-        """New variables for the parts of `var`, which is bound to what they make."""
+        """New variables for the parts of `var`; bindings that build `var` from them."""
         match var.ty:
             case f.Tup(types):
                 items = [f.Var(self.supply.fresh(var.name), ty) for ty in types]
@@ -77,6 +77,6 @@ class Pieces:
                 return [var]
 
     def single(self, ty: f.Data) -> f.Type | None:
-        """What the only constructor of a type takes."""
+        """The payload type of a data type with a single constructor, else None."""
         decl = self.datas.get(ty.name)
         return decl.payloads[0] if decl is not None and len(decl.payloads) == 1 else None

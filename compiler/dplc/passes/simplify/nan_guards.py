@@ -1,4 +1,4 @@
-"""flat -> flat where a guard against NaN is a branch that is nearly never taken, instead of a selection.
+"""flat -> flat where a guard against NaN becomes a cold branch instead of a selection.
 
     a = eq t 0.0;  n = ne p p;  m = and a n             o = eq p p
     y = select m 0.0 p                        =>        y = if o { yield p }
@@ -49,7 +49,8 @@ class _Brancher:
         return f.Block(tuple(binds), block.results)
 
     def guarded(self, rhs: f.Rhs) -> tuple[f.Op, f.Var] | None:
-        """If a right-hand side is such a guard: its comparison with zero, and what it selects otherwise."""
+        """For a guard: its comparison with zero, and the value that it selects otherwise.  None if the right-hand side
+        is no guard."""
         match rhs:
             case f.Op("select", (f.Var() as mask, f.Const(0.0), f.Var(_, f.Num()) as part)) if f.is_float(part.ty):
                 pass

@@ -1,4 +1,4 @@
-"""Which right-hand sides may be dropped when they are dead, moved, and shared."""
+"""Purity: tests that tell if a right-hand side may be dropped when it is dead, moved, or shared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def natural(count: f.Atom) -> bool:
 
 
 def pure(op: f.Op) -> bool:
-    """No effect, not even an error."""
+    """True for an operation that has no effects and cannot fail."""
     row = OPS[op.op]
     match row.fails:
         case Fails.NEVER | Fails.SHAPES:
@@ -44,17 +44,17 @@ def pure(op: f.Op) -> bool:
 
 
 def quiet(op: f.Op) -> bool:
-    """No effect, except that it may fail."""
+    """True for an operation that has no effects; it may fail."""
     return OPS[op.op].quiet
 
 
 def shareable(op: f.Op) -> bool:
-    """Whether it may be computed once for all uses (common subexpressions)."""
+    """True if one result may serve all uses (common subexpressions)."""
     return OPS[op.op].repeatable
 
 
 def movable(rhs: f.Rhs) -> bool:
-    """Whether it may be computed before a loop instead of in it, if it is invariant."""
+    """True if it may move before a loop, when it is invariant."""
     match rhs:
         case f.Op() as op:
             return pure(op) and OPS[op.op].repeatable and not takes_over(op)
@@ -65,6 +65,6 @@ def movable(rhs: f.Rhs) -> bool:
 
 
 def takes_over(op: f.Op) -> bool:
-    """Whether an array that it is given goes on in its result."""
+    """True if the memory of an operand may be reused for the result."""
     row = OPS[op.op]
     return not row.elementwise and any(rank_of(op.args[i].ty) for i in row.own)

@@ -1,4 +1,4 @@
-"""The simplifier: flat -> flat that does the same with less work.
+"""The simplifier: flat -> equivalent flat with less work.
 
     fn half(x) { y = mul x 0.5; return y }        fn f(a, n)
     fn f(a, n)                                      y = mul a 0.5
@@ -8,9 +8,9 @@
       r = add y z
       return r
 
-One walk over each function, callees first, does all that depends only on the code before: it inlines functions that are
-small or called once, propagates copies and constants, folds (`fold`), resolves branches, eliminates common
-subexpressions, and moves loop-invariant code out of loops.  Then dead code goes (`dead_code`).
+One walk over each function, callees first, makes all changes that depend only on the code before: it inlines functions
+that are small or called once, propagates copies and constants, folds (`fold`), resolves branches, eliminates common
+subexpressions, and moves loop-invariant code out of loops.  Then dead code is eliminated (`dead_code`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import movable, shareable
 
-SMALL = 12  # bindings of a function that is inlined wherever it is called, tuples (which then go) apart
-DEEPEST = 32  # functions inlined in each other that are called once: the innermost is copied as often
+SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
+DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 
 
 def simplify(program: f.Program) -> f.Program:
@@ -60,7 +60,7 @@ def simplify(program: f.Program) -> f.Program:
 
 
 def callees(fn: f.Fn) -> Iterator[str]:
-    """The functions that one calls, once for each call."""
+    """The functions that one function calls, once for each call."""
     return (bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
 
 
@@ -70,7 +70,7 @@ def small(body: f.Block) -> bool:
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
-    """The functions that the program's roots need."""
+    """The functions that the roots of the program call, directly or not."""
     todo = program.roots if program.main in fns else list(fns)
     reached = set(todo)
     while todo:
@@ -87,8 +87,8 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
 
 
 class _Simplifier:
-    """Walks one function.  `known` has what variables are replaced by; `defs` the right-hand sides of the others;
-    `made`, a dictionary for each enclosing block, the expressions that have been computed."""
+    """Walks one function.  `known` maps variables to their replacements; `defs` maps the other variables to their
+    right-hand sides; `made` has, for each enclosing block, the expressions computed so far."""
 
     def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
         self.supply = supply
@@ -122,7 +122,7 @@ class _Simplifier:
             self.known[var.name] = self.atom(atom)
 
     def splice(self, vars_: Sequence[f.Var], block: f.Block, out: list[f.Bind]) -> None:
-        """A block that always runs becomes part of the surrounding one."""
+        """Splices a block that always runs into the surrounding one."""
         self.binds(block.binds, out)
         self.same(vars_, block.results)
 
@@ -153,7 +153,8 @@ class _Simplifier:
                 self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
 
     def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
-        """The results of a call whose callee only returns, as it tests first for an argument that is null here."""
+        """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
+        only returns."""
         match callee.body:
             case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
                 given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
@@ -190,7 +191,7 @@ class _Simplifier:
         self.put(bind.vars, rhs, out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
-        """An elementwise operation on arrays that are filled with one number -> one on the numbers, and a fill."""
+        """An elementwise operation on arrays filled with one number -> the operation on the numbers, and a fill."""
         fills: dict[str, f.Op] = {}
         for a in op.args if OPS[op.op].scalar else ():
             made = self.defs.get(a.name) if isinstance(a, f.Var) else None
@@ -233,7 +234,7 @@ class _Simplifier:
     # ---- branches ------------------------------------------------------------------------------------------------
 
     def assuming(self, var: f.Atom, value: f.Const, block: f.Block) -> f.Block:
-        """A block that runs only where a variable has this value."""
+        """A block that runs only where the variable has this value."""
         if not isinstance(var, f.Var):
             return self.block(block)
         self.known[var.name] = value
@@ -251,7 +252,8 @@ class _Simplifier:
         self.joined(bind.vars, f.If(cond, then, else_), out)
 
     def joined(self, vars_: tuple[f.Var, ...], rhs: f.If | f.Switch, out: list[f.Bind]) -> None:
-        """Writes a branch, without results that are the same on every path or that give back the condition."""
+        """Writes a branch.  Results that are equal on every path, or that repeat the condition, are replaced by their
+        values."""
         ends = [block.results for block in blocks(rhs)]
         for k, var in enumerate(vars_):
             given = {expression_of(end[k]) for end in ends}
@@ -264,7 +266,7 @@ class _Simplifier:
         self.put(vars_, rhs, out)
 
     def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
-        """Whether an atom is visible around a right-hand side."""
+        """True if an atom is visible outside a right-hand side."""
         return not isinstance(atom, f.Var) or (not any(
             atom in bind.vars for block in blocks(rhs) for bind in block.binds
         ) and atom not in binders(rhs))  # fmt: skip
@@ -298,8 +300,8 @@ class _Simplifier:
         self.joined(bind.vars, f.Switch(scrutinee, tuple(cases), default), out)
 
     def made_anew(self, scrutinee: f.Var, case: f.Case) -> f.Block:
-        """The arm of a constructor without payload, with the constructor made anew where the scrutinee was mentioned.
-        So the scrutinee is only read, and can be borrowed."""
+        """The arm of a constructor without payload.  Where it mentions the scrutinee, the constructor is made again, so
+        the scrutinee is only read, and can be borrowed."""
         assert isinstance(scrutinee.ty, f.Data)
         same = f.Var(self.supply.fresh("c"), scrutinee.ty)
         make = f.Bind((same,), f.ConMake(scrutinee.ty.name, case.tag, None))
@@ -309,7 +311,7 @@ class _Simplifier:
         return body
 
     def known_case(self, bind: f.Bind, rhs: f.Switch, made: f.ConMake, out: list[f.Bind]) -> None:
-        """A branch on a constructor that is known."""
+        """A Switch whose constructor is known."""
         for case in rhs.cases:
             if case.tag == made.tag and (case.payload is None or made.arg is not None):
                 if case.payload is not None and made.arg is not None:
@@ -331,7 +333,7 @@ class _Simplifier:
         rhs = rebuild(loop, self.atom, self.block, lambda v: v)
         assert isinstance(rhs, f.For | f.While)
         if any(result == s for s, result in zip(rhs.state, rhs.body.results)):
-            self.loop(f.Bind(vars_, rhs), rhs, out)  # once more: it shows only now what stays as it begins
+            self.loop(f.Bind(vars_, rhs), rhs, out)  # again: invariant state shows only after the first pass
             return
         inner = {v.name for v in binders(rhs)}
         body = self.lifted(rhs.body, inner, out)
@@ -342,7 +344,7 @@ class _Simplifier:
         self.put(vars_, rhs, out)
 
     def fixed_state(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> tuple[tuple[f.Var, ...], f.For | f.While]:
-        """A loop without invariant state."""
+        """A loop without its invariant state."""
         width = len(loop.state)
         fixed = [k for k in range(width) if loop.body.results[k] == loop.state[k]]
         if not fixed:
@@ -359,7 +361,8 @@ class _Simplifier:
         return rest(vars_), f.While(rest(loop.state), rest(loop.inits), loop.cond, body, loop.collect)
 
     def lifted(self, block: f.Block, inner: set[str], out: list[f.Bind]) -> f.Block:
-        """The body of a loop, from which loop-invariant code is moved before it; `inner` are the loop's variables."""
+        """The body of a loop, after loop-invariant code has moved before the loop.  `inner` are the loop's
+        variables."""
         kept, names = [], set(inner)
         for bind in block.binds:
             if movable(bind.rhs) and not any(isinstance(a, f.Var) and a.name in names for a in atoms(bind.rhs)):
@@ -371,7 +374,7 @@ class _Simplifier:
 
 
 def expression(rhs: f.Rhs) -> object | None:
-    """A key equal for right-hand sides that give the same; None for those not to be shared."""
+    """A key that is equal for right-hand sides with equal results; None for those that must not be shared."""
     match rhs:
         case f.Op(op, args, attrs):
             return (op, attrs, *map(expression_of, args)) if shareable(rhs) else None
@@ -384,5 +387,5 @@ def expression(rhs: f.Rhs) -> object | None:
 
 
 def expression_of(atom: f.Atom) -> object:
-    """Constants that compare equal may differ: 0.0 and -0.0, 1 and true."""
+    """A key for an operand.  Constants that compare equal may differ: 0.0 and -0.0, 1 and true."""
     return atom.name if isinstance(atom, f.Var) else (repr(atom.value), atom.ty)

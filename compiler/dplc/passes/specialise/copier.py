@@ -1,7 +1,6 @@
-"""The types of a copy, and what is in sight where one is made: the ground of specialisation.
+"""The basis of specialisation: the types of a copy, and the scope in which a copy is made.
 
-`Copier` knows definitions and puts types in; how a term is copied is left to the file that has all cases
-(`specialise/mono.py`).
+`Copier` finds definitions and substitutes types.  The cases of copying a term are in `specialise/mono.py`.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from dplc.passes import NeedsInterpreter
 from dplc.passes.specialise.program import ANY, Mono, parts_of, takes_functions, type_arguments_of
 from dplc.passes.specialise.regular import Regularity
 
-MOST_PARTS = 5_000  # of one type
-MOST_USES = 8  # of a local function that takes functions, that have a copy each
+MOST_PARTS = 5_000  # in one type
+MOST_USES = 8  # uses with their own copy, of a local function that takes functions
 
 
 class Captures(Exception):
-    """The program captures contexts, so that copies differ by effects, too."""
+    """The program captures contexts, so copies differ by effects too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A text, and what its names stand for.  Two of one key are the same."""
+    """The definition of a function, and the meanings of its names.  Two operators with one key are equal."""
 
     key: Hashable
     text: c.Term = field(compare=False)
@@ -39,20 +38,20 @@ class Operator:
     depth: int = field(compare=False)
 
 
-Known = tuple[tuple[str, Operator], ...]  # what parameters are, by their names
-Types = tuple[t.Ty | t.Effect, ...]  # what the parameters of a definition become
+Known = tuple[tuple[str, Operator], ...]  # parameters whose values are known, by name
+Types = tuple[t.Ty | t.Effect, ...]  # the type arguments of a definition
 
 
 @dataclass(slots=True)
 class Local:
-    """A local definition that is copied, and the instances asked for so far: (types, number of the use) -> suffix of
-    their names.  The number is 0, but for functions that take functions: each use of these has a copy of its own, up
-    to a limit, so that what one use passes does not mix with what another passes."""
+    """A local definition that is copied, and the instances requested so far: (types, number of the use) -> suffix of
+    their names.  The number is 0, except for functions that take functions.  Each use of such a function has a copy of
+    its own, up to a limit, so that the arguments of different uses do not mix."""
 
     params: tuple[t.Var, ...]
     span: object
     function: c.Term | None
-    needs: frozenset[str]  # the type variables whose sizes it must be told
+    needs: frozenset[str]  # the type variables whose sizes must be passed
     instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
 
     def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
@@ -62,29 +61,29 @@ class Local:
 
 @dataclass(slots=True)
 class Scope:
-    """What the variables of types and effects stand for, and the generalised local definitions in sight."""
+    """The meanings of type and effect variables, and the generalised local definitions in scope."""
 
     types: dict[str, t.Ty | t.Effect]
     locals: dict[str, Local] = field(default_factory=dict)
     memo: dict[int, t.Ty] = field(default_factory=dict)
     known: dict[str, Operator] = field(default_factory=dict)
-    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # that are told, by type variables
+    sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # sizes passed as arguments, by type variable
 
 
 class Copier(ABC):
-    """What the copies of one program share."""
+    """The state that the copies of one program share."""
 
     def __init__(self, program: c.Program, control: bool = False) -> None:
         self.program = program
-        self.sorts = ("type", "effect") if control else ("type",)  # of the variables that make copies differ
+        self.sorts = ("type", "effect") if control else ("type",)  # the sorts of the variables by which copies differ
         self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
         self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
         self.interned: dict[t.Ty, t.Ty] = {}
-        self.parts: dict[int, int] = {}  # of interned types, by identity: how many
-        self.needs: dict[str, Needs] = {}  # of generalised definitions
+        self.parts: dict[int, int] = {}  # the number of parts of each interned type, by identity
+        self.needs: dict[str, Needs] = {}  # the sizes that generalised definitions need
         self.numbers = 0
         self.regularity = Regularity(self.out.datas)
-        self.place = NOWHERE  # of the term that was met last
+        self.place = NOWHERE  # the span of the last term copied
 
     def fresh(self) -> int:
         """A number that no other name has."""
@@ -111,7 +110,7 @@ class Copier(ABC):
         return tuple([self.effect(i, scope) if sort == "effect" else self.ty(i, scope) for sort, i in found])
 
     def undetermined(self, params: Iterable[t.Var]) -> Types:
-        """The arguments of a definition that is not used."""
+        """The type arguments of a definition that is not used."""
         return tuple([t.PURE if p.sort == "effect" else t.UNIT for p in params if p.sort in self.sorts])
 
     def effect(self, effect: t.Effect, scope: Scope) -> t.Effect:
@@ -156,7 +155,8 @@ class Copier(ABC):
         return self.intern(new)
 
     def intern(self, new: t.Ty) -> t.Ty:
-        """The one object for a type whose parts are interned.  Types that share parts can be large without end."""
+        """The one object for a type whose parts are interned.  Raises NeedsInterpreter for a type of too many parts:
+        types that share parts can be large without limit."""
         size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
         if size > MOST_PARTS:
             raise NeedsInterpreter("a type of very many parts", self.place)
@@ -166,5 +166,5 @@ class Copier(ABC):
 
 
 def plain(name: str) -> str:
-    """A global name as the user's own file says it."""
+    """A global name as written in the user's own file."""
     return name.removeprefix("main.")

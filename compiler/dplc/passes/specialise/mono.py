@@ -1,13 +1,13 @@
-"""core -> core, one copy per type.
+"""Monomorphisation: core -> core, one copy per type.
 
     let twice f x = f (f x)                      twice@1 : (i64 -> i64) -> i64 -> i64
     do print (twice succ 1, twice half 1.0)      twice@2 : (f64 -> f64) -> f64 -> f64
 
 From the items of the program every reachable (definition, types) is copied once, with its types put in; a local
 definition that was generalised becomes one Let for each of its uses' types.  Sizes are erased: an array's size is
-always `ANY`.  Effects count where something captures its context: a function that takes functions has one copy for pure
-ones and one for those that capture.  A variable that nothing determined becomes unit, an effect pure.  Literals are
-converted to their types, scalar constants are put where they are used, and `Extern` becomes functions around
+always `ANY`.  Effects matter if the program captures contexts: a function that takes functions has one copy for pure
+ones and one for those that capture.  A type variable that nothing determined becomes unit, an effect variable pure.
+Literals are converted to their types, scalar constants are inlined, and `Extern` becomes functions around
 `Prim("extern", (symbol, argument ...))`.
 """
 
@@ -34,8 +34,8 @@ MOST_INSTANCES = 20_000
 
 
 def monomorphise(program: c.Program, exports: Sequence[c.Def] = ()) -> Mono:
-    """Of all items but expectations, which are for `dpl test` (`passes/entry/expectations.py`); and of `exports`,
-    functions that others than the program call."""
+    """Copies all items except expectations, which are for `dpl test` (`passes/entry/expectations.py`), and `exports`,
+    the functions for callers outside the program."""
     try:
         return Monomorphiser(program).run(exports)
     except Captures:
@@ -46,9 +46,9 @@ class Monomorphiser(Copier):
     def __init__(self, program: c.Program, control: bool = False) -> None:
         super().__init__(program, control)
         self.instances: dict[tuple[str, Types, Known], str] = {}
-        self.lifts: dict[Hashable, str] = {}  # of operators, by their keys
+        self.lifts: dict[Hashable, str] = {}  # names of lifted operators, by key
         self.constants: dict[str, c.Lit] = {}
-        self.values: dict[str, list[tuple[str, c.Term]]] = {}  # of a user's definition, by its name
+        self.values: dict[str, list[tuple[str, c.Term]]] = {}  # the copies of a user's definition, by its name
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
@@ -72,7 +72,8 @@ class Monomorphiser(Copier):
         return self.out
 
     def forced(self, item: c.Def) -> None:
-        """An unused value is evaluated, too; one of all types only if it can be nothing but an error."""
+        """Also evaluates an unused value.  A value of all types is evaluated only if it can be nothing except an
+        error."""
         generic = any(p.sort == "type" for p in item.params)
         if not isinstance(item.body, c.Lam) and (not generic or isinstance(item.ty, t.Var)):
             self.instance(item, self.undetermined(item.params))
@@ -80,8 +81,8 @@ class Monomorphiser(Copier):
     # ---- instances --------------------------------------------------------------------------------------------------
 
     def instance(self, definition: c.Def, types: Types, known: Known = ()) -> str:
-        """The name of a definition's copy at these types, made if need be (depth first, so that the values of the
-        library come out in an order in which they can be evaluated)."""
+        """The name of a definition's copy at these types.  The copy is made if needed, depth first, so that the values
+        of the library come out in an order in which they can be evaluated."""
         key = (definition.name, types, known)
         if (name := self.instances.get(key)) is not None:
             return name
@@ -97,7 +98,7 @@ class Monomorphiser(Copier):
             self.out.functions[name] = expect_type(c.Lam, sizes.functions(told, self.term(definition.body, scope)))
             self.current.pop()
         else:
-            self.current.append({})  # mentions in a value are not those of the function that uses it
+            self.current.append({})  # mentions in a value do not belong to the function that uses it
             body = self.term(definition.body, scope)
             self.current.pop()
             if isinstance(body, c.Lit):
@@ -131,7 +132,7 @@ class Monomorphiser(Copier):
         return c.Var(span, ty, name)
 
     def lifted(self, given: Operator) -> str:
-        """The name of the global function that an operator's text becomes."""
+        """The name of the global function for an operator."""
         if (name := self.lifts.get(given.key)) is None:
             name = self.lifts[given.key] = f"operator@{len(self.lifts)}"
             self.current.append(self.out.calls.setdefault(name, {}))
@@ -183,8 +184,8 @@ class Monomorphiser(Copier):
         return made
 
     def lets(self, e: c.Term, scope: Scope) -> c.Term:
-        """A chain of definitions, however long: one that was generalised, or that takes functions, is copied after what
-        follows it, when all its uses are known."""
+        """A chain of definitions of any length.  A definition that was generalised, or that takes functions, is copied
+        after the code that follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
             function = e.rhs if isinstance(e, c.Let) and operators.is_function(self, e.rhs) else None
@@ -210,7 +211,7 @@ class Monomorphiser(Copier):
         made = []
         names = self.names(let.params)
         if not local.instances and isinstance(let, c.Let) and isinstance(let.rhs.ty, t.Var):
-            local.instances[self.undetermined(let.params), 0, ()] = "@0"  # of all types: it can be nothing but an error
+            local.instances[self.undetermined(let.params), 0, ()] = "@0"  # a value of all types can only be an error
         while len(made) < len(local.instances):
             key = list(local.instances)[len(made)]
             if len(made) > MOST_INSTANCES // 20:
@@ -227,7 +228,7 @@ class Monomorphiser(Copier):
 
 
 def exported(name: str) -> str:
-    """What the value is called that is the exported function."""
+    """The name of the value that holds the exported function."""
     return f"export of {name}"
 
 
@@ -259,12 +260,12 @@ def external(span, ty: t.Ty, symbol: str) -> c.Term:
 
 
 def curried(body: c.Term, name: str) -> c.Term:
-    """A function's body.  If it takes its parameter apart before giving a function, it gives the function first, so
-    that applications to several arguments find it at once:
+    """A function's body.  If it takes its parameter apart and then returns a function, the two are exchanged, so that
+    an application to several arguments finds the inner function directly:
 
         fun (a, b) -> fun c -> e      fun p -> fun c -> match p with (a, b) -> e
 
-    An inner function goes by the name of the outer."""
+    An inner function gets the name of the outer one."""
     match body:
         case c.Lam():
             return replace(body, name=body.name or name)
@@ -285,7 +286,7 @@ def rotated(inner: c.Term, around: Callable[[c.Term], c.Term], body: c.Term) -> 
 
 
 def literal(span, ty: t.Ty, value: c.Value) -> c.Lit:
-    if not isinstance(ty, t.Con):  # a number that nothing determined
+    if not isinstance(ty, t.Con):  # a number whose type nothing determined
         ty = t.F64 if isinstance(value, float) else t.I64
     return c.Lit(span, ty, convert(ty, value))
 

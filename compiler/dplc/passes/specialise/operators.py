@@ -1,10 +1,10 @@
-"""Specialisation to operators: a function that is given a function of functions, such as `grad`, has a copy in which
-the parameter is replaced by it.  So the nesting of derivatives is known when compiling.
+"""Specialisation to operators: a function whose argument is a function of functions, such as `grad`, gets a copy in
+which the parameter is replaced by that argument.  So the nesting of derivatives is known at compile time.
 
     let twice d f x = d (d f) x
     twice grad sin 0.5                 twice@3 grad sin 0.5  where  twice@3 d f x = grad (grad f) x
 
-A text becomes a global function, so it must mention no local variables but such parameters.
+The argument becomes a global function, so it must mention no local variables except such parameters.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dplc.passes.specialise import sizes
 from dplc.passes.specialise.copier import Copier, Known, Operator, Scope
 from dplc.passes.specialise.program import holds_function
 
-DEEPEST = 6  # operators made of parameters that are operators themselves; a recursion may make ever more of them
+DEEPEST = 6  # nesting of operators made of operators; a recursion may nest them without end
 
 
 def known(copier: Copier, head: c.Var, args: list[c.Term], scope: Scope) -> Known:
-    """The parameters of a function that are given operators."""
+    """The parameters of a function whose arguments are operators."""
     text, found = function(copier, head, scope), []
     for arg in args:
         if not isinstance(text, c.Lam):
@@ -37,7 +37,7 @@ def known(copier: Copier, head: c.Var, args: list[c.Term], scope: Scope) -> Know
 
 
 def function(copier: Copier, head: c.Var, scope: Scope) -> c.Term | None:
-    """The text of a function that has copies."""
+    """The definition of a function that may be copied, if there is one."""
     if (given := scope.known.get(head.name)) is not None:
         return function(copier, given.text, given.scope) if isinstance(given.text, c.Var) else None
     if (local := scope.locals.get(head.name)) is not None:
@@ -68,8 +68,8 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
 
 
 def is_function(copier: Copier, e: c.Term) -> bool:
-    """A function's text, or a known function applied to fewer names, literals and texts than it takes: nothing is
-    computed when it is copied."""
+    """True for a lambda, or for a known function applied to fewer names, literals and lambdas than it takes: copying it
+    repeats no computation."""
     given = 0
     while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
         e, given = e.fn, given + 1
@@ -81,8 +81,8 @@ def is_function(copier: Copier, e: c.Term) -> bool:
 
 
 def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
-    """Whether a text mentions no local variables, but parameters that are known and those that it binds itself; the
-    sizes that the definition around it was told are local variables."""
+    """True if a term mentions no local variables, except known parameters and those that it binds itself.  Sizes passed
+    to the enclosing definition are local variables too."""
     own = set(bound(text))
     return not scope.sizes and all(
         name in own or name in scope.known or (name not in scope.locals and copier.definition(name) is not None)
@@ -91,7 +91,7 @@ def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
 
 
 def expanded(text: c.Term, param: str) -> c.Lam:
-    """A text of a function as a lambda."""
+    """A function term as a lambda."""
     if isinstance(text, c.Lam):
         return text
     ty = expect_type(t.Fn, text.ty)
@@ -110,7 +110,7 @@ def mentioned(text: c.Term) -> Iterator[str]:
 
 
 def bound(text: c.Term) -> Iterator[str]:
-    """Most of the names that a text binds."""
+    """The names that the lambdas and lets of a term bind."""
     for e in every(text):
         match e:
             case c.Lam(param=name) | c.Let(name=name):

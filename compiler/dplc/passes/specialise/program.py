@@ -1,4 +1,4 @@
-"""Mono core: what a program is after specialisation, and questions about its types."""
+"""Mono core: the form of a program after specialisation, and questions about its types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ANY = t.Size()  # every array's size: sizes are erased
 
 @dataclass(slots=True)
 class Mono:
-    """`functions` by instance name, each with the global names it mentions in `calls`; `items`, in the order in which
-    they run, are values (with a name) and effects (without).  With `control`, something captures its context.
-    `exports` names those values that are functions for others to call."""
+    """`functions` by instance name; `calls` has the global names that each of them mentions.  `items`, in the order in
+    which they run, are values (with a name) and effects (without).  With `control`, some function captures its context.
+    `exports` names the values that hold exported functions."""
 
     functions: dict[str, c.Lam] = field(default_factory=dict)
     calls: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -56,6 +56,6 @@ def type_arguments(params: Iterable[t.Var], inst: tuple) -> list:
 
 
 def type_arguments_of(datas: dict[str, c.Data], name: str, args: tuple) -> list[t.Ty]:
-    """Those arguments of a type constructor that are types."""
+    """The arguments of a type constructor that are types."""
     declared = datas.get(name)
     return list(args) if declared is None or not args else type_arguments(declared.params, args)

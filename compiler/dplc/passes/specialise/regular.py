@@ -5,8 +5,8 @@
 
 Types without end: each parameter of a declaration is a node.  Where a declaration mentions a type, edges lead from its
 own parameters to the parameters of that type whose arguments they are in; an edge *grows* if the parameter is only a
-part of the argument.  There is no end if and only if a growing edge is on a cycle (Kennedy and Pierce 2007).  What a
-function takes and gives is not laid out with it.
+part of the argument.  Types grow without end if and only if a growing edge is on a cycle (Kennedy and Pierce 2007).
+The argument and result types of a function are not part of its layout.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dpl.core import ty as t
 from dplc.graph import components
 from dplc.passes.specialise.program import parts_of
 
-Parameter = tuple[str, str]  # a declaration, and its variable
+Parameter = tuple[str, str]  # a declaration, and one of its type variables
 
 ENDLESS = "holds data of ever larger types"
 MIXED = "holds functions, and itself at other types"
 
 
 class Regularity:
-    """What is said against a declaration, or nothing: of itself, and of what it mentions."""
+    """Finds the fault of a declaration, if any: its own, or that of a declaration that it mentions."""
 
     def __init__(self, datas: Mapping[str, c.Data]) -> None:
         self.datas = datas
@@ -45,11 +45,11 @@ class Regularity:
         return list(dict.fromkeys(ty.name for ty in self.declared(name)))
 
     def declared(self, name: str, inside: bool = True) -> Iterator[t.Con]:
-        """The declared types that a declaration mentions, those `inside` of arrows among them or not."""
+        """The declared types that a declaration mentions; with `inside`, also those inside arrows."""
         return (ty for ty in self.types(name, inside) if isinstance(ty, t.Con) and ty.name in self.datas)
 
     def types(self, name: str, inside: bool = True) -> Iterator[object]:
-        """The types in a declaration, and their parts."""
+        """The types in a declaration, and their parts.  With `inside`, also the parts of arrows."""
         todo: list[object] = [ty for _, ty in self.datas[name].cases]
         while todo:
             yield (ty := todo.pop())
@@ -57,7 +57,7 @@ class Regularity:
                 todo += parts(ty)
 
     def grows(self, group: list[str]) -> bool:
-        """Whether types of these declarations, which mention each other, hold types without end."""
+        """True if types of these declarations, which mention each other, contain types without end."""
         edges: dict[Parameter, list[Parameter]] = {}
         growing: list[tuple[Parameter, Parameter]] = []
         for name in group:
@@ -73,12 +73,14 @@ class Regularity:
         return any(number[start] == number[end] for start, end in growing)
 
     def mixes(self, group: list[str]) -> bool:
-        """Whether they have an arrow about their parameters, and mention each other at others than these."""
+        """True if the declarations have an arrow that mentions their parameters, and mention each other at other
+        types."""
         arrows = (ty for name in group for ty in self.types(name) if isinstance(ty, t.Fn))
         return any(next(variables(ty), None) for ty in arrows) and not self.is_uniform(group)
 
     def is_uniform(self, group: list[str]) -> bool:
-        """Whether each is mentioned at the same types only, if one is given variables."""
+        """True if the declarations mention each other at one list of types only, when the first is given its
+        variables."""
         known = {group[0]: tuple(self.parameters(group[0], self.datas[group[0]].params))}
         todo = [group[0]]
         while todo:
@@ -94,7 +96,7 @@ class Regularity:
         return True
 
     def parameters(self, name: str, args: tuple) -> list:
-        """Those for types: sizes are erased."""
+        """The type arguments.  Sizes are erased."""
         return [arg for param, arg in zip(self.datas[name].params, args, strict=True) if param.sort == "type"]
 
 

@@ -1,4 +1,4 @@
-"""Generalised definitions are told the sizes that they need (`core/shapes.py`): as ints, before their own arguments.
+"""Generalised definitions take the sizes that they need (`core/shapes.py`) as ints, before their own arguments.
 
 map@3 f xs        at 'b = float[2]        =>        map@3 2 f xs      where  map@3 b f xs = sized [...] b
 """
@@ -20,19 +20,19 @@ NOTHING: Needs = (), frozenset()
 
 
 def needs_in(copier: Copier, name: str, scope: Scope) -> Needs:
-    """Which sizes a definition must be told."""
+    """The parameters of a definition, and those of them whose sizes must be passed."""
     local = scope.locals.get(name)
     return needs_of(copier, name) if local is None else (local.params, local.needs)
 
 
 def needs_of(copier: Copier, name: str) -> Needs:
-    """Of a global one, with all that are recursive with it."""
+    """The same for a global definition, together with all definitions that are recursive with it."""
     definition = copier.definition(name)
     if definition is None or not definition.params:
         return NOTHING
     if name not in copier.needs:
         group = [copier.definition(other) for other in definition.group or (name,)]
-        copier.needs[name] = NOTHING  # while it is found out
+        copier.needs[name] = NOTHING  # during the computation
         bodies = [one.body for one in group if one is not None]
         found = needed(definition.params, bodies, lambda other: needs_of(copier, other))
         copier.needs[name] = definition.params, found
@@ -40,7 +40,7 @@ def needs_of(copier: Copier, name: str) -> Needs:
 
 
 def told(copier: Copier, needs: Needs, scope: Scope) -> list[str]:
-    """Names for the sizes that a definition is told, which are known in its scope from now on."""
+    """Names for the sizes that a definition takes.  They are added to `scope`."""
     given = []
     for p in needs[0]:
         if p.name in needs[1] and p.sort == "type":
@@ -51,14 +51,14 @@ def told(copier: Copier, needs: Needs, scope: Scope) -> list[str]:
 
 
 def functions(names: list[str], body: c.Term) -> c.Term:
-    """A function of ints, in front of a definition."""
+    """A definition as a function of these ints."""
     for name in reversed(names):
         body = c.Lam(body.span, t.Fn(t.I64, t.PURE, body.ty), name, body)
     return body
 
 
 def telling(copier: Copier, e: c.Var, scope: Scope, mention: Callable[[t.Ty], c.Term], ty: t.Ty) -> c.Term:
-    """A definition where it is used, applied to the sizes that it must be told; `ty` is what it is then."""
+    """A mention of a definition, applied to the sizes that it needs.  `ty` is its type after that."""
     given = to_tell(copier, e, scope)
     for _ in given:
         ty = copier.intern(t.Fn(t.I64, t.PURE, ty))
@@ -79,8 +79,8 @@ def to_tell(copier: Copier, e: c.Var, scope: Scope) -> Sizes:
 
 
 def of_type(copier: Copier, ty: t.Ty, known: Sizes, scope: Scope) -> Sizes:
-    """The sizes of an array's type, of which `known` are those that its text tells; a variable's are those of what it
-    stands for."""
+    """The sizes of an array's type.  `known` are those in its text; the sizes of a type variable come from the
+    scope."""
     inner = innermost(ty)
     sizes = tuple([copier.term(n, scope) for n in known])
     if isinstance(inner, t.Var):

@@ -1,4 +1,4 @@
-"""A function -> one that does what several calls of it would do, where these differ in some of their arguments only.
+"""Tupling: a function -> one that does the work of several calls of it, where these differ only in some arguments.
 
     fn f(x, d, n)                                fn f.2(x, d, e, n)
       (y, t) = for i < n state (y = x, t = d)      (y, t, u) = for i < n state (y = x, t = d, u = e)
@@ -7,9 +7,9 @@
         yield a, b                                   yield a, b, b'
       return y, t                                  return y, t, u
 
-Parameters in which the calls differ are *varied*, as is what is computed from them.  Everything else is the same in all
-calls and is done once; the rest is done for each, in step.  Where a branch or the length of a loop is varied, the calls
-part: that is written once for each of them.  (Tupling: Chin, "Towards an automated tupling strategy", 1993.)
+Parameters in which the calls differ are *varied*, as are values computed from them.  Everything else is equal in all
+calls and is computed once; varied values are computed for each call, in step.  A branch on a varied condition, or a
+loop of varied length, is written once for each call.  (Tupling: Chin, "Towards an automated tupling strategy", 1993.)
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dplc.flat.copy import Copier
 from dplc.flat.walk import atoms, blocks, every, rhs_mentions
 
 Mask = tuple[bool, ...]
-LARGE = 2000  # operations of all that is made for one group of calls
-HOT = 16  # how much more an operation in a loop or recursion counts than others
+LARGE = 2000  # operations in all functions made for one group of calls
+HOT = 16  # weight of an operation in a loop or recursion
 
 
 @node
 class Key:
-    """A function, and which of its parameters are varied."""
+    """A function, and the mask of its varied parameters."""
 
     fn: str
     params: Mask
@@ -38,14 +38,14 @@ class Key:
 
 @dataclass
 class Facts:
-    """What is varied in a function: variables, and its results."""
+    """The varied variables of a function, and the mask of its varied results."""
 
     varied: set[str] = field(default_factory=set)
     results: Mask = ()
 
 
 class Tupled:
-    """What several calls of one function have in common, and the functions that make use of it."""
+    """Several calls of one function as one call, and the functions that this needs."""
 
     def __init__(self, program: f.Program, supply: f.Supply, key: Key, calls: int) -> None:
         self.program = program
@@ -65,7 +65,7 @@ class Tupled:
         return self.facts[key]
 
     def settle(self) -> None:
-        """Until nothing more is varied."""
+        """A fixpoint: runs until no more variables become varied."""
         size = -1
         while size != (size := sum(len(x.varied) + sum(x.results) + 1 for x in self.facts.values())):
             for key, facts in list(self.facts.items()):
@@ -79,7 +79,7 @@ class Tupled:
             varied.update(v.name for v, on in zip(bind.vars, self.gives(bind, varied), strict=True) if on)
 
     def gives(self, bind: f.Bind, varied: set[str]) -> Mask:
-        """Which of the variables of a binding are varied."""
+        """The mask of the varied variables of a binding."""
         match bind.rhs:
             case f.Call(fn, args):
                 given = mask(args, varied)
@@ -93,7 +93,7 @@ class Tupled:
                 return (any(mask(atoms(rhs), varied)),) * len(bind.vars)
 
     def columns(self, rhs: f.Rhs, varied: set[str]) -> list[tuple[f.Atom, ...]]:
-        """What each result of blocks or of a loop may be."""
+        """For each result of blocks or of a loop, the atoms that it may be."""
         for inner in blocks(rhs):
             self.spread(inner, varied)
         if not isinstance(rhs, f.For | f.While):
@@ -104,7 +104,7 @@ class Tupled:
     # ---- whether it is worth it ----------------------------------------------------------------------------------
 
     def worth(self, recursive: set[str]) -> bool:
-        """Whether enough is done once, and the code does not become too much."""
+        """True if enough work is shared, and the code does not become too large."""
         once = each = size = 0
         for key, facts in self.reached().items():
             body, hot = self.program.fns[key.fn].body, key.fn in recursive
@@ -115,7 +115,7 @@ class Tupled:
         return once >= HOT and 8 * once >= each and size <= LARGE
 
     def reached(self) -> dict[Key, Facts]:
-        """Without what seemed to be needed while less was known to be varied."""
+        """The facts that are still needed.  Keys are left out that only an earlier approximation needed."""
         found: dict[Key, Facts] = {}
         todo = [self.key]
         while todo:
@@ -126,8 +126,8 @@ class Tupled:
         return found
 
     def work(self, block: f.Block, varied: set[str], hot: bool, apart: bool) -> Iterator[tuple[int, bool]]:
-        """Of each operation its weight, and whether it is done for each call, as all is where these went `apart`.
-        Integers done once gain nothing."""
+        """The weight of each operation, and whether it is computed for each call; all are, inside branches where the
+        calls go `apart`.  Sharing integer operations gains nothing."""
         for bind in block.binds:
             on = apart or any(mask(atoms(bind.rhs), varied))
             match bind:
@@ -138,7 +138,7 @@ class Tupled:
                 case f.Bind((var, *_), f.Op()) if on or not is_small(var.ty):
                     yield HOT if hot else 1, on
                 case f.Bind(_, f.Switch(scrutinee)) if isinstance(scrutinee.ty, f.Data):
-                    yield HOT if hot else 1, on  # what was kept is read
+                    yield HOT if hot else 1, on  # it reads residuals
                 case _:
                     pass
             if inner := blocks(bind.rhs):
@@ -150,7 +150,7 @@ class Tupled:
     # ---- the functions -------------------------------------------------------------------------------------------
 
     def functions(self) -> dict[str, f.Fn]:
-        """All that are called, once `name` was asked for the first."""
+        """All functions that are called, directly or not, from the one that `name` was first asked for."""
         made: dict[str, f.Fn] = {}
         while missing := [(key, name) for key, name in self.names.items() if name not in made]:
             for key, name in missing:
@@ -176,7 +176,7 @@ def kept(loop: f.For | f.While) -> tuple[f.Atom, ...]:
 
 
 def parts(rhs: f.Rhs, varied: set[str]) -> bool:
-    """Whether the calls go different ways here."""
+    """True if the calls may take different paths here."""
     match rhs:
         case f.If(one) | f.Switch(one):
             return any(mask((one,), varied))
@@ -191,7 +191,8 @@ def parts(rhs: f.Rhs, varied: set[str]) -> bool:
 
 
 class _Copies:
-    """Writes a function for all calls: what stands for a variable, in all of them or in each."""
+    """Writes a function for all calls.  `same` maps variables that are equal in all calls, `each` those of each
+    call."""
 
     def __init__(self, tupled: Tupled, key: Key) -> None:
         self.tupled = tupled
@@ -208,7 +209,7 @@ class _Copies:
         return f.Fn(name, params, results, body, self.fn.label, self.fn.span)
 
     def vars(self, vars_: Sequence[f.Var]) -> Iterator[f.Var]:
-        """New variables, one for each call where they are varied."""
+        """New variables; one for each call where they are varied."""
         for var in vars_:
             for env in self.each if var.name in self.facts.varied else [self.same]:
                 new = f.Var(self.supply.fresh(var.name), var.ty)
@@ -219,7 +220,7 @@ class _Copies:
         return env.get(atom.name) or self.same[atom.name] if isinstance(atom, f.Var) else atom
 
     def atoms(self, given: Sequence[f.Atom], on: Mask) -> tuple[f.Atom, ...]:
-        """In all calls, or in each where `on`."""
+        """The atoms of all calls; one for each call where `on`."""
         return tuple([
             self.atom(a, env)
             for a, several in zip(given, on, strict=True)
@@ -251,7 +252,7 @@ class _Copies:
         return copied
 
     def together(self, rhs: f.Rhs, on: Mask) -> f.Rhs:
-        """A branch, or a loop, that all calls go through in step."""
+        """A branch or loop that all calls run in step."""
         match rhs:
             case f.If(cond, then, else_):
                 return f.If(self.atom(cond, self.same), self.block(then, on), self.block(else_, on))
@@ -282,7 +283,7 @@ class _Copies:
 
 
 class _Copier(Copier):
-    """Copies what one of the calls does, or all of them do."""
+    """Copies the code of one call, or of all calls."""
 
     def __init__(self, copies: _Copies, env: dict[str, f.Atom]) -> None:
         super().__init__(copies.supply, {})

@@ -1,10 +1,10 @@
-"""flat -> flat where calls of one function that differ in some arguments only are one call (`tupled`).
+"""Tupling: flat -> flat where calls of one function that differ only in some arguments become one call (`tupled`).
 
     (y, t) = f.jvp(x, 1.0, 0.0)                (y, t, u) = f.jvp.2(x, 1.0, 0.0, 0.0, 1.0)
     (z, u) = f.jvp(x, 0.0, 1.0)          =>    z = y
 
-So derivatives in several directions take one run of the function; several pullbacks read what was kept once.
-A call that is made again with all its arguments the same is made once.
+So derivatives in several directions take one run of the function, and several pullbacks read the residuals once.  A
+repeated call with equal arguments is made once.
 
 Only functions without effects, and with loops or recursion, are tupled: LLVM shares the common work of others.
 """
@@ -25,7 +25,7 @@ from dplc.passes.simplify.purity import movable, quiet
 from dplc.passes.simplify.simplify import expression_of
 from dplc.passes.vectors.tupled import Key, Mask, Tupled
 
-MOST = 8  # calls in one
+MOST = 8  # calls in one tupled call
 
 Item = TypeVar("Item")
 
@@ -42,19 +42,20 @@ def tupling(program: f.Program) -> f.Program:
 
 @dataclass
 class Line:
-    """The bindings of a block: which have effects, and which are gone to another place."""
+    """The bindings of a block.  `effects` are the positions of those with effects, `gone` of those that have moved
+    elsewhere."""
 
     binds: tuple[f.Bind, ...]
     effects: set[int]
     gone: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """The last call of each function."""
+        """Finds the last call of each function."""
         self.last = {bind.rhs.fn: at for at, bind in enumerate(self.binds) if isinstance(bind.rhs, f.Call)}
 
     def before(self, call: f.Call, at: int, after: dict[str, int]) -> set[int] | None:
-        """Of the bindings after one of them, where these names are bound, those that must come before it if a call
-        does; None if that cannot be."""
+        """The bindings between position `at` and a later call that must come before `at` if the call moves there.
+        `after` has the positions of names bound from `at` on.  None if the call cannot move."""
         found: set[int] = set()
         todo = [after[name] for name in names(call.args) if name in after]
         while todo:
@@ -72,15 +73,15 @@ class _Tupling:
     def __init__(self, program: f.Program) -> None:
         self.program = program
         self.made: dict[str, f.Fn] = {}
-        self.known: dict[tuple, tuple[f.Var, ...]] = {}  # what calls gave that were made since the last effect
+        self.known: dict[tuple, tuple[f.Var, ...]] = {}  # the results of calls since the last effect
         self.tupled: dict[tuple[Key, int], Tupled] = {}
-        self.items: dict[str, tuple[f.Atom, ...]] = {}  # of tuples, in this function
-        self.same: dict[str, f.Atom] = {}  # what variables of this function are that were taken from a tuple
-        self.taken: list[dict[tuple[str, int], f.Var]] = []  # what was taken from others, in this block and around it
+        self.items: dict[str, tuple[f.Atom, ...]] = {}  # the items of tuples, in this function
+        self.same: dict[str, f.Atom] = {}  # variables taken from a tuple -> equal atoms
+        self.taken: list[dict[tuple[str, int], f.Var]] = []  # items taken from other tuples, by enclosing block
         self.survey()
 
     def survey(self) -> None:
-        """The functions with effects, the candidates for tupling, and the functions that make several calls of
+        """Finds the functions with effects, the candidates for tupling, and the functions that make several calls of
         candidates."""
         calls: dict[str, list[str]] = {name: [] for name in self.program.fns}
         looping, effects = set[str](), set[str]()
@@ -140,7 +141,7 @@ class _Tupling:
         return isinstance(rhs, f.Call) and rhs.fn in self.worthy
 
     def note(self, bind: f.Bind) -> None:
-        """Notes the items of tuples that are made here."""
+        """Records the items of tuples that are made or taken here."""
         match bind:
             case f.Bind((var,), f.TupMake(items)):
                 self.items[var.name] = tuple(map(self.known_as, items))
@@ -164,7 +165,7 @@ class _Tupling:
         return f.Call(call.fn, tuple(map(self.known_as, call.args)), call.span)
 
     def has_effects(self, rhs: f.Rhs) -> bool:
-        """Whether later calls may not be moved before it; an error that the program raises is an effect, too."""
+        """True if later calls must not move before it.  Raising a run-time error is an effect, too."""
         match rhs:
             case f.Call(fn):
                 return fn in self.effects
@@ -174,12 +175,12 @@ class _Tupling:
                 return any(self.has_effects(bind.rhs) for inner in blocks(rhs) for bind in inner.binds)
 
     def named(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> list[f.Bind]:
-        """Gives variables what is known already."""
+        """Bindings that give variables known values."""
         tup = f.Var(self.supply.fresh("t"), f.Tup(tuple([a.ty for a in atoms])))
         return [f.Bind((tup,), f.TupMake(tuple(atoms))), *(f.Bind((v,), f.TupGet(tup, i)) for i, v in enumerate(vars_))]
 
     def together(self, line: Line, at: int, call: f.Call) -> list[f.Bind]:
-        """A call with those after it that can be made at the same time, and what is computed for them."""
+        """A call, combined with later calls that can be made at the same time, and the bindings that move before it."""
         group, moved = self.partners(line, at, call)
         varied = tuple([len(set(column)) > 1 for column in zip(*(token(c)[1] for _, c in group), strict=True)])
         tupled = self.tupling_of(Key(call.fn, varied), len(group)) if len(group) > 1 else None
@@ -196,10 +197,10 @@ class _Tupling:
         return out
 
     def partners(self, line: Line, at: int, call: f.Call) -> tuple[list[tuple[int, f.Call]], set[int]]:
-        """The calls of the same function that can be made here, with other arguments; and of what comes after, what is
-        then to be computed before."""
+        """The calls of the same function, with other arguments, that can be made at position `at`; and the later
+        bindings that must move before them."""
         group, moved, tokens = [(at, call)], set[int](), {token(call)}
-        self.taken.append({})  # what is taken here is not there yet for what comes between
+        self.taken.append({})  # items taken here are not yet available at `at`
         after = {v.name: at for v in line.binds[at].vars}
         for i in range(at + 1, line.last[call.fn] + 1):
             if len(group) == MOST or i in line.effects:
@@ -220,7 +221,7 @@ class _Tupling:
         return group, moved
 
     def tupling_of(self, key: Key, calls: int) -> Tupled | None:
-        """None if it is not worth it."""
+        """The tupled function; None if it is not worth it."""
         if (key, calls) not in self.tupled:
             self.tupled[key, calls] = made = Tupled(self.program, self.supply, key, calls)
             if made.worth(self.recursive):
@@ -231,7 +232,7 @@ class _Tupling:
 
 
 def flattened(columns: Sequence[Sequence[Item]], on: Mask) -> tuple[Item, ...]:
-    """What each of the calls has, where `on`; else what they all have."""
+    """The items of each call where `on`, else the one item that all calls share."""
     return tuple([column[i] for i, several in enumerate(on) for column in (columns if several else columns[:1])])
 
 
@@ -245,7 +246,7 @@ def token(call: f.Call) -> tuple:
 
 
 def callers_of(found: Iterable[str], calls: dict[str, list[str]]) -> set[str]:
-    """These functions, and all that call them."""
+    """These functions, and all functions that call them, directly or not."""
     callers: dict[str, list[str]] = {}
     for name, callees in calls.items():
         for callee in callees:
