@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.render import render
@@ -34,7 +33,7 @@ from dplc.machine.failure.failures import missing
 from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
 from dplc.machine.run import cache
-from dplc.machine.run.jit import find_lapack, new_jit
+from dplc.machine.run.jit import find_lapack
 from dplc.stack import on_large_stack
 
 PREFIX = "dpl"
@@ -129,23 +128,18 @@ class Instance:
     """One world of a program: code with memory of its own."""
 
     def __init__(self, built: Built) -> None:
-        self.jit = new_jit()
         for symbol, message in built.externs.items():
-            if not llvm.address_of_symbol(symbol):
+            if not is_linked(symbol):
                 raise Error(message)
-        library = llvm.JITLibraryBuilder().add_object_img(built.code).add_current_process()
-        for export in built.description["exports"]:
-            library = library.export_symbol(f"{PREFIX}_{export['name']}")
-        for name in ("free", "message", "watch", "end", "lapack"):
-            library = library.export_symbol(own(PREFIX, name))
-        self.tracker = library.link(self.jit, "program")
+        exports = [f"{PREFIX}_{export['name']}" for export in built.description["exports"]]
+        runtime = [own(PREFIX, name) for name in ("free", "message", "watch", "end", "lapack")]
+        self.loaded = LoadedLibrary(built.code, [*exports, *runtime])
         ctypes.CFUNCTYPE(None, type(FINDER))(self.address(own(PREFIX, "lapack")))(FINDER)
         self.world = World(self.address, PREFIX)
         weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False
 
     def address(self, symbol: str) -> int:
-        return self.tracker[symbol]
-
+        return self.loaded.address(symbol)
 
 class Pool:
     """Instances that nobody uses at the moment; if calls take turns, there is one."""

@@ -75,6 +75,27 @@ def load(code: bytes, sites: Sites) -> Loaded:
     return loaded
 
 
+class LoadedLibrary:
+    """A library's object code in memory, in a world of its own; `tracker` has the addresses of `symbols`."""
+
+    def __init__(self, code: bytes, symbols: Sequence[str]) -> None:
+        self.jit = new_jit()
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in symbols:
+            library = library.export_symbol(symbol)
+        self.tracker = library.link(self.jit, "program")
+
+    def address(self, symbol: str) -> int:
+        return self.tracker[symbol]
+
+
+def is_linked(symbol: str) -> bool:
+    """True if this process has a C function of that name."""
+    target.start()
+    llvm.load_library_permanently("libm.so.6")
+    return bool(llvm.address_of_symbol(symbol))
+
+
 def new_jit() -> llvm.LLJIT:
     target.start()
     llvm.load_library_permanently("libm.so.6")
@@ -85,7 +106,7 @@ def new_jit() -> llvm.LLJIT:
 def require_externs(sites: Sites) -> None:
     """Fails if a C function is missing."""
     for symbol in sites.externs:
-        if not llvm.address_of_symbol(symbol):
+        if not is_linked(symbol):
             raise missing(symbol, sites)
 
 

@@ -220,19 +220,8 @@ class Solver:
                 return self.same(then, else_)
             case c.Match(_, _, scrutinee, arms):
                 return self.match(self.infer(scrutinee), arms)
-            case c.For(_, _, state, init, index, count, body):
-                ty = self.infer(init)
-                self.infer(count)
-                self.bind(state, ty)
-                self.bind(index, t.I64)
-                self.unify.types(ty, self.infer(body))
-                return ty
-            case c.While(_, _, state, init, cond, body):
-                ty = self.infer(init)
-                self.bind(state, ty)
-                self.infer(cond)
-                self.unify.types(ty, self.infer(body))
-                return ty
+            case c.For() | c.While():
+                return self.loop(e)
             case c.Build(_, _, index, count, body):
                 self.infer(count)
                 self.bind(index, t.I64)
@@ -246,6 +235,21 @@ class Solver:
                 return ty
             case _:
                 raise Bug(f"not a term after mono: {e}")
+
+    def loop(self, e: c.For | c.While) -> t.Ty:
+        """The type of the state, which every step gives again."""
+        ty = self.infer(e.init)
+        match e:
+            case c.For(_, _, state, _, index, count, body):
+                self.infer(count)
+                self.bind(state, ty)
+                self.bind(index, t.I64)
+                self.unify.types(ty, self.infer(body))
+            case c.While(_, _, state, _, cond, body):
+                self.bind(state, ty)
+                self.infer(cond)
+                self.unify.types(ty, self.infer(body))
+        return ty
 
     def lets(self, e: c.Term) -> t.Ty:
         while isinstance(e, c.Let | c.LetRec):
