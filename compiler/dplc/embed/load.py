@@ -33,7 +33,7 @@ from dplc.machine.failure.failures import missing
 from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
 from dplc.machine.run import cache
-from dplc.machine.run.jit import find_lapack
+from dplc.machine.run.jit import LoadedLibrary, find_lapack, is_linked
 from dplc.stack import on_large_stack
 
 PREFIX = "dpl"
@@ -140,6 +140,7 @@ class Instance:
 
     def address(self, symbol: str) -> int:
         return self.loaded.address(symbol)
+
 
 class Pool:
     """Instances that nobody uses at the moment; if calls take turns, there is one."""
