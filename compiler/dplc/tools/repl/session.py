@@ -78,7 +78,7 @@ class Session:
         return self.attempt(work)
 
     def reload(self, file: Path) -> bool:
-        """Start again with a file.  If it has errors, the session stays as it was, and the result is false."""
+        """Start again with a file.  If it has errors, the session stays as it was.  Returns true if it had none."""
         before = vars(self).copy()
         self.clear()
         right = self.load(file)
@@ -93,7 +93,7 @@ class Session:
             report(failure.diagnostics)
             return False
         except KeyboardInterrupt:
-            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # on a new line, after `^C`
+            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
             return False
         except MemoryError:
             report([Diagnostic("R0802", "out of memory")])

@@ -106,7 +106,8 @@ def indentation(document: Document) -> int:
 
 
 class Names(Completer):
-    """Completes names in scope with types, names of a module after `Module.`, fields after `value.`, verbs after `:`."""
+    """Completes names in scope with types, names of a module after `Module.`, fields after `value.`, verbs after
+    `:`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
