@@ -72,7 +72,7 @@ def read(text: str) -> Format:
     return made
 
 
-# ---- what it applies to -------------------------------------------------------------------------------------------
+# ---- the numbers to which a format applies ------------------------------------------------------------------------
 
 
 def numbers(form: Format, kinds: frozenset[str]) -> frozenset[str]:
