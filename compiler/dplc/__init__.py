@@ -1,4 +1,4 @@
-"""The compiler: how a program runs fast.  It runs on an operating system, which the language then uses too."""
+"""The DPL compiler.  It needs an operating system, and importing it makes that the host of the language."""
 
 from dpl import host
 from dpl.system import System

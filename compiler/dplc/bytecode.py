@@ -1,7 +1,7 @@
-"""Python's bytecode of what the command imports, in our own cache.
+"""Keeps the Python bytecode of imported modules in DPL's own cache.
 
-Where Python is told to leave none beside its sources, as in containers, it would read all sources anew, which takes
-longer than compiling a small program.  It is an entry like others: whole, or made again.
+If Python must not write bytecode beside its sources, as in containers, it compiles all sources at every start, which
+takes longer than compiling a small program.  An entry is checked like all others, and made again if damaged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpl.system import kept
 
 
 class Loader(SourceFileLoader):
-    """Python's own, but for where bytecode comes from and goes to."""
+    """Python's own loader, except that bytecode is read from and written to the cache."""
 
     def get_data(self, path: str) -> bytes:
         if not path.endswith(tuple(BYTECODE_SUFFIXES)):

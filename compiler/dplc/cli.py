@@ -1,7 +1,6 @@
-"""The command `dpl`: what is typed, to what is done.
+"""The command `dpl`: dispatches the command line.
 
-Nothing heavy is imported before it is known to be needed: a program that was compiled before runs without the parser,
-the checker and click.
+Heavy modules are imported only when needed: a program from the cache runs without the parser, the checker and click.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ def main() -> None:
 
         behave()
         code = guarded(lambda: dispatch(sys.argv[1:]))
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
-    except KeyboardInterrupt:  # so early that there is nothing to be written
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
+    except KeyboardInterrupt:  # so early that no output is pending
         return interrupted()
     sys.exit(code)
 
@@ -34,14 +33,14 @@ def interrupted() -> None:
 
 
 def unraisable(failure: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C may come where Python cannot raise it, as between two steps of an import."""
+    """Handles a Ctrl-C that Python cannot raise, for example between two steps of an import."""
     if isinstance(failure.exc_value, KeyboardInterrupt):
         interrupted()
     sys.__unraisablehook__(failure)
 
 
 def keep_bytecode() -> None:
-    """Where Python is told to keep none, in our own cache."""
+    """Use DPL's own cache for bytecode if Python must not write any."""
     if sys.dont_write_bytecode:
         from dplc.bytecode import keep
 
@@ -63,12 +62,12 @@ def dispatch(args: list[str]) -> int:
 
     try:
         return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
-    except Abort:  # what click makes of Ctrl-C
+    except Abort:  # click turns Ctrl-C into this
         raise KeyboardInterrupt from None
 
 
 if __name__ == "__main__":
-    if os.environ.get("DPL_PROFILE"):  # for the developers of DPL: where does the compiler's own time go?
+    if os.environ.get("DPL_PROFILE"):  # for the developers of DPL: profile the compiler
         import cProfile
 
         cProfile.run("main()", os.environ["DPL_PROFILE"])

@@ -1,4 +1,4 @@
-"""Strongly connected components of a graph, after Tarjan."""
+"""Strongly connected components of a graph, by Tarjan's algorithm."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(roots: Iterable[Node], successors: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
-    """What is reachable from `roots`, group by group, a group after those it leads to; without recursion, as graphs may
-    be deep."""
+    """The strongly connected components reachable from `roots`, in reverse topological order: a component comes after
+    its successors.  Not recursive, since graphs may be deep."""
     index: dict[Node, int] = {}
     low: dict[Node, int] = {}
     closed: set[Node] = set()

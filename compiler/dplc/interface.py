@@ -1,7 +1,7 @@
-"""What a library offers to others than DPL: its exported definitions, and how their types look from outside.
+"""The interface of a library to other languages: its exported definitions and the shapes of their types.
 
-A type is a `Shape`, whose `text` is in DPL's words.  The sizes of an array are texts, too; `labels` says what to call
-those that have to be given along with the array, None for one that the type fixes.
+A type is a `Shape`; its `text` is in DPL's syntax.  The sizes of an array are texts too.  `labels` are the names of the
+sizes that the caller must pass with the array, and None for each size that the type fixes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Array:
 
 @node
 class Record:
-    """`fields` as the record's declaration has them, with the sizes that it declares."""
+    """A record; `fields` are those of its declaration, with the declared sizes."""
 
     name: str
     fields: tuple[tuple[str, Shape], ...]
@@ -56,7 +56,7 @@ class Record:
 
 @node
 class Tuple:
-    """Unit has no items."""
+    """A tuple; unit has no items."""
 
     items: tuple[Shape, ...]
 
@@ -70,7 +70,7 @@ Shape = Number | Text | Array | Record | Tuple
 
 @node
 class Parameter:
-    """`text` is its type in DPL's words."""
+    """A parameter or a result; `text` is its type in DPL's syntax."""
 
     name: str
     shape: Shape
@@ -79,8 +79,8 @@ class Parameter:
 
 @node
 class Export:
-    """An exported definition; a value has `parameters` None.  `entry` is the definition that others call: it takes unit
-    if there are no parameters, and compares sizes.  `docs` is its documentation."""
+    """An exported definition; for a value, `parameters` is None.  `entry` is the definition that callers from outside
+    use: it checks sizes, and takes unit if there are no parameters.  `docs` is the documentation."""
 
     name: str
     parameters: tuple[Parameter, ...] | None
@@ -97,14 +97,14 @@ class Export:
 
 
 def unlike(name: str, taken: Container[str]) -> str:
-    """The name, or one like it that is not taken."""
+    """The name, with `_` appended until it is not taken."""
     while name in taken:
         name += "_"
     return name
 
 
 def records(exports: list[Export]) -> dict[str, Record]:
-    """The records that the exports mention, those that others contain first."""
+    """The records that the exports mention; a record comes after those that it contains."""
     found: dict[str, Record] = {}
 
     def visit(shape: Shape) -> None:

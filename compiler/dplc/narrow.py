@@ -1,6 +1,6 @@
-"""Narrowing a type that the compiler knows better than the type checker; anything else is a Bug.
+"""Narrowing of Python types where the compiler knows more than the type checker.  A wrong type is a Bug.
 
-expect_type(Arr, ty).elem    the element type of what must be an array here
+expect_type(Arr, ty).elem    the element type of `ty`, which must be an array here
 a_type(content)              an argument of a type constructor that must be a type, not a size or an effect
 """
 

@@ -1,7 +1,7 @@
 """THE SPINE: text -> a program that can run.  Each stage is one function from one file; STAGES is all of them.
 
 {stages}
-`machine.run.jit` loads and runs what comes out.
+`machine.run.jit` loads and runs the result.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 
 def checked_by_environment() -> bool:
-    """DPL_CHECK=1, as the tests set it, verifies the program after every stage of every compilation."""
+    """True with DPL_CHECK=1, as in the tests: every compilation verifies the program after each stage."""
     return os.environ.get("DPL_CHECK", "") not in ("", "0")
 
 
 @dataclass(slots=True)
 class Context:
-    """What the stages of one compilation share: options, and what they have to say."""
+    """Data shared by the stages of one compilation: options, warnings and by-products."""
 
     verify: bool = field(default_factory=checked_by_environment)
-    effort: int = 2  # LLVM's, at most
-    testing: bool = False  # expectations are done when they are asked for
+    effort: int = 2  # LLVM's optimisation level, at most
+    testing: bool = False  # expectations run on request
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    library: bool = False  # whether `exports` are wanted, which others than the program call
+    library: bool = False  # fill in `exports`, for callers from outside
     exports: list[Export] = field(default_factory=list)
 
 
 @node
 class Form:
-    """What programs are between two stages.  `show` gives a readable text, `verify` raises Bug if the program is not
-    well formed, `parse` reads the text back.  They are named as `module:function`: their modules are imported when they
-    are wanted."""
+    """The representation of programs between two stages.  `show` returns a readable text, `verify` raises Bug if the
+    program is not well formed, `parse` reads the text back.  They are written as `module:function`, and the modules are
+    imported on first use."""
 
     name: str
     show: str
@@ -66,8 +66,8 @@ CODE = Form("machine code", "dplc.pipeline:show_code")
 
 @node
 class Stage:
-    """A step.  `function`, named as `module:function`, takes what the stage before gave, and the Context if
-    `context`."""
+    """A stage of the compiler.  `function`, written as `module:function`, takes the result of the previous stage, and
+    the Context if `context` is true."""
 
     name: str
     gives: Form
@@ -139,7 +139,7 @@ READABLE = tuple(stage.name for stage in STAGES if stage.gives.parse)  # stages 
 
 
 def listing() -> str:
-    """A line for each stage: its name, what it gives, and what it does."""
+    """A line for each stage: its name, the form of its result, and a description."""
     return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in STAGES)
 
 
@@ -201,12 +201,12 @@ def stage_of(name: str) -> Stage:
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
-    """Runs the stages up to the one of that name; that stage, and its result."""
+    """Run the stages up to the named one.  Returns that stage and its result."""
     return compile_from("", source, name, context)
 
 
 def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[Stage, Any]:
-    """The same from the result of the stage `start` on."""
+    """As `compile_to`, but starting with `value`, the result of the stage `start` (empty: a source)."""
     if start == name:
         return stage_of(name), value
     begin, before = time.perf_counter(), start
@@ -222,8 +222,8 @@ def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[S
 
 
 def verified(stage: Stage, before: str, value: Any, context: Context) -> Any:
-    """What a stage makes of `value`, verified.  If it fails, the Bug names the stage and how to repeat it."""
-    original = value.copy() if before in READABLE else None  # a stage may change the program that it is given
+    """The verified result of a stage.  If the stage fails, the Bug names it and has a command to repeat it."""
+    original = value.copy() if before in READABLE else None  # a stage may change its input
     try:
         made = stage.run(value, context)
         stage.verify(made)
@@ -236,7 +236,7 @@ def verified(stage: Stage, before: str, value: Any, context: Context) -> Any:
 
 
 def kept(text: str) -> str:
-    """The path of a file with the program that a stage failed on."""
+    """Write the program on which a stage failed to a file; returns its path."""
     with tempfile.NamedTemporaryFile("w", prefix="dpl-", suffix=".flat", delete=False, encoding="utf-8") as file:
         file.write(text)
     return file.name

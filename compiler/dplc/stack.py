@@ -1,4 +1,4 @@
-"""A thread with a large stack: the passes recurse over the program's structure."""
+"""Runs work on a thread with a large stack, because the passes recurse over the program's structure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-STACK = 1 << 29  # bytes, touched only as far as needed
+STACK = 1 << 29  # bytes; the system commits only the pages that are used
 LEAST_STACK = 1 << 24
 
 
 def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | None = None) -> Result:
-    """The result of `work` (or its exception), done on a thread with a large stack.  Ctrl-C reaches the caller; with
-    `stop`, which makes the thread of a number stop, not before that has."""
+    """Run `work` on a thread with a large stack; returns its result or raises its exception.  Ctrl-C raises
+    KeyboardInterrupt in the caller at once.  With `stop`, Ctrl-C calls it with the thread's number instead, and the
+    caller waits until the thread has stopped."""
     outcome: list[Result] = []
     failures: list[BaseException] = []
     done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
@@ -40,13 +41,13 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
             stop(thread.ident)
     if failures:
         raise failures[0]
-    if not outcome:  # stopped when it had just failed
+    if not outcome:  # stopped just as it failed
         raise KeyboardInterrupt
     return outcome[0]
 
 
 def started(body: Callable[[], None]) -> threading.Thread:
-    """A thread with the largest stack that can be had."""
+    """Start a thread with the largest stack that the system grants.  Raises MemoryError below LEAST_STACK."""
     before, size = threading.stack_size(), min(STACK, memory_limit() >> 3)
     while True:
         thread = threading.Thread(target=body, daemon=True)
@@ -54,7 +55,7 @@ def started(body: Callable[[], None]) -> threading.Thread:
             threading.stack_size(size)
             thread.start()
             return thread
-        except (RuntimeError, MemoryError):  # more than the system gives
+        except (RuntimeError, MemoryError):  # more than the system grants
             size //= 2
             if size < LEAST_STACK:
                 raise MemoryError from None
@@ -63,6 +64,6 @@ def started(body: Callable[[], None]) -> threading.Thread:
 
 
 def memory_limit() -> int:
-    """Bytes of addresses that the process may use (`ulimit -v`)."""
+    """The bytes of address space that the process may use (`ulimit -v`)."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft

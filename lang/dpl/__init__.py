@@ -1,7 +1,7 @@
-"""DPL: what a program means.  The compiler, which makes it fast, is `dplc`.
+"""DPL: the language and its interpreter.  The compiler is `dplc`.
 
-For Python: `dpl.load("model.dp")` gives a program's exported definitions as functions of NumPy's arrays, and raises
-`dpl.Error` where it cannot.
+For Python: `dpl.load("model.dp")` returns a program's exported definitions as functions on NumPy arrays.  It raises
+`dpl.Error` if the program has errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import os
 
     class Error(Exception):
-        """A program, or a call of its functions, is at fault; the text says where and why."""
+        """An error in a program or in a call of its functions; the text says where and why."""
 
     def load(path: str | os.PathLike[str]) -> Any: ...
 
@@ -21,7 +21,7 @@ DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.shapes"}
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the compiler, imported at first use: the language itself does without."""
+    """A function of the compiler, imported at first use.  The language itself does not need the compiler."""
     if name not in DOORS:
         raise AttributeError(f"module 'dpl' has no attribute {name!r}")
     from importlib import import_module

@@ -1,7 +1,7 @@
-"""Text in the columns of a terminal: tabs, wide characters, and characters that join others.
+"""Text in the columns of a terminal: tabs, wide characters and combining characters.
 
 A tab goes to the next multiple of 4.  East Asian wide characters and emoji take two columns; combining marks, joiners
-and variation selectors none; what is joined to an emoji (a family, a flag, a skin colour) shares its two columns.
+and variation selectors take none.  Characters joined to an emoji (a family, a flag, a skin colour) share its two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _JOINER, _EMOJI_STYLE = "\u200d", "\ufe0f"
 
 
 def pictures(text: str) -> tuple[list[str], list[int]]:
-    """The text shown for each character and its first column; at the end, the column after the last."""
+    """(the text shown for each character, the first column of each, and at the end the column after the last)."""
     shown: list[str] = []
     columns = [0]
     previous = ""
@@ -31,12 +31,12 @@ def pictures(text: str) -> tuple[list[str], list[int]]:
 
 
 def width_of(text: str) -> int:
-    """How many columns a text takes."""
+    """The number of columns that a text takes."""
     return pictures(text)[1][-1]
 
 
 def _state(char: str, previous: str) -> str:
-    """The state that decides the width of the next character; the second half of a flag joins no third."""
+    """The state that decides the width of the next character.  After both halves of a flag, a new flag begins."""
     return "" if _is_flag(char) and _is_flag(previous) else char
 
 

@@ -1,7 +1,7 @@
-"""What is said to the user: one shape of message, and the two kinds of failure.
+"""Messages to the user: `Diagnostic`, and the two kinds of failure.
 
-A `DplError` is the user's to mend (exit code 1) and carries diagnostics; a `Bug` is ours (exit code 70).
-The picture of a diagnostic is drawn in `render.py`.
+A `DplError` is an error of the user's (exit code 1) and carries diagnostics; a `Bug` is an error of DPL (exit code 70).
+`render.py` draws a diagnostic as text.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from dpl.node import node
 from dpl.source import Span
 
-MARK, UNMARK = "\x0e", "\x0f"  # around the part of a text that matters
+MARK, UNMARK = "\x0e", "\x0f"  # delimit the highlighted part of a text
 
 
 def marked(text: str) -> str:
-    """Text to be highlighted within another."""
+    """A part of a text, to be highlighted."""
     return f"{MARK}{text}{UNMARK}"
 
 
@@ -26,7 +26,7 @@ def unmarked(text: str) -> str:
 
 @node
 class Label:
-    """A span to underline and what to say there."""
+    """A span to underline, with a text."""
 
     span: Span
     text: str = ""
@@ -34,7 +34,8 @@ class Label:
 
 @node
 class Call:
-    """One step of a path: what was called, where that is written, and more about it (`x : float[3, 10], y : int`)."""
+    """One step of a call path: the name of the function, the span of the call, and more about it, such as its arguments
+    (`x : float[3, 10], y : int`)."""
 
     name: str
     span: Span | None = None
@@ -43,7 +44,7 @@ class Call:
 
 @node
 class Edit:
-    """A change that mends the program: an editor may replace `span` by `text`."""
+    """A change that corrects the program: an editor may replace `span` by `text`."""
 
     span: Span
     text: str
@@ -53,12 +54,16 @@ class Edit:
 class Diagnostic:
     """One message.
 
-    `code` is a class and a number (`E0301`; E01 syntax, E02 types, E03 sizes, E04 differentiation, E05 effects, modules
-    and files, W likewise; R05 data, R06 numerics, R07 bounds and asserts, R08 memory), `title` says what is wrong in
-    one line, `span` is where to change things (None: nowhere in a text), `note` is said at its caret, `labels` say
-    where the conflicting facts came from, `helps` are ways out, `path` the calls that led here, outermost first,
-    `facts` are named texts to compare (`expected`, `found`: two types whose differing parts are `marked`), and `edits`
-    what would mend it for certain.
+    code      a class and a number, such as `E0301`: E01 syntax, E02 types, E03 sizes, E04 differentiation, E05 effects,
+              modules and files; W for warnings, with the same numbers; R05 data, R06 numerics, R07 bounds and asserts,
+              R08 memory
+    title     the error in one line
+    span      the place to change (None: no place in a text), and `note` the text at its caret
+    labels    the places where the conflicting facts come from
+    helps     suggestions
+    path      the calls that led here, outermost first
+    facts     named texts to compare (`expected`, `found`: two types whose differing parts are `marked`)
+    edits     changes that are certain to correct the error
     """
 
     code: str
@@ -70,7 +75,7 @@ class Diagnostic:
     path: tuple[Call, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] = ()
-    denied: bool = False  # a warning that is to be an error
+    denied: bool = False  # a warning that counts as an error
 
     @property
     def severity(self) -> str:
@@ -78,7 +83,7 @@ class Diagnostic:
 
 
 class DplError(Exception):
-    """The program, its input or its files are at fault; carries what to say."""
+    """An error in the program, its input or its files, with its diagnostics."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(diagnostics[0].title if diagnostics else "")
@@ -90,14 +95,14 @@ class DplError(Exception):
 
 
 class Bug(Exception):
-    """DPL itself is at fault: an invariant does not hold.  `repeat` is a command that shows the failure again."""
+    """An error in DPL itself: an invariant does not hold.  `repeat` is a command that reproduces the failure."""
 
     repeat: str = ""
 
 
 @dataclass(slots=True)
 class Warnings:
-    """A place to put warnings while going on."""
+    """Collects warnings while the check continues."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
 

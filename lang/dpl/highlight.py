@@ -1,8 +1,8 @@
-"""text -> coloured text: the lexer that Pygments knows as `dpl`, for the REPL, documentation and web pages.
+"""text -> coloured text: the Pygments lexer `dpl`, for the REPL, documentation and web pages.
 
     pygmentize -l dpl model.dp
 
-It asks neither grammar nor parser, and reads anything: half a program, or none at all.
+It uses neither the grammar nor the parser, so it accepts any text, also incomplete programs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SUFFIX = r"(?:[iuf]\d+)?"
 
 
 def _word(_: RegexLexer, match: re.Match[str]) -> Iterator[tuple[int, _TokenType, str]]:
-    """A keyword is one everywhere, except as a part of a qualified name or a field of a record."""
+    """Classify a word.  A keyword is highlighted everywhere, except in a qualified name or as the field of a record."""
     text, word, end = match.string, match.group(), match.end()
     after_dot = text[match.start() - 1 : match.start()] == "."
     if word[0].isupper():
@@ -59,7 +59,7 @@ def _word(_: RegexLexer, match: re.Match[str]) -> Iterator[tuple[int, _TokenType
 
 
 class DplLexer(RegexLexer):
-    """Words and signs as the second section of the language says; comments nest, strings hold expressions."""
+    """The tokens of section 2 of the language reference; comments nest, and strings contain expressions."""
 
     name = "DPL"
     aliases: ClassVar = ["dpl"]

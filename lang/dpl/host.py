@@ -1,8 +1,8 @@
-"""What the language asks of the machine it runs on: files, the clock, memory, the cache, libraries in C.
+"""The interface between the language and its host: files, the clock, memory, the cache, C libraries.
 
-Everything else in `dpl` computes.  `Host` answers as plain Python can anywhere, also in a browser: it keeps nothing and
-has no foreign functions.  `dpl.system` answers for an operating system; the compiler's package chooses it (`use`).
-Asked as `host.current.clock()`, at the time of need.
+The rest of `dpl` only computes.  `Host` uses nothing but plain Python, so it also works in a browser: it caches nothing
+and has no foreign functions.  `dpl.system` implements the interface for an operating system; the compiler's package
+selects it (`use`).  Callers write `host.current.clock()` and do not keep `current`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Cache(Protocol):
-    """Results of earlier runs (`system/kept.py`)."""
+    """A cache of results of earlier runs (`system/kept.py`)."""
 
     def place(self, *names: str) -> Path: ...
 
@@ -33,7 +33,7 @@ class Cache(Protocol):
 
 
 class NoCache:
-    """Nothing is kept."""
+    """A cache that keeps nothing."""
 
     def place(self, *names: str) -> Path:
         return Path(*names)
@@ -51,7 +51,7 @@ class NoCache:
 
 
 class Host:
-    """A machine of which only Python is known."""
+    """A host that uses nothing but plain Python."""
 
     @property
     def cache(self) -> Cache:
@@ -73,7 +73,7 @@ class Host:
         return [path.name for path in folder.iterdir()]
 
     def real(self, path: Path) -> str:
-        """One name for each file."""
+        """The canonical path of a file."""
         return os.path.realpath(path)
 
     def kind(self, path: Path) -> str:
@@ -84,7 +84,7 @@ class Host:
         return "file"
 
     def stamp(self, paths: Iterable[Path]) -> str:
-        """Changes whenever one of the files does; only a cache needs it."""
+        """A text that changes whenever one of the files changes; only a cache needs it."""
         return ""
 
     # ---- the process
@@ -97,7 +97,7 @@ class Host:
         return os.environ.get(name)
 
     def raw(self, text: str) -> bytes:
-        """An argument or environment variable, as the system handed it over."""
+        """The original bytes of an argument or environment variable."""
         return os.fsencode(text)
 
     def memory(self) -> int:
@@ -105,17 +105,17 @@ class Host:
         return 1 << 62
 
     def resident(self) -> int:
-        """The bytes of memory in use; 0 if that cannot be told."""
+        """The bytes of memory in use; 0 if unknown."""
         return 0
 
     # ---- libraries in C
 
     def factorizations(self) -> Mapping[str, Callable] | None:
-        """The primitives that LAPACK computes, or None; then the library's own algorithms take over."""
+        """The primitives that LAPACK computes; None if it is missing, and the library's own algorithms are used."""
         return None
 
     def function(self, symbol: str, types: list[str]) -> Callable | None:
-        """A C function of scalars, or None; `types` are those of its parameters and of its result."""
+        """A C function of scalars, or None if it is not found.  `types` are its parameter types and its result type."""
         return None
 
 

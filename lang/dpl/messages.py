@@ -10,7 +10,8 @@ from dpl.source import Source, Span
 
 
 def as_json(d: Diagnostic) -> dict[str, Any]:
-    """Lines and columns count from 1, offsets from 0, both in code points; `utf16` columns as editors count them."""
+    """A diagnostic as JSON.  Lines and columns count from 1 and offsets from 0, both in code points; `utf16` is the
+    column in UTF-16 code units, as editors count."""
     return {
         "code": d.code,
         "severity": d.severity,

@@ -1,8 +1,7 @@
-"""Small immutable records, of which there are hundreds of kinds: trees, types, terms.
+"""Small immutable records for trees, types and terms; there are hundreds of such classes.
 
-Like `dataclass(frozen=True, slots=True)`, at a tenth of the cost of defining one (which counts when a program is to
-start at once) and a third of that of making one.  That they are not changed is checked by the type checker, not when
-running.
+Like `dataclass(frozen=True, slots=True)`, but defining a class takes a tenth of the time (which matters at startup) and
+creating an instance a third.  The type checker prevents changes; nothing does at run time.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ Value = TypeVar("Value")
 
 @dataclass_transform(frozen_default=True)
 def node(cls: Class) -> Class:
-    """A class whose annotations are its fields: positional, in order, after those of its base; with slots, compared and
-    hashed by contents, taken apart by `match`."""
+    """A class decorator that makes the annotations the fields: positional, in order, after those of the base class.
+    Instances have slots, are compared and hashed by contents, and can be destructured by `match`."""
     base = cls.__mro__[1]
     own = tuple(cls.__annotations__)
     fields = (*getattr(base, "__match_args__", ()), *own)
@@ -33,7 +32,7 @@ def node(cls: Class) -> Class:
 
 
 def replace(value: Value, **changes: Any) -> Value:
-    """The same with some fields changed; of a node or a dataclass."""
+    """A copy of a node or a dataclass with some fields changed."""
     names: tuple[str, ...] = type(value).__match_args__  # pyright: ignore[reportAttributeAccessIssue]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
 

@@ -1,4 +1,4 @@
-"""diagnostic -> the picture of it that people read.
+"""diagnostic -> text with excerpts of the source.
 
     error[E0201]: expected int, found string
      --> a.dp:2:13
@@ -10,8 +10,8 @@
       |
       = help: ...
 
-Plain characters only, in the columns of a terminal (`columns.py`).  What is marked in a text is in bold; in the texts
-that are to be compared it is underlined where there is no colour.
+The text has plain characters only, laid out in the columns of a terminal (`columns.py`).  Highlighted parts of the
+texts to compare are coloured, or underlined with `~` where there is no colour.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dpl.diagnostics import MARK, UNMARK, Call, Diagnostic, unmarked
 from dpl.node import node
 from dpl.source import NOWHERE, Source, Span
 
-_LABELS, _HELPS = 4, 2  # more only distract
+_LABELS, _HELPS = 4, 2  # more would distract
 _LONGEST_PATH = 12
-_NEAR = 4  # widths of the terminal, on both sides of what is marked, in which an excerpt of a line is looked for
+_NEAR = 4  # excerpts of a line are taken from so many widths of the terminal on both sides of the mark
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[1;31m", "\033[1;33m", "\033[1;34m", "\033[1m", "\033[0m"
 
 
@@ -38,7 +38,7 @@ def short(diagnostic: Diagnostic) -> str:
 
 
 def render(diagnostic: Diagnostic, width: int = 100, color: bool = False) -> str:
-    """The whole picture, without a newline at its end."""
+    """The whole text, without a newline at its end."""
     paint = _Paint(color, _YELLOW if diagnostic.severity == "warning" else _RED)
     head = paint.alarm(f"{diagnostic.severity}[{diagnostic.code}]") + paint.bold(f": {unmarked(diagnostic.title)}")
     marks = list(_marks(diagnostic))
@@ -74,7 +74,7 @@ class _Paint:
         return self(self.alarm_color, text)
 
     def alarm_in(self, text: str) -> str:
-        """A text whose marked parts stand out."""
+        """A text with its highlighted parts in the colour of the alarm."""
         return text.replace(MARK, self.alarm_color).replace(UNMARK, _RESET)
 
     def bold(self, text: str) -> str:
@@ -84,12 +84,12 @@ class _Paint:
         return self(_BLUE, text)
 
 
-# ---- what to mark -------------------------------------------------------------------------------------------------
+# ---- marks --------------------------------------------------------------------------------------------------------
 
 
 @node
 class _Mark:
-    """Characters `first` to `last` (exclusive, 0-based) of one line, and what to say there."""
+    """Characters `first` to `last` (exclusive, 0-based) of one line, with a text."""
 
     source: Source
     line: int
@@ -112,11 +112,11 @@ def _marks(diagnostic: Diagnostic) -> Iterator[_Mark]:
 
 
 def _mark(span: Span, text: str, primary: bool) -> Iterator[_Mark]:
-    """One mark; for a span over several lines one on the first of them and one on the last, which says the text."""
+    """One mark; for a span over several lines, one on its first line and one, with the text, on its last."""
     source = span.source
     first_line, first = source.position(span.start)
     last_line, last = source.position(max(span.end, span.start))
-    while last_line > first_line and not source.line(last_line)[: last - 1].strip():  # ends before any of that line
+    while last_line > first_line and not source.line(last_line)[: last - 1].strip():  # no text of that line
         last_line -= 1
         last = len(source.line(last_line)) + 1
     if first_line == last_line:
@@ -131,7 +131,7 @@ def _mark(span: Span, text: str, primary: bool) -> Iterator[_Mark]:
 
 
 def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: int, paint: _Paint) -> Iterator[str]:
-    """The lines with marks, source by source, the one of the message itself first."""
+    """The lines with marks, source by source, beginning with the source of the diagnostic's own span."""
     bar = paint.frame(" " * margin + " |")
     sources: list[Source] = []
     for mark in marks:
@@ -160,8 +160,8 @@ def _excerpts(diagnostic: Diagnostic, marks: list[_Mark], margin: int, width: in
 
 
 class _Line:
-    """A line of the text as shown: `columns[i]` is where its character `skipped + i` stands.  Of a line that is too
-    long, only the part around its marks is shown, and little more is looked at: one line may be the whole program."""
+    """A line of the text as shown: `columns[i]` is the column of its character `skipped + i`.  If a line is too long,
+    only the part around its marks is shown, and little more is read: the whole program may be one line."""
 
     def __init__(self, source: Source, number: int, marks: list[_Mark], room: int) -> None:
         near = _NEAR * room
@@ -170,7 +170,7 @@ class _Line:
         text = source.line(number, self.skipped, start + near)
         shown, self.columns = pictures(text.rstrip("\r"))
         self.shown = "".join(shown)
-        self.ends = not source.line(number, start + near, start + near + 1)  # is its end shown?
+        self.ends = not source.line(number, start + near, start + near + 1)  # true if its end is shown
         if self.columns[-1] > room:
             self._shorten(shown, start, max((m.last for m in marks), default=0), room)
 
@@ -193,7 +193,7 @@ class _Line:
         return self.columns[character - self.skipped] if past <= 0 else self.columns[-1] + past * self.ends
 
     def rows(self, marks: list[_Mark], paint: _Paint) -> Iterator[str]:
-        """The underlines, and the texts: the last one beside its underline, the others hanging below."""
+        """The underlines and the texts: the last text beside its underline, the others below."""
         places = [(self.column(m.first), self.column(m.last), m) for m in marks]
         places.sort(key=lambda p: (p[0], p[1], not p[2].primary))
         underline = [" "] * max(end for _, end, _ in places)
@@ -235,11 +235,11 @@ def _visible(text: str) -> int:
 # ---- prose ---------------------------------------------------------------------------------------------------------
 
 
-_WORD = re.compile(r" *(?:`[^`]*`|[^ ])+")  # with the space before it; what stands in backquotes is code: one piece
+_WORD = re.compile(r" *(?:`[^`]*`|[^ ])+")  # with the space before it; code in backquotes is one word
 
 
 def _lines(text: str, room: int) -> list[str]:
-    """The lines of a text, those that are too long broken between words; indented ones are code, and left alone."""
+    """The lines of a text; long ones are broken between words.  Indented lines are code and stay as they are."""
     lines = []
     for line in text.split("\n"):
         if width_of(line) <= room or line.startswith(" "):
@@ -259,7 +259,7 @@ def _lines(text: str, room: int) -> list[str]:
 
 
 def _facts(facts: tuple[tuple[str, str], ...], room: int, paint: _Paint) -> list[tuple[str, list[str]]]:
-    """One below the other, their names to the right."""
+    """The facts one below the other, with their names aligned on the right."""
     longest = max((len(name) for name, _ in facts), default=0)
     rows = []
     for name, text in facts:
@@ -273,7 +273,7 @@ def _facts(facts: tuple[tuple[str, str], ...], room: int, paint: _Paint) -> list
 
 
 def _underlined(text: str) -> str:
-    """`~` below what is marked."""
+    """A row with `~` below the highlighted parts."""
     row, mark = "", " "
     for char in text:
         if char in (MARK, UNMARK):
@@ -284,7 +284,7 @@ def _underlined(text: str) -> str:
 
 
 def _shortened(text: str, room: int) -> str:
-    """The part of a long text around what is marked first."""
+    """The part of a long text around its first highlight."""
     if width_of(unmarked(text)) <= room:
         return text
     first, last = text.find(MARK), text.find(UNMARK)
@@ -298,7 +298,7 @@ def _shortened(text: str, room: int) -> str:
 
 
 def _path(path: tuple[Call, ...], room: int) -> list[tuple[str, list[str]]]:
-    """The calls as a staircase, with places and arguments in columns of their own; of a long one, both ends."""
+    """The calls with growing indentation, and places and arguments in columns.  A long path shows only its ends."""
     if not path:
         return []
     half = _LONGEST_PATH // 2
@@ -328,7 +328,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _arguments(text: str) -> list[str]:
-    """`x : float[3, 4], y : int` at its commas outside of brackets."""
+    """Split `x : float[3, 4], y : int` at the commas outside of brackets."""
     parts = [""]
     for part in text.split(", "):
         open_ = sum(parts[-1].count(c) for c in "([{") - sum(parts[-1].count(c) for c in ")]}")
@@ -340,7 +340,7 @@ def _arguments(text: str) -> list[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """`x : float[3], y : int` on several lines, if one is too short for it."""
+    """`x : float[3], y : int` on several lines if it does not fit on one."""
     lines = [""]
     for part in _arguments(text):
         joined = f"{lines[-1]}, {part}" if lines[-1] else part

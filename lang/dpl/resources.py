@@ -1,4 +1,4 @@
-"""Where the project's own files are, in a checkout and installed, and the sources of the checker."""
+"""The paths of the project's own files, in a checkout or installed, and of the sources of the checker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def _folder(name: str) -> Path:
-    """A folder of data: inside the package when installed, else beside `lang/`."""
+    """A folder of data: inside the package if installed, otherwise beside `lang/`."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent.parent / name
 
@@ -27,10 +27,10 @@ def names() -> Path:
 
 
 def codes() -> Path:
-    """A page for each code of a message."""
+    """The folder with a page for each message code."""
     return _PACKAGE / "codes"
 
 
 def checker() -> list[Path]:
-    """The files of which the types of a program depend."""
+    """The source files that affect the types of a program."""
     return sorted(path for path in _PACKAGE.rglob("*.py") if _PACKAGE / "eval" not in path.parents)

@@ -1,4 +1,4 @@
-"""Where things stand in a text: sources and spans.  Ground of everything; imports little of ours."""
+"""Sources and spans: positions in texts.  Everything builds on this module, so it imports little."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from dpl.node import node
 
 
 def unified(text: str) -> str:
-    """The text with its lines ended as ours are."""
+    """The text with all line ends converted to newlines."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Source:
-    """One text that was read: `name` as shown to the user, `text` its contents.
+    """A text: `name` as shown to the user, `text` its contents.
 
-    A source that lies on disk is pickled by its path alone and read again when its text is first wanted,
-    so that cached definitions stay small.
+    A source on disk is pickled without its text, which is read again on first use.  So cached definitions stay small.
     """
 
     __slots__ = ("_lines", "_text", "name", "path")
@@ -35,7 +34,7 @@ class Source:
         if self._text is None:
             try:
                 self._text = unified(host.current.read_bytes(self.path).decode("utf-8")) if self.path else ""
-            except (OSError, UnicodeDecodeError):  # gone since it was cached: messages lose their excerpt, not more
+            except (OSError, UnicodeDecodeError):  # gone since it was cached: messages lack the excerpt
                 self._text = ""
         return self._text
 
@@ -77,7 +76,7 @@ class Source:
 
 @node
 class Span:
-    """A stretch of a source: offsets in code points, the end exclusive."""
+    """A range of a source: offsets in code points, the end exclusive."""
 
     source: Source
     start: int
@@ -87,7 +86,7 @@ class Span:
         return self.source == other.source and self.start <= other.start and other.end <= self.end
 
     def to(self, other: Span) -> Span:
-        """From the start of this span to the end of another."""
+        """The span from the start of this one to the end of the later one."""
         return Span(self.source, self.start, max(self.end, other.end))
 
     @property

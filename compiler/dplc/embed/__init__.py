@@ -1,1 +1,1 @@
-"""Models for Python: `dpl.load`, and what a wheel of a model consists of."""
+"""Models for Python: `dpl.load`, and the modules that a model's wheel contains."""

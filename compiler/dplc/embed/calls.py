@@ -1,13 +1,13 @@
-"""Calling the exported functions of a DPL library from Python, with NumPy's arrays.
+"""Calls the exported functions of a DPL library from Python, with NumPy arrays.
 
-A library is a table of C functions and the description of what they take and give (`embed/description.py`).  This file
-and `shapes.py` need NumPy and nothing else: they travel in the wheels that `dpl build --python` makes.
+A library is a set of C functions and a description of their parameters and results (`embed/description.py`).  This file
+and `shapes.py` need only NumPy: `dpl build --python` copies them into its wheels.
 
-Arrays go in as they are if their elements lie one after the other, in C's order; otherwise a copy does.  What comes out
-is memory of the library that NumPy looks at, and that is freed with the array.
+Contiguous arrays in C order are passed without copying; others are copied.  A resulting array uses the library's
+memory, which is freed with the array.
 
-Ctrl-C stops a call of Python's main thread, where it raises KeyboardInterrupt, if Python handles it as it does by
-itself.  Other handlers, and other threads, have to wait until the call has ended.
+Ctrl-C stops a call from Python's main thread and raises KeyboardInterrupt there, if Python's default handler is set.
+Other handlers run after the call has ended.  Calls from other threads cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from signal import SIGINT, default_int_handler
 from typing import Any
 
 try:
-    from _signal import getsignal  # that of `signal` makes a name of its result, for some microseconds  # pyright: ignore
+    from _signal import getsignal  # signal.getsignal makes an enum of its result: slow  # pyright: ignore
 except ImportError:
     from signal import getsignal
 
@@ -29,17 +29,17 @@ from .shapes import ArgumentError, Array, Error, Number, Place, Record, Shape, T
 
 MESSAGE = ctypes.CFUNCTYPE(ctypes.c_char_p)
 WATCH = ctypes.CFUNCTYPE(None, ctypes.c_int32)
-UNIT = "unit"  # nobody gives what there is only one of
+UNIT = "unit"  # callers do not pass arguments of this type
 
 
 def own(prefix: str, name: str) -> str:
-    """The symbol of what every library has (`machine/entry/library.py`)."""
+    """The symbol of a function that every library has (`machine/entry/library.py`)."""
     return f"{prefix}_0{name}"
 
 
 class World:
-    """Where calls run: the addresses of functions, of a library that is one world for all threads or, `apart`, one for
-    each."""
+    """The runtime state in which calls run, with the addresses of its functions.  All threads share it, or with `apart`
+    the library has separate state for each thread."""
 
     def __init__(self, address: Callable[[str], int], prefix: str, apart: bool = False) -> None:
         self.address = address
@@ -48,7 +48,7 @@ class World:
         self._watched = False
 
     def prepare(self) -> None:
-        """Before a call: whether Ctrl-C is to stop it."""
+        """Tell the library, before a call, whether Ctrl-C may stop it."""
         is_main = threading.get_ident() == threading.main_thread().ident
         if self.apart and not is_main:
             return
@@ -59,8 +59,8 @@ class World:
 
 
 class Library:
-    """Makes functions of addresses.  `borrow` lends a world to one call at a time; `free`, the address of what frees
-    results, may be called at any time."""
+    """The exported functions and values of a library.  `borrow` lends a world for the duration of one call.  `free` is
+    the address of the function that frees results, which may be called at any time."""
 
     def __init__(
         self, description: Mapping[str, Any], borrow: Callable[[], AbstractContextManager[World]], free: int
@@ -77,7 +77,7 @@ class Library:
 
     @property
     def classes(self) -> dict[str, type]:
-        """Of its records."""
+        """The Python classes of the library's records."""
         return {name: shape.tuple for name, shape in self.shapes.items() if isinstance(shape, Record)}
 
     @property
@@ -85,7 +85,7 @@ class Library:
         return ", ".join([*self.functions, *self.values])
 
     def free(self, place: int) -> None:
-        """Whoever is to call this later keeps the library, and so its code."""
+        """Free a result.  A reference to this bound method keeps the library, and so its code, alive."""
         self._free(place)
 
     def shape(self, data: Mapping[str, Any]) -> Shape:
@@ -97,7 +97,8 @@ class Library:
         return self.shapes[data["name"]]
 
     def call(self, symbol: str, prototype: Callable[[int], Callable[..., int]], given: Sequence[Any]) -> None:
-        """Python's lock is released while it runs."""
+        """Call a C function, which runs without Python's global lock.  Raises Error with the program's message if it
+        fails."""
         with self.borrow() as world:
             world.prepare()
             if prototype(world.address(symbol))(*given):
@@ -106,7 +107,7 @@ class Library:
 
 
 class Shared:
-    """The functions of a shared library, where each thread has a world of its own; or else calls take turns."""
+    """A shared library.  Each thread has a world of its own; with `takes_turns`, calls run one at a time instead."""
 
     def __init__(self, path: str, prefix: str, takes_turns: bool) -> None:
         self.file = ctypes.CDLL(path)
@@ -123,14 +124,14 @@ class Shared:
 
 
 def shared(path: str, description: Mapping[str, Any]) -> Library:
-    """The library in a file."""
+    """The library in the file `path`."""
     file = Shared(path, description["prefix"], description["keeps_state"])
     return Library(description, file.borrow, file.address(own(description["prefix"], "free")))
 
 
 class Model:
-    """The exported definitions of a program, as attributes: functions, and values, which are evaluated when asked for
-    first."""
+    """The exported definitions of a program as attributes: functions, and values, which are evaluated on first
+    access."""
 
     def __init__(self, library: Library, name: str) -> None:
         self.__dict__.update(library.classes | library.functions)
@@ -152,7 +153,7 @@ class Model:
 
 
 class Function:
-    """An exported function, documented and introspectable as Python's own are."""
+    """An exported function, with documentation and a signature like Python's own functions."""
 
     def __init__(self, library: Library, export: Mapping[str, Any]) -> None:
         self.library = library
@@ -181,7 +182,7 @@ class Function:
                 args = self.__signature__.bind(*args, **named).args
             except TypeError as failure:
                 raise ArgumentError(f"{failure}: {self.type}") from None
-        kept: list[Any] = []  # what the pointers among the arguments point into
+        kept: list[Any] = []  # keeps alive the memory to which arguments point
         given: list[Any] = []
         for (name, shape, text), value in zip(self.given, args, strict=True):
             given += shape.give(value, Place(f"`{name}` of {self.__name__}", text, self.type), kept)

@@ -1,4 +1,4 @@
-"""exports -> what `embed/calls.py` has to know of them, as JSON can say it."""
+"""exports -> their description for `embed/calls.py`, as data for JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dplc.interface import Array, Export, Number, Parameter, Record, Shape, Text
 
 
 def describe(prefix: str, exports: Sequence[Export], keeps_state: bool) -> dict[str, Any]:
-    """`prefix` is what the functions' symbols begin with."""
+    """The description of a library.  The symbols of its functions begin with `prefix`."""
     return {"prefix": prefix, "keeps_state": keeps_state, "exports": [described(export) for export in exports]}
 
 
@@ -32,7 +32,7 @@ def parameter(p: Parameter) -> dict[str, Any]:
 
 
 def named(name: str) -> str:
-    """`class_` for `class`, as is the custom."""
+    """The name in Python: `class_` for the keyword `class`."""
     return unlike(name, keyword.kwlist)
 
 

@@ -1,11 +1,11 @@
-"""`dpl.load`: a program's exported definitions as functions of Python, compiled when it is loaded.
+"""`dpl.load`: a program's exported definitions as Python functions, compiled on loading.
 
     m = dpl.load("model.dp")
-    m.loss(w, x)                      NumPy's arrays in and out
-    m.grad("loss")(w, x)              how it changes with its first argument
+    m.loss(w, x)                      takes and returns NumPy arrays
+    m.grad("loss")(w, x)              the gradient by the first argument
 
-Calls may come from any thread, and run at once: each has an instance of the program for itself, of which there are as
-many as were ever needed together.  Calls of a program that keeps state take turns.
+Calls from several threads run in parallel: each has an instance of the program to itself.  A pool keeps the instances
+for later calls.  Calls of a program that keeps state take turns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 @node
 class Built:
-    """Object code of a library, what it offers, and the C functions it needs, each with what to say without it."""
+    """A library's object code, its description, and the C functions that it needs, each with the message for when it is
+    missing."""
 
     code: bytes
     description: dict[str, Any]
@@ -51,13 +52,13 @@ class Built:
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:
-    """The exported definitions of the program at `path`.  Raises `dpl.Error` with DPL's own messages."""
+    """The exported definitions of the program at `path`.  Raises `dpl.Error` with DPL's messages."""
     file = Path(path)
     return LoadedModel(file, instances(file, ""))
 
 
 class LoadedModel(Model):
-    """A model whose source is at hand, so that derivatives of its functions can be compiled, too."""
+    """A model with its source, so that derivatives of its functions can be compiled too."""
 
     def __init__(self, file: Path, library: Library) -> None:
         super().__init__(library, file.stem)
@@ -65,11 +66,12 @@ class LoadedModel(Model):
         self._derivatives: dict[tuple[str, str, str | int], Function] = {}
 
     def grad(self, name: str, argument: str | int = 0) -> Function:
-        """The gradient of a function by one of its arguments, given by name or place; it has the argument's type."""
+        """The gradient of a function with respect to one argument, given by name or position (from 0).  It has the
+        type of that argument.  Raises AttributeError if there is no such function or argument."""
         return self._derived("grad", name, argument)
 
     def value_and_grad(self, name: str, argument: str | int = 0) -> Function:
-        """The function's value and its gradient together."""
+        """As `grad`, but the function returns (value, gradient)."""
         return self._derived("value_and_grad", name, argument)
 
     def _derived(self, operator: str, name: str, argument: str | int) -> Function:
@@ -86,7 +88,7 @@ class LoadedModel(Model):
 
 
 def derivative(operator: str, function: Function, argument: str | int) -> str:
-    """The text of a definition to be exported besides."""
+    """The DPL text of an additional exported definition: the derivative of a function."""
     names = [name for name, _, _ in function.parameters]
     place = names.index(argument) if argument in names else argument
     if not isinstance(place, int) or not 0 <= place < len(names):
@@ -105,8 +107,8 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
 
 
 def instances(file: Path, more: str) -> Library:
-    """A program's functions; `more` is text that is added to it.  Models of one program share them, if it keeps no
-    state."""
+    """The library of a program with the text `more` appended.  Models of the same program share it, unless the program
+    keeps state."""
     try:
         built = compiled(file, more)
     except DplError as error:
@@ -125,7 +127,7 @@ def said(error: DplError) -> str:
 
 
 class Instance:
-    """One world of a program: code with memory of its own."""
+    """One instance of a program: loaded code with memory of its own."""
 
     def __init__(self, built: Built) -> None:
         for symbol, message in built.externs.items():
@@ -143,7 +145,7 @@ class Instance:
 
 
 class Pool:
-    """Instances that nobody uses at the moment; if calls take turns, there is one."""
+    """The instances of a program that are idle.  If calls take turns, there is only one instance."""
 
     def __init__(self, built: Built) -> None:
         self.built = built
@@ -169,7 +171,7 @@ class Pool:
 
 
 def compiled(file: Path, more: str) -> Built:
-    """From the cache, if the program's files are what they were."""
+    """The compiled library, from the cache if the program's files are unchanged."""
     from dpl.syntax.load import read
 
     source = read(file)
@@ -188,7 +190,7 @@ def compiled(file: Path, more: str) -> Built:
 
 
 def compile_library(source: Source) -> tuple[Built, list[Source]]:
-    """The object code, and the texts that it was made of."""
+    """The compiled library, and the sources of which it was made.  Raises DplError."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state, library_text
     from dplc.machine.object.assemble import assemble

@@ -1,6 +1,6 @@
-"""How values of Python become those of a library, and back: a shape for each type.
+"""Converts values between Python and a library: a shape for each type.
 
-Needs NumPy and nothing else, as `calls.py`.
+Like `calls.py`, this file needs only NumPy.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ NAMES = {dtype: WORDS.get(name, name) for name, dtype in DTYPES.items()}
 
 
 class Error(Exception):
-    """A program, or a call of its functions, is at fault; the text says where and why."""
+    """An error in a program or in a call of its functions; the text says where and why."""
 
 
 class ArgumentError(Error, TypeError):
-    """An argument is not of the type that the function takes."""
+    """An argument has another type than the function takes."""
 
 
 class Home(Protocol):
-    """The library that shapes belong to: it knows others, and frees what it gave."""
+    """The library to which shapes belong: it makes the shapes of parts, and frees results."""
 
     def free(self, place: int) -> None: ...
 
@@ -43,7 +43,7 @@ class Home(Protocol):
 
 
 class Place:
-    """Where a value is given, for messages."""
+    """An argument or a part of one, as messages describe it."""
 
     def __init__(self, what: str, type: str, signature: str) -> None:
         self.what = what
@@ -54,7 +54,8 @@ class Place:
         return Place(f"`{name}` of {self.what}", type, self.signature)
 
     def refused(self, found: str, way: str = "") -> ArgumentError:
-        """`way`: an expression that makes what is wanted of `{x}`, what was given."""
+        """The error for a value described as `found`.  `way` is a help with an expression that converts the argument,
+        written `{x}`."""
         lines = [f"error[{OTHER_TYPE}]: {self.what} is {self.type}, not {found}"]
         if way:
             lines.append(f"  = help: {way.format(x=self.what.split('`')[1])}")
@@ -62,8 +63,8 @@ class Place:
 
 
 class Shape(ABC):
-    """What values of a type look like: `give` turns one into C arguments, `room` is where results go, `taken` reads
-    them.  `members` are a value's ctypes as part of a struct, `stored` what to put there."""
+    """The representation of a type's values.  `give` turns a value into C arguments; `room` makes places for a result,
+    and `taken` reads it from them.  In a struct, a value has `members`, to which `stored` gives values."""
 
     def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
         self.library = library
@@ -75,25 +76,25 @@ class Shape(ABC):
 
     @abstractmethod
     def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
-        """The members' values; `kept` keeps alive what they point to."""
+        """The values of the members.  Objects to which they point are added to `kept`.  Raises ArgumentError."""
 
     def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         return self.stored(value, place, kept)
 
     def given_as(self) -> list[Any]:
-        """The ctypes of what `give` gives."""
+        """The ctypes of the values that `give` returns."""
         return [kind for _, kind in self.members("")]
 
     def room(self) -> list[Any]:
         return [kind() for _, kind in self.members("")]
 
     def taken(self, room: Iterator[Any]) -> Any:
-        """From places of ctypes."""
+        """The Python value of a result, read from the places that `room` made."""
         return self.made(place.value for place in room)
 
     @abstractmethod
     def made(self, values: Iterator[Any]) -> Any:
-        """From the values of members."""
+        """The Python value made from the values of its members."""
 
 
 class Number(Shape):
@@ -176,7 +177,8 @@ class Array(Shape):
         return [array.ctypes.data, *(n for n, is_open in zip(array.shape, self.open, strict=True) if is_open)]
 
     def array(self, value: Any, place: Place) -> np.ndarray:
-        """The value as an array of the right type, itself if it can be."""
+        """The value as an array of the right type; the value itself if possible.  Raises ArgumentError, or Error if a
+        size differs."""
         array = as_array(value, self.dtype, place)
         if array.dtype.newbyteorder("=") != self.dtype:
             raise place.refused(described(array), self.conversion(value, array.dtype))
@@ -189,7 +191,7 @@ class Array(Shape):
         return np.require(array, self.dtype, ["C", "A"])
 
     def conversion(self, value: Any, found: np.dtype) -> str:
-        """How to convert an array to the right type of numbers. Lists get no advice: their author chose them."""
+        """Advice on converting an array to the right element type; none for lists, which the user wrote out."""
         if isinstance(value, list | tuple) or found.kind not in "biufO":
             return ""
         loses = found.kind == "f" and self.dtype.kind in "iu"
@@ -199,7 +201,7 @@ class Array(Shape):
         return f"convert it:  np.asarray({{x}}, {wanted})"
 
     def reshaping(self, array: np.ndarray) -> str:
-        """To the right number of dimensions, where it is one off."""
+        """Advice on reaching the right number of dimensions; empty if there is none."""
         wanted = len(self.sizes)
         if array.ndim == wanted + 1 and 1 in array.shape:
             return f"leave out a dimension:  {{x}}.squeeze({array.shape.index(1)})"
@@ -279,7 +281,7 @@ class Record(Shape):
         return [self.struct(*members)]
 
     def parts(self, value: Any, place: Place) -> list[Any]:
-        """The fields of a named tuple, a mapping, or anything with these attributes."""
+        """The values of the fields, from a named tuple, a mapping, or any object with these attributes."""
         names = [name for name, _ in self.fields]
         if isinstance(value, self.tuple):
             return list(value)
@@ -307,8 +309,8 @@ class Record(Shape):
 
 @cache
 def record_class(name: str, fields: tuple[str, ...], text: str) -> type[tuple]:
-    """The class of a record, one for all libraries that have such a record.  Its values are pickled with what the class
-    is made of, so that they can be read where the library is not."""
+    """The class of a record; all libraries with the same record share it.  A pickled value contains the arguments of
+    this function, so that it can be read without the library."""
     made: Any = namedtuple(name, fields, rename=True)
     made.__doc__ = text
     made.__reduce__ = lambda value: (remade, (name, fields, text, tuple(value)))
@@ -323,7 +325,7 @@ def remade(name: str, fields: tuple[str, ...], text: str, values: tuple) -> tupl
 
 
 def scalar(value: Any) -> Any:
-    """An array without dimensions as its element."""
+    """The element of an array without dimensions; other values unchanged."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
     if hasattr(value, "__array__") and not isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
@@ -332,7 +334,8 @@ def scalar(value: Any) -> Any:
 
 
 def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
-    """Anything that is an array as NumPy's; numbers in lists become what is wanted, if nothing of them is lost."""
+    """The value as a NumPy array.  Numbers in lists are converted to `dtype` if that loses nothing.  Raises
+    ArgumentError if the value is no array."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise place.refused("an array of which parts are masked", "say what stands there:  {x}.filled(0)")
     if isinstance(value, np.ndarray):
@@ -355,7 +358,7 @@ def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
 
 
 def described(value: Any) -> str:
-    """`float[3, 4]`, or what it is in Python's words."""
+    """A value's type for messages: `float[3, 4]` for an array, otherwise its value or type in Python."""
     if isinstance(value, np.ndarray):
         name = NAMES.get(value.dtype, str(value.dtype))
         return f"{name}[{', '.join(map(str, value.shape))}]" if value.ndim else f"the {name} {value}"

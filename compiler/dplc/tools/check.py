@@ -1,4 +1,4 @@
-"""`dpl check`: is it a program, and which types does it have?"""
+"""`dpl check`: checks programs without running them, and prints their types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dplc.tools.run import STDIN, text_of
 
 
 def check_files(paths: list[str], types: bool, size_checks: bool) -> int:
-    """Exit code 1 if one of them is not a program, or if there is none."""
+    """Check files and folders.  Returns exit code 1 if a program has errors or if there are none."""
     files = [file for path in paths for file in programs(path)]
     if not files:
         print("no programs found", file=sys.stderr)
@@ -28,7 +28,7 @@ def check_files(paths: list[str], types: bool, size_checks: bool) -> int:
 
 
 def programs(path: str) -> list[str]:
-    """A file as it is, standard input too; of a folder, every program inside."""
+    """The programs in a folder, or the path itself for a file or standard input."""
     folder = Path(path)
     return [str(file) for file in sorted(folder.rglob("*.dp"))] if path != STDIN and folder.is_dir() else [path]
 
@@ -63,7 +63,7 @@ def remaining_checks(program: Program) -> list[str]:
 
 
 def signatures(exports: Exports) -> list[str]:
-    """`name : type` of everything that a module offers."""
+    """`name : type` for every public value of a module."""
     shown = []
     for name, value in exports.public().values.items():
         if isinstance(value, Value):

@@ -1,7 +1,7 @@
-"""`dpl doc`: pages of what modules offer, with types as inferred and what the comments say, in HTML.
+"""`dpl doc`: HTML pages for modules, with the inferred types of their definitions and the documentation comments.
 
-A line `-- ---- title ----` begins a section, `-- | what it does` stands before what it is about, and the comment at the
-head of a file is about the whole module.
+A line `-- ---- title ----` begins a section, `-- | text` documents the declaration that follows, and the comment at the
+top of a file documents the module.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SECTION = re.compile(r"^-- -{2,}\s*(.*?)\s*-*$")
 
 @node
 class Entry:
-    """A value or a type: how it is declared, and what is said of it."""
+    """A value or a type: its declaration and its documentation."""
 
     name: str
     declared: str
     doc: str
-    anchor: str  # a type and a value may have one name
+    anchor: str  # unique, although a type and a value may have the same name
 
 
 @node
@@ -50,10 +50,10 @@ class Page:
 
 
 def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
-    """Writes a page for each module and an index; prints where that is."""
+    """Write a page for each module and an index; print the path of the index."""
     pages = [page for file in files for page in pages_of(Path(file))]
     if stdlib:
-        pages += (page for page in library_pages() if page.sections)  # some modules serve others only
+        pages += (page for page in library_pages() if page.sections)  # some modules are only for internal use
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for page in pages:
@@ -65,7 +65,7 @@ def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
     return 0
 
 
-# ---- what there is to say -------------------------------------------------------------------------------------------
+# ---- contents -------------------------------------------------------------------------------------------------------
 
 
 def pages_of(file: Path) -> Iterator[Page]:
@@ -120,7 +120,7 @@ def entries(decl: tree.Decl, exports: Exports) -> Iterator[Entry]:
 
 
 def intro(file: tree.File) -> str:
-    """The comment at the head of a file."""
+    """The comment at the top of a file."""
     lines: list[str] = []
     end = 0
     for comment in file.comments:
@@ -177,6 +177,6 @@ def document(title: str, body: str) -> str:
 
 
 def text(doc: str) -> str:
-    """Paragraphs, with what is between backquotes as code."""
+    """A documentation text as HTML paragraphs; text in backquotes becomes code."""
     paragraphs = [CODE.sub(r"<code>\1</code>", escape(p, quote=False)) for p in doc.split("\n\n") if p.strip()]
     return "".join(f"<p>{p}</p>" for p in paragraphs)

@@ -42,7 +42,7 @@ def dump_stage(name: str, file: str, only: str | None, start: str | None, check:
 
 
 def read_back(name: str, source: Source) -> Any:
-    """The program that is the dump of a stage."""
+    """The program whose dump after a stage is `source`.  Raises DplError if it is not well formed."""
     stage = stage_of(name)
     program = named(stage.gives.parse)(source)
     if program.main not in program.fns:
@@ -56,17 +56,17 @@ def read_back(name: str, source: Source) -> Any:
 
 
 def place(source: Source, title: str, line: str) -> Span:
-    """Where the line stands that a verifier complains about: in the function that its message names."""
+    """The span of the line reported by a verifier, in the function that its message names."""
     fn = re.search(r"in (.*?): ", title)
     start = max(source.text.find(f"fn {fn[1]}("), 0) if fn else 0
     start = max(source.text.find(line, start), start)
     return Span(source, start, start + len(line))
 
 
-# Where a definition begins: after a blank line in flat, at a keyword or sign in core and LLVM text.
+# A definition begins after a blank line in flat, at a keyword or sign in core and LLVM text.
 DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do|define|declare)\b|[@!])")
 
 
 def paragraphs(text: str, word: str) -> str:
-    """The definitions of a dump whose first line mentions a word."""
+    """The definitions of a dump whose first line contains a word."""
     return "\n\n".join(p.rstrip("\n") for p in DEFINITION.split(text) if word in p.split("\n")[0])

@@ -1,4 +1,4 @@
-"""`dpl explain`: what the code of a message means, with a program that is wrong and one that is right.
+"""`dpl explain`: explains the code of a message, with a wrong program and a corrected one.
 
 The pages are `lang/dpl/codes/CODE.md`; the tests run their programs.
 """
@@ -34,7 +34,7 @@ def pages() -> dict[str, Path]:
 
 
 def shown(page: str) -> str:
-    """A page for the terminal: its programs are indented, under what they are."""
+    """A page for the terminal: its programs are indented under their kinds."""
     lines, inside = [], False
     for line in page.removeprefix("# ").split("\n"):
         if line.startswith("```"):

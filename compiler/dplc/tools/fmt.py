@@ -1,4 +1,4 @@
-"""`dpl fmt`: programs in the one style."""
+"""`dpl fmt`: formats programs in the standard style."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dplc.tools.streams import standard_input
 
 
 def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
-    """Exit code 1 if a file is not a program, or (with `only_check`, `diff`) if a file would change."""
+    """Format files and folders.  Returns exit code 1 if a file cannot be parsed, or, with `only_check` or `diff`, if a
+    file would change."""
     code = 0
     for path in paths:
         if path == "-":

@@ -1,4 +1,4 @@
-"""`dpl new NAME`: a folder with a program that runs, is tested, and can be built."""
+"""`dpl new NAME`: makes a folder with a sample program that can be run, tested and built."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ IGNORED = """\
 
 
 def make(name: str) -> int:
-    """Makes the folder; never touches one that has something in it."""
+    """Make the folder.  Raises ClickException if it exists and is not empty."""
     folder = Path(name)
     if not re.fullmatch(r"[A-Za-z][\w.-]*", folder.name):
         raise click.UsageError(f"{folder.name!r} is no name for a project: letters, digits, `-`, `_`, `.`")

@@ -1,7 +1,7 @@
-"""Running as a process that behaves: exit codes, messages on standard error, Ctrl-C and other signals.
+"""The command as a well-behaved process: exit codes, messages on standard error, Ctrl-C and other signals.
 
-Exit codes: 0 fine; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted; 141 the reader of the
-output has gone.  SIGTERM and SIGHUP end the process as they would, when what was printed has been written.
+Exit codes: 0 success; 1 the program failed; 2 wrong usage; 70 a bug in DPL itself; 130 interrupted; 141 the reader of
+the output has closed it.  SIGTERM and SIGHUP end the process as usual, after its output has been flushed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dplc.tools.streams import OutputFailed, give_up_output
 
 
 class Ended(BaseException):
-    """A signal is to end the process."""
+    """Raised when a signal ends the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -31,15 +31,15 @@ class Ended(BaseException):
 
 
 def share_heap() -> None:
-    """All threads allocate from the process's own heap, which can grow without end.  glibc would give the program's
-    thread another one, in pieces of 64 MiB, and ask the system for every larger array anew."""
+    """Make all threads allocate from the main heap, which can grow without limit.  By default glibc gives the program's
+    thread another heap, in pieces of 64 MiB, and requests every larger array from the system."""
     arenas = -8
     with suppress(AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(arenas, 1)
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """The exit code of `work`; its failures are reported on standard error."""
+    """Run `work` and return its exit code.  Failures are reported on standard error."""
     share_heap()
     try:
         catch_signals()
@@ -60,7 +60,7 @@ def guarded(work: Callable[[], int]) -> int:
 
 
 def told(failure: Exception) -> int:
-    """Tells a failure; its exit code."""
+    """Report a failure and return its exit code."""
     if isinstance(failure, DplError):
         report(failure.diagnostics)
         return 1
@@ -72,8 +72,8 @@ def told(failure: Exception) -> int:
 
 
 def is_memory(failure: Exception) -> bool:
-    """Whether memory was lacking, for data or for code that was to be loaded.  What loads LLVM does not say why it
-    could not."""
+    """True if there was not enough memory for data or for loading code.  A failure to load LLVM does not state its
+    cause, so it counts if memory is limited."""
     if not isinstance(failure, OSError | ImportError):
         return isinstance(failure, MemoryError)
     said = str(failure)
@@ -82,7 +82,7 @@ def is_memory(failure: Exception) -> bool:
 
 
 def output_failed(failure: OutputFailed) -> int:
-    """A reader that has gone is nothing to talk about: the status is that which a signal would give."""
+    """The exit code if output fails.  A closed pipe is not reported; its code is that of SIGPIPE."""
     give_up_output()
     if failure.code == errno.EPIPE:
         return 141
@@ -91,19 +91,19 @@ def output_failed(failure: OutputFailed) -> int:
 
 
 def catch_signals() -> None:
-    """SIGTERM and SIGHUP are exceptions, unless they are ignored (as by `nohup`)."""
+    """Turn SIGTERM and SIGHUP into exceptions, unless they are ignored (as by `nohup`)."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, end)
 
 
 def end(number: int, _frame: object) -> None:
-    signal.signal(number, signal.SIG_DFL)  # the second one is not asked to wait
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
     raise Ended(number)
 
 
 def leave(code: int, message: str = "", by_signal: int = 0) -> None:
-    """End the process now, whatever other threads do, with output flushed if that takes no more than a second."""
+    """End the process now, even if other threads are running.  Output is flushed if that takes at most a second."""
     late = threading.Timer(1, os._exit, (code,))
     late.daemon = True
     late.start()
@@ -122,8 +122,8 @@ def flush() -> None:
 
 
 def usage(failure: Exception) -> int | None:
-    """click's complaints about the command line: exit code 2."""
-    if "click" not in sys.modules:  # a program that was compiled before runs without it
+    """Report click's errors about the command line; returns the exit code, or None for other failures."""
+    if "click" not in sys.modules:  # a program from the cache runs without click
         return None
     import click
 
@@ -136,7 +136,7 @@ def usage(failure: Exception) -> int | None:
 
 
 def internal(failure: Exception) -> int:
-    """A bug of ours: say so, keep the details in a file, and tell how to report it."""
+    """Report a bug in DPL: write the details to a file and ask the user to report it.  Returns exit code 70."""
     import tempfile
     import traceback
 

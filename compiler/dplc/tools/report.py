@@ -1,4 +1,4 @@
-"""Telling diagnostics, as the command line wishes: as pictures, as lines, or as JSON; some warnings as errors."""
+"""Prints diagnostics as the options say: with excerpts, as single lines, or as JSON; some warnings become errors."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from dpl.node import replace
 
 @dataclass(slots=True)
 class Wishes:
-    """`color` is auto, always or never; `format` human, short or json; `denied` are codes, or `warnings` for all."""
+    """The options: `color` is auto, always or never; `format` is human, short or json; `denied` has codes of warnings
+    that are errors, or `warnings` for all."""
 
     color: str = "auto"
     format: str = "human"
     denied: tuple[str, ...] = ()
     quiet: bool = False
-    where: TextIO | None = None  # standard error, if nothing else
+    where: TextIO | None = None  # None: standard error
 
 
 wishes = Wishes()
 
 
 def warn(warnings: Sequence[Diagnostic]) -> None:
-    """Tells warnings; those that are denied are errors, and raised."""
+    """Report warnings.  Denied ones are errors: raises DplError with them."""
     denied = [d for d in warnings if "warnings" in wishes.denied or d.code in wishes.denied]
     if not wishes.quiet:
         report([d for d in warnings if d not in denied])
@@ -59,7 +60,7 @@ def report(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def colored(where: TextIO) -> bool:
-    """The flag decides, then NO_COLOR, FORCE_COLOR, and whether the output is a terminal."""
+    """True for coloured output: the option decides, then NO_COLOR, then FORCE_COLOR, then whether it is a terminal."""
     if wishes.color != "auto":
         return wishes.color == "always"
     if os.environ.get("NO_COLOR"):

@@ -1,4 +1,4 @@
-"""`dpl run`: a program, by native code or by the interpreter."""
+"""`dpl run`: runs a program, as native code or in the interpreter."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from dplc.pipeline import Context
 
 STDIN = "-"
-USUAL = 2  # LLVM's effort; what was made with less is not for the cache
+USUAL = 2  # LLVM's optimisation level; only code at this level is cached
 
 
 def run_from_cache(args: list[str]) -> int | None:
-    """`dpl run FILE ARGS`, if that program was compiled before; None: it was not, or the arguments are less plain."""
+    """Run `dpl run FILE ARGS` from the cache.  Returns the exit code, or None if the program is not cached or there are
+    options."""
     if not args or args[0].startswith("-"):
         return None
     from dplc.machine.run.cache import find
@@ -40,7 +41,7 @@ def run_from_cache(args: list[str]) -> int | None:
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
                 no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
-    """Exit code of the program.  If no engine is named, what native code does not know is run by the interpreter."""
+    """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
@@ -79,7 +80,8 @@ def text_of(file: str | None, expression: str | None) -> Source:
 
 
 def compile_native(source: Source, context: Context, may_be_interpreted: bool):
-    """Object code, or None with a warning if the program must be interpreted."""
+    """The object code, or None, with a warning, if the program must be interpreted.  If it may not be, raises
+    DplError."""
     from dpl.diagnostics import Diagnostic, DplError
 
     from dplc.passes import NeedsInterpreter
@@ -118,7 +120,7 @@ def interpret_program(program: Program, args: list[str]) -> int:
 
 
 def tell(context: Context) -> None:
-    """Where the time went."""
+    """Print the time that each stage took."""
     total = sum(context.seconds.values())
     for name, seconds in context.seconds.items():
         print(f"{name:>10} {seconds * 1e3:8.1f} ms {100 * seconds / total:5.1f} %", file=sys.stderr)

@@ -1,8 +1,7 @@
-"""The standard streams as a command wants them: UTF-8 whatever the locale says, there even where the caller closed
-them, and with failures of their own.
+"""The standard streams of the command: always UTF-8, usable even if the caller closed them, and with their own errors.
 
-What cannot be written to standard output is `OutputFailed`, which no other file's failure is taken for; what cannot be
-said on standard error is not said.
+A failure to write standard output raises `OutputFailed`, which no other file raises.  Failures to write standard error
+are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ STDIN = "<stdin>"
 
 
 class OutputFailed(Exception):
-    """Standard output takes no more; `code` is the system's."""
+    """Standard output cannot be written; `code` is the system's error number."""
 
     def __init__(self, failure: OSError) -> None:
         super().__init__(f"cannot write standard output: {failure.strerror}")
@@ -41,7 +40,7 @@ class Errors(io.FileIO):
 
 
 def behave() -> None:
-    """Makes the standard streams anew."""
+    """Replace the standard streams."""
     for file, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
             stand_in(file)
@@ -55,13 +54,13 @@ def text_to(file: io.FileIO, errors: str, by_lines: bool) -> io.TextIOWrapper:
 
 
 def stand_in(file: int) -> None:
-    """Takes the place of a closed file, before another one does.  To use it fails as before; but for messages, which
-    are lost."""
+    """Occupy the number of a closed standard file, so that no other file gets it.  Reading standard input and writing
+    standard output fail as before; messages are lost."""
     os.open(os.devnull, os.O_RDONLY if file == 1 else os.O_WRONLY)
 
 
 def standard_input() -> Source:
-    """All of it."""
+    """The whole standard input as a source.  Raises DplError if it cannot be read."""
     from dpl.syntax.load import decoded, unreadable
 
     try:
@@ -71,5 +70,5 @@ def standard_input() -> Source:
 
 
 def give_up_output() -> None:
-    """Discards pending output."""
+    """Discard pending output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,11 +1,15 @@
-"""Formats after Python's, `$"{x:>+10.2f}"`: how they are read, and what in a value they apply to.
+"""Formats as in Python, `$"{x:>+10.2f}"`: parsing them, and the parts of a value to which they apply.
 
     [[fill]align][sign][#][0][width][, or _][.precision][letter]
 
-A number is written as Python's `format` writes it.  In data, a format is for the numbers inside: one for floats (a
-letter of theirs, or a precision) for the floats, or for the integers if there are no floats; one with a letter of the
-integers for these; one that says neither for all numbers.  Where there are no numbers, or with `s`, the text of the
-whole value is cut and padded.
+A number is written as by Python's `format`.  In data, a format applies to the numbers inside:
+
+  with a letter for floats       to the floats, or to the integers if there are no floats
+  with a precision, no letter    to the floats
+  with a letter for integers     to the integers
+  otherwise                      to all numbers
+
+With the letter `s`, or if the value contains no numbers, the text of the whole value is cut and padded.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ _PARTS = re.compile(r"(?:(.)?([<>=^]))?([+\- ]?)(#?)(0?)(\d*)([,_]?)(?:(\.)(\d*)
 
 
 class Unreadable(ValueError):
-    """No format, and why."""
+    """The text is not a format; the message says why."""
 
 
 @node
@@ -68,11 +72,11 @@ def read(text: str) -> Format:
     return made
 
 
-# ---- what it applies to -------------------------------------------------------------------------------------------
+# ---- the numbers to which a format applies ------------------------------------------------------------------------
 
 
 def numbers(form: Format, kinds: frozenset[str]) -> frozenset[str]:
-    """Which of these kinds of numbers are written by the format."""
+    """The kinds of numbers, among `kinds`, to which the format applies."""
     if form.letter == "s":
         return frozenset()
     if form.letter and form.letter in OF_FLOATS:
@@ -83,14 +87,14 @@ def numbers(form: Format, kinds: frozenset[str]) -> frozenset[str]:
 
 
 def suits(form: Format, kinds: frozenset[str], lone: bool) -> bool:
-    """Whether a value with these kinds of numbers can be written; `lone`: it is itself a number."""
+    """True if the format fits a value with these kinds of numbers inside.  `lone`: the value is itself a number."""
     if form.letter == "s":
         return not lone
     return bool(numbers(form, kinds)) or (not kinds and form.suits_text)
 
 
 def kind_of(name: str) -> str:
-    """The kind of number of a scalar type, or nothing."""
+    """INT or FLOAT for a scalar type of numbers; empty for other types."""
     return INT if name in t.INTS else FLOAT if name in t.FLOATS else ""
 
 
@@ -100,7 +104,8 @@ def kinds_of(ty: t.Ty, datas: Mapping[str, Data]) -> frozenset[str]:
 
 
 def scan(ty: t.Ty, datas: Mapping[str, Data], look: Callable[[t.Ty], t.Ty]) -> tuple[frozenset[str], list[t.Hole]]:
-    """The kinds of the numbers inside values of a type, and what is unknown of it; `look` shows the head of a part."""
+    """(the kinds of the numbers inside values of a type, the unknown parts of the type).  `look` returns the known form
+    of a part, so that its head can be read."""
     found: set[str] = set()
     unknown: list[t.Hole] = []
     seen: set[str] = set()

@@ -1,10 +1,10 @@
-"""The sizes of what a type variable stands for, and which definitions must be told them.
+"""The sizes of the types that type variables stand for, and which definitions need them.
 
     let map (f : 'a -> 'b) (xs : 'a[n]) : 'b[n] = sized [for x in xs -> f x]
 
-An array without rows has nothing in it that says how long its rows would be: its type says so.  Where the type is a
-variable, whoever uses the definition knows: `map[float[m], float[2]]` comes with the ints m and 2 (`Var.sizes`), and
-whoever runs the definition hands over those that it needs, here 2.
+The value of an array without rows does not show how long its rows would be; only its type does.  If the row type is a
+variable, the use of the definition supplies the sizes: `map[float[m], float[2]]` comes with the ints m and 2
+(`Var.sizes`), and the engines pass on those that the definition needs, here 2.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 
-Needs = tuple[tuple[t.Var, ...], frozenset[str]]  # a definition's parameters; those whose sizes it must be told
+Needs = tuple[tuple[t.Var, ...], frozenset[str]]  # a definition's parameters; the names of those whose sizes it needs
 
 
 def innermost(ty: t.Ty) -> t.Ty:
@@ -36,7 +36,7 @@ def variables(params: tuple[t.Var, ...]) -> frozenset[str]:
 
 
 def needed(params: tuple[t.Var, ...], bodies: list[c.Term], others: Callable[[str], Needs | None]) -> frozenset[str]:
-    """The type parameters of some definitions whose sizes they must be told; `others` knows this of global ones."""
+    """The type parameters whose sizes a group of definitions needs.  `others` returns the Needs of a global."""
     own = variables(params)
     return frozenset(_mentioned(bodies, others) & own) if own else frozenset()
 

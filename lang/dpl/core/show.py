@@ -1,4 +1,4 @@
-"""Core -> text, for people who look into the compiler.
+"""Core -> text, for debugging the compiler.
 
 def main.f['a] : 'a -> 'a =
   fun x.1 -> add(x.1, x.1)
@@ -12,7 +12,7 @@ FUN, PRODUCT, ATOM = range(3)
 
 
 def show(program: term.Program, library: bool = False) -> str:
-    """Items and the data types that they mention, and with `library` the standard library's definitions."""
+    """The items and the data types that they mention; with `library`, also the standard library's definitions."""
     parts = [show_item(item) for item in program.items]
     if library:
         parts += [show_item(program.library[name]) for name in sorted(program.library)]
@@ -20,7 +20,7 @@ def show(program: term.Program, library: bool = False) -> str:
 
 
 def mentioned(program: term.Program, text: str) -> list[str]:
-    """The data types whose names are in a text, or in each other."""
+    """The data types whose names occur in a text, directly or through other data types."""
     found: dict[str, str] = {}
     grown = True
     while grown:
@@ -100,7 +100,7 @@ def parens(text: str, needed: bool) -> str:
 
 
 def show_term(t: term.Term, depth: int) -> str:
-    """On one line if it is a simple term; binders start new lines, indented by `depth`."""
+    """A term as text.  Simple terms take one line; binders start new lines, indented by `depth`."""
     line = "\n" + "  " * depth
     match t:
         case term.Let():
@@ -171,7 +171,7 @@ def simple(t: term.Term, depth: int) -> str:
 
 
 def atom(t: term.Term, depth: int) -> str:
-    """In parentheses, unless it cannot be misread."""
+    """A term as text, in parentheses unless they are unnecessary."""
     closed = isinstance(t, term.Var | term.Lit | term.Tuple | term.ArrayLit | term.Prim | term.Field | term.Build)
     return show_term(t, depth) if closed or (isinstance(t, term.Con) and t.arg is None) else f"({show_term(t, depth)})"
 

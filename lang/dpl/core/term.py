@@ -1,7 +1,7 @@
-"""Core: the typed language that both engines start from.  A dozen and a half shapes, each typed, each with its span.
+"""Core: the typed language that both engines start from.  It has about twenty forms of terms, each with type and span.
 
-Types are explicit (System F): a generalised definition has `params`, and each `Var` that refers to it says with which
-types, sizes and effects it is used (`inst`, in the order of `params`).  Local names are unique within a definition;
+Types are explicit (System F): a generalised definition has `params`, and each `Var` that refers to it has the types,
+sizes and effects of this use (`inst`, in the order of `params`).  Local names are unique within a definition;
 global names are qualified (`Prelude.map`, `main.f`, `main.f#2` for the second of that name).
 
 Functions take one argument; `Prim` is always saturated.  A record is a data type with one constructor (of the same
@@ -29,7 +29,8 @@ class Node:
 
 @node
 class Var(Node):
-    """`sizes`, if any, are ints for each of `inst`: of a type that is an array, its sizes (see `core/shapes.py`)."""
+    """A use of a name.  `sizes` is empty or has an item for each of `inst`: terms for the sizes of an array type (see
+    `core/shapes.py`)."""
 
     name: str
     inst: tuple[t.Ty | t.Size | t.Effect, ...] = ()
@@ -38,14 +39,14 @@ class Var(Node):
 
 @node
 class Lit(Node):
-    """A scalar or string; where a number's type is a variable, `value` becomes what it is instantiated to."""
+    """A scalar or string.  If a number's type is a variable, `value` is converted to the type of the instance."""
 
     value: Value
 
 
 @node
 class Lam(Node):
-    """`ty` is the arrow; `name` is what messages call it (the binding's name, or empty)."""
+    """A function.  `ty` is its arrow type; `name` is its name in messages (that of the binding, or empty)."""
 
     param: str
     body: Term
@@ -60,7 +61,7 @@ class App(Node):
 
 @node
 class Let(Node):
-    """`params` are the variables generalised over (usually none)."""
+    """A binding.  `params` are the variables over which it is generalised (usually none)."""
 
     name: str
     params: tuple[t.Var, ...]
@@ -70,8 +71,8 @@ class Let(Node):
 
 @node
 class LetRec(Node):
-    """Every right-hand side is a Lam.  `params` are generalised over, jointly; inside the right-hand sides the names
-    are used at the same types (`inst` is then `params` themselves)."""
+    """Recursive functions; every right-hand side is a Lam.  They are generalised jointly over `params`.  The right-hand
+    sides use the names at these same types (their `inst` is `params`)."""
 
     params: tuple[t.Var, ...]
     bindings: tuple[tuple[str, Term], ...]
@@ -130,7 +131,7 @@ class Arm:
 
 @node
 class Match(Node):
-    """Arms are tried in order; they are exhaustive."""
+    """Arms are tried in order; together they are exhaustive."""
 
     scrutinee: Term
     arms: tuple[Arm, ...]
@@ -138,7 +139,8 @@ class Match(Node):
 
 @node
 class For(Node):
-    """`state` starts as `init` and becomes `body`, `index` running over 0 .. count - 1; the value is the last state."""
+    """A loop: `state` starts as `init` and becomes `body` for each `index` in 0 .. count - 1.  The value is the last
+    state."""
 
     state: str
     init: Term
@@ -157,8 +159,8 @@ class While(Node):
 
 @node
 class Build(Node):
-    """The array of `body` for `index` in 0 .. count - 1.  A negative count is a run-time error, and so are inner
-    arrays of different shapes."""
+    """The array of `body` for `index` in 0 .. count - 1.  A negative count and inner arrays of different shapes are
+    run-time errors."""
 
     index: str
     count: Term
@@ -178,8 +180,8 @@ class Reset(Node):
 
 @node
 class Check(Node):
-    """`body`, once each pair of ints agrees; otherwise a run-time error: (actual, expected, what to say of them).
-    `name` stands for the body's value in the pairs."""
+    """The value of `body`, or a run-time error unless the two ints of each pair (actual, expected, text for the
+    message) are equal.  In the pairs, `name` stands for the value of `body`."""
 
     name: str
     body: Term
@@ -195,7 +197,7 @@ class Extern(Node):
 
 @node
 class Hole(Node):
-    """A term that inference has yet to build.  There are none in finished core."""
+    """A placeholder for a term that inference has not built yet.  Finished core contains none."""
 
 
 Term = (
@@ -242,7 +244,7 @@ class PCon:
 
 @node
 class PArray:
-    """An array of exactly as many elements as `items`."""
+    """An array with exactly as many elements as `items`."""
 
     ty: t.Ty
     items: tuple[Pattern, ...]
@@ -270,8 +272,8 @@ Pattern = PWild | PVar | PLit | PTuple | PCon | PArray | PAs | POr
 
 @node
 class Data:
-    """A declared type.  `cases` in order of tags: (constructor, argument type or None).  A record has one case, named
-    as the type, and its `fields`' names.  `params` are its type and size variables."""
+    """A declared type.  `cases` are (constructor, argument type or None) in order of tags.  A record has one case, with
+    the name of the type, and the names of its `fields`.  `params` are the type and size variables."""
 
     name: str
     params: tuple[t.Var, ...]
@@ -281,8 +283,8 @@ class Data:
 
 @node
 class Def:
-    """A top-level definition.  A group of mutually recursive functions is several Defs with one `group`, and the same
-    `params`; `group` is empty for one that is not recursive."""
+    """A top-level definition.  Mutually recursive functions are separate Defs with the same `group` and the same
+    `params`; `group` is empty if the definition is not recursive."""
 
     name: str
     params: tuple[t.Var, ...]
@@ -306,8 +308,8 @@ class Expect:
 
 @dataclass(slots=True)
 class Program:
-    """Everything reachable: `items` of the user's modules in the order in which they run (imported modules first), the
-    standard library's definitions by name in `library` (pure, evaluated when first wanted), all data types."""
+    """A whole program: the `items` of the user's modules in the order in which they run (imported modules first), the
+    standard library's definitions by name in `library` (pure, evaluated on first use), and all data types."""
 
     items: list[Def | Do | Expect] = field(default_factory=list)
     library: Mapping[str, Def] = field(default_factory=dict)  # any Mapping; may load lazily

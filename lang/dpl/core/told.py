@@ -1,8 +1,8 @@
-"""core -> core where what is asserted says why it does not hold.
+"""core -> core: a failed assertion shows the values of both sides.
 
     assert (a = b)      =>      let l = a in let r = b in if l = r then () else refuted $"{l} = {r} does not hold"
 
-Both sides are put into words only then.
+The sides are converted to text only on failure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ COMPARED = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def told(e: c.Term) -> c.Term:
-    """Unit, if it holds.  Of a comparison that does not, both sides are told; of `a && b`, that which fails."""
+    """A term of type unit that stops the program unless `e` holds.  For a failed comparison it reports both sides; for
+    `a && b`, the one that fails."""
     match e:
         case c.Prim(span, _, op, (left, right)) if op in COMPARED:
             return compared(span, op, left, right)

@@ -1,6 +1,6 @@
-"""Types as core carries them: resolved, immutable, without inference variables.
+"""The types of core: resolved, immutable, without inference variables.
 
-`types/` infers with variables of its own, which are `Hole`s, and leaves none behind.  Scalars are `Con` without
+Inference (`types/`) uses variables of its own, which are `Hole`s; none of them remain.  Scalars are `Con` without
 arguments, under their canonical names: `i8 ... i64 u8 ... u64 f16 f32 f64 bool string` (`int` is `i64`, `float` is
 `f64`).
 """
@@ -54,16 +54,17 @@ class Fn:
 
 @node
 class Lift:
-    """What operands of these types make together, elementwise: the type of highest rank, of which the others are rows,
-    rows of rows, or scalars.  `name` is unique in its definition, as a variable's; each instance knows which it is."""
+    """The result type of an elementwise operation on operands of these types: the type of highest rank.  The others are
+    rows of it, rows of rows, or scalars.  `name` is unique in its definition, like that of a variable; each instance
+    determines which of the types it is."""
 
     name: str
     items: tuple[Ty, ...]
 
 
 class Hole:
-    """What an inference puts in the place of types and effects: unknowns here (`types/solve/meta.py`), sets of
-    functions in the compiler (`passes/closures/set_types.py`).  There are none in finished core."""
+    """The base class of placeholders for types and effects during inference: unknowns (`types/solve/meta.py`), and sets
+    of functions in the compiler (`passes/closures/set_types.py`).  Finished core contains none."""
 
     __slots__ = ()
 
@@ -74,7 +75,7 @@ Ty = Var | Con | Tup | Arr | Fn | Lift | Hole
 @node
 class Size:
     """A polynomial in normal form: `const` plus a sum of coefficient * product of names (sorted, with repeats).
-    A name beginning with `?` is a size known only when the program runs."""
+    A name that begins with `?` is a size known only at run time."""
 
     const: int = 0
     terms: tuple[tuple[tuple[str, ...], int], ...] = ()
@@ -101,7 +102,7 @@ FLOATS = ("f16", "f32", "f64")
 
 
 def children(t: Any) -> tuple:
-    """The types, sizes and effects directly inside."""
+    """The types, sizes and effects directly inside a type or effect."""
     match t:
         case Con(_, args):
             return args
@@ -129,7 +130,7 @@ def substitute(ty: Ty, env: Mapping[str, Any]) -> Ty: ...
 @overload
 def substitute(ty: Size, env: Mapping[str, Any]) -> Size: ...
 def substitute(ty: Ty | Size, env: Mapping[str, Any]) -> Ty | Size:
-    """`ty` with variables replaced: `env` maps names to types, Sizes or effects (one name space for the three)."""
+    """`ty` with its variables replaced.  `env` maps names to types, Sizes or effects, which share one name space."""
     match ty:
         case Var(name):
             return env.get(name, ty)
@@ -152,18 +153,18 @@ def substitute(ty: Ty | Size, env: Mapping[str, Any]) -> Ty | Size:
 
 
 def lifted(name: str, items: list[Ty]) -> Ty:
-    """The lift of these types: one of them, if it is known which."""
+    """The lift of these types; one of the types themselves if it is known to have the highest rank."""
     flat = list(dict.fromkeys(part for t in items for part in (t.items if isinstance(t, Lift) else (t,))))
     ranks = [_rank(t) for t in flat]
     known = [r for r in ranks if r is not None]
     if len(known) == len(flat):
         return flat[ranks.index(max(known))]
-    left = [t for t, r in zip(flat, ranks) if r is None or r > 0]  # a scalar fits all others
+    left = [t for t, r in zip(flat, ranks) if r is None or r > 0]  # a scalar never raises the rank
     return left[0] if len(left) == 1 else Lift(name, tuple(left))
 
 
 def _rank(t: Ty) -> int | None:
-    """How many dimensions a type has, if that is known."""
+    """The number of dimensions of a type, or None if unknown."""
     rank = 0
     while isinstance(t, Arr):
         t, rank = t.elem, rank + 1
@@ -182,7 +183,7 @@ def _in_effect(effect: Effect, env: Mapping[str, Any]) -> Effect:
 
 def _in_size(size: Size, env: Mapping[str, Any]) -> Size:
     match size:
-        case Size(0, (((name,), 1),)):  # the very size, whose origin inference knows
+        case Size(0, (((name,), 1),)):  # keep the object itself: inference knows its origin
             found = env.get(name)
             return found if isinstance(found, Size) else size
         case _:
@@ -198,7 +199,7 @@ def _in_size(size: Size, env: Mapping[str, Any]) -> Size:
     return from_terms(total)
 
 
-Terms = dict[tuple[str, ...], int]  # products of names, and how often each is there
+Terms = dict[tuple[str, ...], int]  # product of names -> its coefficient
 
 
 def as_terms(size: Size) -> Terms:

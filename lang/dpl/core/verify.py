@@ -1,6 +1,6 @@
-"""Core is well formed: names are in scope and unique, types fit together, primitives are saturated.
+"""Checks that core is well formed: names are in scope, types agree, primitives are saturated.
 
-Sizes are not compared: what inference could not prove about them is checked when the program runs.
+Sizes are not compared: the program checks at run time what inference could not prove about them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dpl.core import term, ty
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
-VARIED = {"index": 2, "update": 3, "reshape": 2, "sized": 1}  # at least so many arguments
+VARIED = {"index": 2, "update": 3, "reshape": 2, "sized": 1}  # the least number of arguments
 Signature = tuple[tuple[ty.Var, ...], ty.Ty]
 
 
 def verify(program: term.Program, library: bool = False) -> None:
-    """Raises Bug where the program is not well formed; with `library`, looks at all of the standard library too."""
+    """Raises Bug if the program is not well formed.  With `library`, checks the whole standard library too."""
     globals_ = {item.name: (item.params, item.ty) for item in program.items if isinstance(item, term.Def)}
     items = list(program.items)
     if library:
@@ -159,7 +159,7 @@ class Checker:
             self.term(part, env)
 
     def loop(self, t: term.For | term.While | term.Build, env: dict[str, Signature]) -> tuple[term.Term, ...]:
-        """Answers the terms that do not see the loop's variables."""
+        """Check a loop.  Returns the terms outside the scope of its variables, which are still to be checked."""
         match t:
             case term.For(_, u, state, init, index, count, body):
                 self.same(init.ty, u, t)
@@ -193,7 +193,7 @@ class Checker:
         return name, None if content is None else ty.substitute(content, env)
 
     def pattern(self, p: term.Pattern, u: ty.Ty, t: term.Term) -> dict[str, ty.Ty]:
-        """The variables of a pattern for values of type `u`."""
+        """The variables of a pattern for values of type `u`, with their types."""
         self.same(p.ty, u, t)
         match p, u:
             case ((term.PWild() | term.PLit() | term.PCon(arg=None)), _):
@@ -221,7 +221,7 @@ class Checker:
 
 
 def mentions_little(env: dict) -> bool:
-    """Whether copying the scope costs little; a long chain of lets shares one instead, as names are unique."""
+    """True if copying the scope is cheap.  A long chain of lets updates one scope instead, since names are unique."""
     return len(env) < 64
 
 
@@ -231,8 +231,8 @@ def add(env: dict, name: str, signature: Signature) -> dict:
 
 
 def equal(a, b) -> bool:
-    """Equal up to sizes; effects are equal if both or neither are ctl.  Which operand a lift is, inference may know by
-    relations that core does not carry."""
+    """Equality up to sizes; effects are equal if both or neither are ctl.  A lift equals every type, because inference
+    may have resolved it by relations that core does not record."""
     if a is b:
         return True
     match a, b:

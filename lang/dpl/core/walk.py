@@ -1,4 +1,4 @@
-"""The terms directly inside a core term, and the same term with others in their places."""
+"""The direct subterms of a core term, and copies of a term with other subterms."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def same_value(_ty: Ty, value: term.Value) -> term.Value:
 def changed(
     t: term.Term, go: Callable[[term.Term], term.Term], ty: Callable[[Ty], Ty], value: Value = same_value
 ) -> term.Term:
-    """`t` with other types and other terms directly inside it, visited in the order in which they stand; literals have
-    their `value` at their new type."""
+    """`t` with its types mapped by `ty`, its direct subterms by `go`, in the order in which they stand in the text, and
+    the literal of a Lit by `value`, which gets the new type."""
     u = ty(t.ty)
     match t:
         case term.Var(span, _, name, inst, sizes):
@@ -109,7 +109,7 @@ def changed_arm(
 
 
 def changed_pattern(p: term.Pattern, ty: Callable[[Ty], Ty], value: Value = same_value) -> term.Pattern:
-    """`p` with other types."""
+    """`p` with its types mapped by `ty` and its literals by `value`."""
     u = ty(p.ty)
     match p:
         case term.PWild():

@@ -2,8 +2,8 @@
 
     run(program, args=["data.csv"], out=sys.stdout)
 
-Top-level items run in order.  A definition's value is made when its turn comes, one that is generalised or belongs to
-the standard library when it is first wanted, once for each instance.
+Top-level items run in order.  A definition's value is computed when its turn comes.  The value of a generalised or a
+library definition is computed on first use, once for each instance.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from dpl.source import Source
 
 __all__ = ["Interpreter", "ProgramExit", "run"]
 
-COLLECT_AFTER = (200_000, 20, 100)  # frames are many and rarely in cycles: look for cycles seldom
+COLLECT_AFTER = (200_000, 20, 100)  # there are many frames and few cycles: collect seldom
 
 
 class Interpreter:
-    """A program being run; the REPL adds items as they are typed."""
+    """A running program.  The REPL adds items as the user types them."""
 
     def __init__(self, program: c.Program, args: Sequence[str] = (), out: TextIO | None = None) -> None:
         self.program = program
@@ -49,20 +49,20 @@ class Interpreter:
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}
-        self._sized: dict[tuple, Value] = {}  # those of generalised definitions that depend on sizes
+        self._sized: dict[tuple, Value] = {}  # instances of generalised definitions that depend on sizes
         self._needs: dict[str, Needs] = {}
         self._own: set[Source] = set()
         self.add(program.items)
 
     def add(self, items: Sequence[c.Def | c.Do | c.Expect]) -> None:
-        """Make definitions known; `item` runs them."""
+        """Register definitions; `item` runs them."""
         for item in items:
             self._own.add(item.body.span.source)
             if isinstance(item, c.Def):
                 self._defs[item.name] = item
 
     def forget(self, names: Collection[str]) -> None:
-        """Drops definitions that are not used again."""
+        """Drop definitions that the program will not use again."""
         for name in names:
             self._defs.pop(name, None)
             self._codes.pop(name, None)
@@ -70,7 +70,7 @@ class Interpreter:
         self._compiler.forget()
 
     def item(self, item: c.Def | c.Do | c.Expect) -> None:
-        """Run one; an `expect` is for `holds`."""
+        """Run one item.  An `expect` does nothing here: call `holds`."""
         match item:
             case c.Do(body=body):
                 self.value(body)
@@ -79,14 +79,14 @@ class Interpreter:
                     self._lookup(name, ())
                 except DplError as error:
                     raise for_user(error, self._own) from None
-            case _:  # a generalised value waits until it is wanted; an expectation, until it is asked for
+            case _:  # a generalised value is computed on first use, an expectation by `holds`
                 pass
 
     def holds(self, item: c.Expect) -> bool:
         return self.value(item.body) is not False
 
     def value(self, term: c.Term) -> Value:
-        """The value of a closed term at the top level."""
+        """The value of a closed term at the top level.  Raises DplError for a run-time error."""
         code = self._compiler.compile(term, root())
         try:
             return self._finish(code, self.types)
@@ -97,7 +97,7 @@ class Interpreter:
         return self.shower.show(value, ty, abridged=True)
 
     def _lookup(self, name: str, types: tuple[t.Ty, ...], sizes: Handed = ()) -> Value:
-        """The value of a global at closed types, told the sizes that it needs."""
+        """The value of a global at closed types, given the sizes that it needs."""
         key, values = (name, types, sizes), self._sized if sizes else self._values
         if key not in values:
             definition = self._definition(name)
@@ -116,13 +116,13 @@ class Interpreter:
         return definition
 
     def _told(self, name: str) -> Needs:
-        """The sizes that a global must be told, with all that are recursive with it; none, if it is no global."""
+        """The sizes that a global and its recursive group need as arguments; none if the name is not a global."""
         if name not in self._needs:
             if name not in self._defs and name not in self.program.library:
                 return (), frozenset()
             definition = self._definition(name)
             bodies = [self._definition(other).body for other in definition.group or (name,)]
-            self._needs[name] = definition.params, frozenset()  # while it is found out
+            self._needs[name] = definition.params, frozenset()  # until the answer is known
             self._needs[name] = definition.params, needed(definition.params, bodies, self._told)
         return self._needs[name]
 
@@ -131,8 +131,8 @@ class Interpreter:
 
 
 def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
-    """Run a program.  Raises DplError for its run-time errors and ProgramExit when it asks to stop; what it has printed
-    by then is written."""
+    """Run a program.  Raises DplError for a run-time error and ProgramExit when the program calls `exit`.  Its output
+    is flushed in every case."""
     threshold = gc.get_threshold()
     gc.set_threshold(*COLLECT_AFTER)
     interpreter = Interpreter(program, args, out)

@@ -1,4 +1,4 @@
-"""The one table both engines read."""
+"""The table of primitives, which both engines read."""
 
 from dpl.prims import scalar, structural
 from dpl.prims.table import Row, Val, arity, contribution

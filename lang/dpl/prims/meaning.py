@@ -1,5 +1,5 @@
-"""What the rows for numbers do with Python's numbers: the same steps as in native code (`machine/rt/maths.rt`), and
-IEEE's answers where Python raises an error."""
+"""The rows for numbers, on Python's numbers: the same steps as in native code (`machine/rt/maths.rt`), and the results
+of IEEE 754 where Python raises an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def fdiv(a: float, b: float) -> float:
 
 
 def div(a, b):
-    return a // b if isinstance(a, int) else fdiv(a, b)  # integers: by zero is the engine's run-time error
+    return a // b if isinstance(a, int) else fdiv(a, b)  # integers: the engine reports division by zero
 
 
 def mod(a, b):
@@ -67,7 +67,7 @@ def powi(x, n: int):
 
 
 def hypot(x: float, y: float) -> float:
-    """Scaled by a power of two where squares would leave the range; the same steps in native code."""
+    """Scaled by a power of two if squares would leave the range; native code takes the same steps."""
     x, y = abs(x), abs(y)
     if INF in (x, y):
         return INF
@@ -86,7 +86,8 @@ def turn(x: float, y: float) -> float:
 
 
 def bell(x: float) -> float:
-    """The square is that of a near number with few digits, which is exact, and a small rest."""
+    """exp (-x * x).  The square is split into that of a nearby number with few digits, which is exact, and a small
+    rest."""
     if abs(x) > 30.0:
         return 0.0
     if x != x:
@@ -97,7 +98,7 @@ def bell(x: float) -> float:
 
 
 def total(f):
-    """A function of math with IEEE's answers instead of exceptions."""
+    """A function of `math` that returns the results of IEEE 754 instead of raising exceptions."""
 
     def g(x: float) -> float:
         try:
@@ -170,7 +171,7 @@ def sech2(x: float) -> float:
 
 
 def odds(a: float, b: float) -> float:
-    """exp (-abs (a - b)), with what the difference loses when it is rounded."""
+    """exp (-abs (a - b)), corrected for the rounding error of the difference."""
     d = a - b
     if abs(d) > 800.0:
         return 0.0
@@ -236,8 +237,8 @@ def cot_pi(x: float) -> float:
 
 
 def digamma(x: float) -> float:
-    """By reflection to x > 0, the recurrence to 1 <= x <= 2 or x >= 10, and there a quotient of polynomials or the
-    asymptotic series (Abramowitz & Stegun 6.3.18)."""
+    """psi x.  Reflection leads to x > 0, the recurrence to 1 <= x <= 2 or x >= 10; there a quotient of polynomials or
+    the asymptotic series (Abramowitz & Stegun 6.3.18) applies."""
     if x != x or x == -INF:
         return NAN
     reflected = rest = 0.0
@@ -274,8 +275,9 @@ def factorial(n: int) -> float:
 
 
 def polygamma(n: int, x: float) -> float:
-    """psi^(n)(x) by recurrence to x >= 20 + n and the asymptotic series (Abramowitz & Stegun 6.4.11); for n > 0
-    reflection is replaced by the recurrence, so negative x far from 0 is slow but right.  Poles give NaN."""
+    """psi^(n)(x), by the recurrence to x >= 20 + n and the asymptotic series (Abramowitz & Stegun 6.4.11).  For n > 0
+    the recurrence replaces reflection, so negative x far from 0 is slow; below -1e6 the result is NaN.  Poles give
+    NaN."""
     if n == 0:
         return digamma(x)
     if x != x or (x <= 0.0 and x == math.floor(x)) or x < -1e6 or n < 0:

@@ -15,7 +15,7 @@ def _pass(t: Val, a, y) -> Val:
 
 
 def fn(name: str):
-    """A primitive applied to a Val, in rules."""
+    """A function that applies a primitive to Vals, for use in rules."""
     return lambda x, *others: x.call(name, *others)
 
 
@@ -25,14 +25,14 @@ turn, sech2, share, overlap = fn("turn"), fn("sech2"), fn("share"), fn("overlap"
 
 
 def _power_slope(t: Val, a, y) -> Val:
-    """n - 1 is exact for n from 1/2 on; below, x ** (n - 1) is y / x, but for the pole."""
+    """For n >= 1/2, n - 1 is exact.  Below that, x ** (n - 1) is computed as y / x, except at the pole."""
     x, n = a
     lower = ((n >= 0.5).either(x.same(0.0))).call("select", x.call("pow", n - 1.0), y / x)
     return (t * n * lower).unless(n.same(0.0))
 
 
 def _cbrt_slope(x: Val, y: Val) -> Val:
-    """A rounded root is better not squared, but at the pole."""
+    """1 / (3 y^2), computed as y / x / 3 except at the pole, because squaring the rounded root loses digits."""
     return x.same(0.0).call("select", y.of(1.0) / (y * y), y / x) / 3.0
 
 
@@ -185,7 +185,7 @@ ELEMENTARY = (
           lambda t, a, y: t * share(*a), lambda t, a, y: t * share(a[1], a[0]), "rt.logaddexp", (0.5, 2.0)),
 )  # fmt: skip
 
-# What slopes are made of, where arithmetic on the rounded value of a row would lose digits; rounded once in f32 too.
+# Parts of slopes, for which arithmetic on the rounded value of a row would lose digits.  They round once in f32 too.
 SLOPES = (
     slope("squares", "x * x - y * y", lambda x, y: (x - y) * (x + y),
           lambda t, a, y: t * (a[0] * 2.0), lambda t, a, y: -t * (a[1] * 2.0)),

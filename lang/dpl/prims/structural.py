@@ -1,7 +1,7 @@
-"""Rows whose meaning each engine implements by name: arrays, strings, references, derivatives, the outside world.
+"""Rows that each engine implements by name: arrays, strings, references, derivatives, the outside world.
 
-`'a[?]` in a result is a size known only when the program runs.  Rows marked "varied" take any number of indices; the
-type shown is that for one.
+`'a[?]` in a result is an array whose size is known only at run time.  Rows marked "varied" take any number of indices;
+the type shown is the one for a single index.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""The table of primitives: one row each.  Both engines read it; it imports nothing of ours.
+"""The table of primitives: one row each.  Both engines read it; it imports no other module of DPL.
 
-A row says what a primitive is called, its type in DPL's own syntax (with a `where` clause for what syntax cannot say),
-what it means, how to evaluate it on plain scalars, its derivative, and the function that native code calls for it.
+A row has the primitive's name, its type in DPL's own syntax (with a `where` clause for constraints), its documentation,
+how to evaluate it on plain scalars, its derivative, and the function that native code calls for it.
 
-**Types.**  `'a : num` any number or array of numbers, `real` floats or arrays of floats, `scalar` no array, `integer`,
-`data` has equality and order (no functions, no references), `diff` can be differentiated (the same).  `lift 'a 'b 'c`:
-'c is the shape of the operand of higher rank, the other is lifted; `pow`, `matmul`, `append`, `convert 'a f64 'b` are
-the rules of those operations.
+**Types.**  `'a : num` is any number or array of numbers, `real` floats or arrays of floats, `scalar` no array,
+`integer` integers; `data` has equality and order (no functions, no references), `diff` can be differentiated (the same
+types).  `lift 'a 'b 'c`: 'c has the shape of the operand of higher rank, to which the other is lifted.  `pow`,
+`matmul`, `append`, `convert 'a f64 'b` are the typing rules of those operations.
 
 **Derivatives.**  `linear` has one entry for each argument: None (derivative zero), or a rule `(t, args, y) -> value`
-written with Python's operators on `Val`s, linear in `t`.  The contribution of one argument's tangent to the result's
-tangent, and of the result's cotangent to that argument's, are the same expression, as scalar linear maps are their own
-transposes.  Rules use other primitives, so they can be differentiated again.
+written with Python's operators on `Val`s, linear in `t`.  One rule serves both modes: it maps the argument's tangent to
+its contribution to the result's tangent, and the result's cotangent to its contribution to the argument's, because a
+linear map of scalars is its own transpose.  Rules use other primitives, so they can be differentiated again.
 
-**Evaluation.**  `eval` takes Python ints, floats, bools; wrapping integers and rounding floats to the row's result
-type is the caller's business.  Rows without `eval` are structural: each engine implements them by name.
+**Evaluation.**  `eval` takes Python ints, floats, bools; the caller must wrap integers and round floats to the row's
+result type.  Rows without `eval` are structural: each engine implements them by name.
 
 **Native code.**  `llvm` names a function of libm (`sin`) or of the runtime library (`rt.sigmoid`), which takes and
-gives doubles, or an intrinsic for every float type (`llvm.floor`).
+returns doubles, or an intrinsic for every float type (`llvm.floor`).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Row:
     eval: Callable | None = None
     linear: tuple[Callable | None, ...] | None = None
     llvm: str = ""  # the function that native code calls; without one, `machine/emit/maths.py` writes instructions
-    op: str = ""  # the operator it is the meaning of
-    public: bool = True  # in scope everywhere; otherwise only as `Prim.name`, in the standard library
+    op: str = ""  # the operator that it implements
+    public: bool = True  # in scope everywhere; others only as `Prim.name`, in the standard library
     pure: bool = True  # no effect, not even an error
-    samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests take slopes; empty: none
+    samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests check the derivative
     aliases: tuple[str, ...] = ()
 
     @property
@@ -50,7 +50,7 @@ class Row:
 
 
 def arity(type_: str) -> int:
-    """How many arguments a row's type takes: its arrows outside parentheses."""
+    """The number of arguments of a row's type: its arrows outside parentheses."""
     depth = count = 0
     text = type_.split(" where ")[0]
     for i, c in enumerate(text):
@@ -60,10 +60,10 @@ def arity(type_: str) -> int:
 
 
 class Val:
-    """A value of some engine, dressed so that rules can be written with operators.
+    """A wrapper around a value of an engine, so that rules can be written with operators.
 
-    The engine gives `apply(name, *raw) -> raw` (the meaning of a primitive in its world), `literal(number, like) ->
-    raw` (a number of another value's scalar type; it lifts to that value's shape) and `integer(value) -> raw`."""
+    The engine's `world` has the methods `apply(name, *raw) -> raw` (applies a primitive), `literal(number, like) ->
+    raw` (a number of the scalar type of `like`; it lifts to the shape of `like`) and `integer(value) -> raw`."""
 
     __slots__ = ("raw", "world")
 
@@ -126,11 +126,11 @@ class Val:
         return self.call("or", o)
 
     def where(self, cond: Val) -> Val:
-        """self where `cond` holds, exactly 0 elsewhere."""
+        """`self` where `cond` holds, exactly 0 elsewhere."""
         return Val(self.world, self.world.apply("select", cond.raw, self.raw, self.of(0.0).raw))
 
     def unless(self, cond: Val) -> Val:
-        """Exactly 0 where `cond` holds, self elsewhere."""
+        """Exactly 0 where `cond` holds, `self` elsewhere."""
         return Val(self.world, self.world.apply("select", cond.raw, self.of(0.0).raw, self.raw))
 
     def integer(self, value: int) -> Val:

@@ -1,6 +1,6 @@
-"""An operating system as the host: a cache on disk, the memory that it grants, and functions in C.
+"""The host for an operating system: a cache on disk, the memory that the system grants, and C functions.
 
-What only some programs need is imported when it is asked for: a program that was compiled before starts without it.
+Modules that only some programs need are imported on first use, so that a compiled program starts without them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _granted() -> int:
 
 
 def _ends(device: Path) -> bool:
-    """Whether reading it ends: a terminal, or what is always empty."""
+    """True if reading the device ends: it is a terminal or the null device."""
     file = os.open(device, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
     try:
         return os.isatty(file) or device.samefile(os.devnull)

@@ -1,6 +1,7 @@
-"""The factorizations of LAPACK, for the interpreter: the same routines that native code calls.
+"""LAPACK's factorizations for the interpreter: the same routines that native code calls.
 
-They take all by reference, and a matrix by columns; ours, which lies by rows, is the transposed one to them.
+The routines take all arguments by reference and matrices in column-major order.  Arrays here are row-major, so LAPACK
+sees them transposed.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dpl.eval.values.value import Array
 from dpl.system.lapack import ROUTINES as NAMES
 from dpl.system.lapack import find
 
-PER_COLUMN = 64  # numbers of room that the blocked routines want for each column
+PER_COLUMN = 64  # numbers of workspace for each column, for the blocked routines
 NAN = math.nan
 
 
 def call(routine: str, *args) -> int:
-    """Passes texts, integers and buffers by reference; answers the routine's `info`, 0 on success."""
+    """Call a routine with texts, integers and buffers by reference.  Returns its `info`, 0 on success."""
     found = find()
     assert found is not None
     integer = ctypes.c_int64 if found.width == 8 else ctypes.c_int32
@@ -40,7 +41,7 @@ def room(count: int) -> ctypes.Array:
 
 
 def turned(data: Sequence[float] | ctypes.Array, rows: int, columns: int) -> list[float]:
-    """A matrix that lies by rows, by columns."""
+    """A row-major matrix in column-major order."""
     return [data[i * columns + j] for j in range(columns) for i in range(rows)]
 
 
@@ -97,7 +98,7 @@ def eigh(a: Array) -> tuple:
 
 
 def svd(a: Array) -> tuple:
-    """The transposed matrix has the factors v, s, u; u comes by columns of its transposed, that is by rows."""
+    """LAPACK factors the transposed matrix into v, s and the transposed u; in column-major order that is u by rows."""
     n, m = a.shape
     u, s, columns, size = room(n * m), room(m), room(m * m), 4 * m * m + 7 * m + PER_COLUMN * (n + m)
     args = (b"S", m, n, numbers(a.data), m, s, columns, m, u, m, room(size), size, room(8 * m))
@@ -107,7 +108,7 @@ def svd(a: Array) -> tuple:
 
 
 def triangular(upper: bool, transposed: bool, ones: bool, t: Array, b: Array) -> Array:
-    """For LAPACK, x t = b, with the other triangle of t."""
+    """Solve t x = b.  LAPACK sees the transposed equation, x t = b with the other triangle of t."""
     n, m = b.shape[0], math.prod(b.shape[1:])
     x = numbers(b.data)
     if n and m:

@@ -16,6 +16,7 @@ TYPES = {
 
 
 def function(symbol: str, types: list[str]) -> Callable | None:
+    """The C function `symbol` with these parameter types and, last, its result type; None if no library has it."""
     for library in (None, ctypes.util.find_library("m")):
         try:
             found = ctypes.CDLL(library)[symbol]

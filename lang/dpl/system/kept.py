@@ -1,16 +1,16 @@
-"""The cache: what was computed before, on disk.
+"""The cache of earlier results on disk.
 
-    kept.read(kept.place("objects", name))     what was written there, or None
-    kept.once(find, make)                      what one process finds or makes, while others wait for it
+    kept.read(kept.place("objects", name))     the bytes of an entry, or None
+    kept.once(find, make)                      the result of one process, which finds or makes it while others wait
 
-An entry is    magic | SHA-256 of the rest | the rest    and is written in one piece: one that is cut off or damaged is
-as good as none, and is made again.
+An entry is    magic | SHA-256 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
+as missing and is made again.
 
-Some entries are code, or pickles, which can run code when they are read.  The sum does not say who made them; what does
-is the system.  A file is read only if the one that was opened belongs to this user (or to the superuser, who could
-change DPL itself) and nobody else may write to it; and only in a folder of which this is true, too, so that nobody else
-can put another of the user's own files in its place.  What we make is for this user alone.  A folder that others may
-write to is not used at all, and that is said once.
+Some entries are code, or pickles, which can run code when they are read.  The checksum does not prove their origin, so
+file permissions must.  A file is read only if the opened file belongs to this user (or to the superuser, who could
+change DPL itself) and no other user may write to it.  Its folder must satisfy the same, so that no other user can
+replace the file by another one of this user's.  New files are accessible to this user only.  A folder that others may
+write to is not used at all, and a warning says so once.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Result = TypeVar("Result")
 
 MAGIC = b"DPL kept 1\n"
 PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock")
-PATIENCE = 120  # seconds to wait for another process that makes the same
+PATIENCE = 120  # seconds to wait for another process that makes the same entry
 OURS = 0o700
 
 
 def cache_dir() -> Path:
-    """The folder for cached work; it need not exist, nor be writable."""
+    """The folder of the cache; it may be missing or not writable."""
     if chosen := os.environ.get("DPL_CACHE"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -45,11 +45,12 @@ def cache_dir() -> Path:
 
 
 def place(*names: str) -> Path:
-    """Where an entry is; the folder need not exist, nor be writable."""
+    """The path of an entry; the folder may be missing or not writable."""
     return cache_dir().joinpath(*names)
 
 
 def read(path: Path) -> bytes | None:
+    """The contents of an entry, or None if it is missing, damaged or not trustworthy."""
     if not usable(cache_dir()):
         return None
     try:
@@ -65,7 +66,7 @@ def read(path: Path) -> bytes | None:
 
 
 def unpickled(path: Path) -> Any:
-    """The value that an entry is a pickle of."""
+    """The value of a pickled entry, or None if it cannot be read."""
     data = read(path)
     try:
         return None if data is None else pickle.loads(data)
@@ -74,7 +75,7 @@ def unpickled(path: Path) -> Any:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes an entry atomically.  Without a place to write, nothing happens."""
+    """Write an entry atomically.  Does nothing if the folder cannot be written."""
     if not usable(cache_dir()):
         return
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -90,11 +91,12 @@ def write(path: Path, data: bytes) -> None:
 
 @cache
 def usable(folder: Path) -> bool:
-    """Whether a folder is, or has been made, one that only this user can write to.  Says so if it is not."""
+    """True if only this user (or the superuser) can write to a folder, which is made if missing.  Warns if the folder
+    belongs to another user or others may write to it."""
     try:
         folder.mkdir(mode=OURS, parents=True, exist_ok=True)
         status = folder.stat()
-    except OSError:  # none can be made
+    except OSError:  # the folder cannot be made
         return False
     if not is_ours(status):
         reason = "other users may write to it" if status.st_mode & 0o022 else "it belongs to another user"
@@ -107,23 +109,23 @@ def usable(folder: Path) -> bool:
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Whether only this user, or the superuser, could have written it."""
+    """True if only this user or the superuser could have written the file."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 
 def once(find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
-    """What `find` finds in the cache, or `make` makes and puts there; of several processes that do not find it, one
-    makes it."""
+    """The result of `find` from the cache, or of `make`, which also stores it.  If several processes find nothing, only
+    one makes it."""
     found = find()
     if found is None:
         with alone():
-            found = find()  # somebody else may have made it meanwhile
+            found = find()  # another process may have made it meanwhile
             return make() if found is None else found
     return found
 
 
 class Within(threading.local):
-    """Whether this thread is alone already."""
+    """Thread-local state: `alone` is true while the thread is inside `alone()`."""
 
     alone = False
 
@@ -133,8 +135,8 @@ within = Within()
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Holds a lock, so that only one process is in here at a time; a process that waits too long goes on without.  The
-    system frees the lock when its process ends."""
+    """Hold a lock, so that only one process is inside at a time.  A process that waits longer than PATIENCE continues
+    without it.  The system frees the lock when the process ends."""
     file = None
     outermost, within.alone = not within.alone, True
     try:
@@ -161,10 +163,10 @@ def wait_for(file: int) -> None:
 
 
 def prune(folder: Path, most: int) -> None:
-    """Removes the entries used longest ago, until the others take no more than `most` bytes."""
+    """Remove the oldest entries until the others take no more than `most` bytes."""
     entries = []
     for file in files(folder):
-        with suppress(OSError):  # somebody else removed it
+        with suppress(OSError):  # another process removed it
             status = file.stat()
             entries.append((status.st_mtime, status.st_size, file))
     total = sum(size for _, size, _ in entries)
@@ -184,7 +186,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def size() -> int:
-    """Bytes of all entries."""
+    """The number of bytes of all entries."""
     found = 0
     for folder, _, names in os.walk(cache_dir()):
         for name in names:
@@ -194,7 +196,7 @@ def size() -> int:
 
 
 def clean() -> None:
-    """Removes all entries; what else is in the folder stays."""
+    """Remove all entries; other files in the folder stay."""
     import shutil
 
     for pattern in PARTS:

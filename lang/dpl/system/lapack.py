@@ -1,6 +1,6 @@
-"""Where the routines of LAPACK are: in the library that NumPy brings along, which both engines call.
+"""Finds the LAPACK routines in the library that NumPy ships; both engines call them.
 
-NumPy itself is not imported.  `DPL_LAPACK=off` does without: the library's own algorithms take over.
+NumPy itself is not imported.  `DPL_LAPACK=off` disables LAPACK: the library's own algorithms are used.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from dpl.node import node
 
 ROUTINES = ("dgetrf", "dpotrf", "dgeqrf", "dorgqr", "dsyevd", "dgesdd", "dtrsm")
-# how a library may name a routine, and the bytes of its integers
+# how a library may name a routine, and the size of its integers in bytes
 NAMES = (("scipy_{}_64_", 8), ("{}_64_", 8), ("{}$NEWLAPACK$ILP64", 8), ("scipy_{}_", 4), ("{}_", 4))
 THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "openblas_set_num_threads")
 
 
 @node
 class Lapack:
-    """The addresses of ROUTINES, and the bytes of their integers."""
+    """The addresses of ROUTINES, and the size of their integers in bytes."""
 
     width: int
     addresses: tuple[int, ...]
@@ -42,7 +42,7 @@ def find() -> Lapack | None:
 
 
 def libraries() -> Iterator[ctypes.CDLL]:
-    """NumPy's module of linear algebra: what it is linked with is found through it."""
+    """NumPy's linear algebra module; symbols of the libraries it is linked with are found through it."""
     spec = find_spec("numpy")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder, "linalg").glob("_umath_linalg*")):
@@ -53,7 +53,7 @@ def libraries() -> Iterator[ctypes.CDLL]:
 
 
 def address(library: ctypes.CDLL, name: str) -> int:
-    """0 where it is not."""
+    """The address of a symbol; 0 if the library lacks it."""
     try:
         return ctypes.cast(library[name], ctypes.c_void_p).value or 0
     except AttributeError:
@@ -61,7 +61,7 @@ def address(library: ctypes.CDLL, name: str) -> int:
 
 
 def alone(library: ctypes.CDLL) -> None:
-    """One thread: more of them wait for each other longer than they compute."""
+    """Limit the library to one thread: several threads spend more time waiting for each other than computing."""
     for name in THREADS:
         if place := address(library, name):
             ctypes.CFUNCTYPE(None, ctypes.c_int)(place)(1)

@@ -1,8 +1,8 @@
-"""`dpl bench`: how long functions and their gradients take, in native code.
+"""`dpl bench`: measures the time of functions and their gradients in native code.
 
-Each is repeated until a sample takes a millisecond, after a first call that warms up; of the samples, the median is
-told, with the interval that holds the true median with a confidence of at least 95 %.  If no size is asked for, they
-are measured at several, and the largest counts that does not take longer than a limit.
+After a first call to warm up, a function is repeated so that a sample takes a millisecond.  The result is the median of
+the samples, with its confidence interval of at least 95 %.  If no size is given, several sizes are measured, and the
+result is that of the largest size within the time limit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import SAMPLES, TIME, subjects
 from dplc.tools.bench.measure import Measured, measure
 
-SIZES, SQUARES = (10, 100, 1000), (4, 16, 64)  # the last that does not take too long
-OUTSIDE = 3  # of 15 sorted samples, as many at each end are left out by the interval: binomial, 96.5 %
+SIZES, SQUARES = (10, 100, 1000), (4, 16, 64)  # the largest within the limit is reported
+OUTSIDE = 3  # the interval leaves out so many of 15 sorted samples at each end: binomial, 96.5 %
 
 
 @node
 class Times:
-    """Seconds: the median, and its interval."""
+    """Seconds: the median and the bounds of its confidence interval."""
 
     median: float
     low: float
@@ -35,8 +35,8 @@ class Times:
 
 @node
 class Timed:
-    """A function's times and its gradient's, at a size; `compiling` is what its module took, with all measured; and why
-    it was measured at no larger size."""
+    """The times of a function and of its gradient at a size.  `compiling` is the time to compile its module with all
+    measured functions; `why` says why no larger size was measured."""
 
     name: str
     size: int
@@ -47,7 +47,7 @@ class Timed:
 
 
 def times(target: str, names: Sequence[str], size: int | None, limit: float) -> Iterator[Timed | Measured]:
-    """The times of the cases, and why the others cannot be measured."""
+    """The times of the cases, or the reasons why they cannot be measured."""
     spent = 0.0
 
     def compiled(source: Source) -> Compiled:
@@ -68,7 +68,7 @@ def times(target: str, names: Sequence[str], size: int | None, limit: float) -> 
 
 
 def timed(measured: Measured, spent: float) -> Timed | Measured:
-    """At the largest size of which there are all samples."""
+    """The times at the largest size with a full set of samples; `measured` itself if there is none."""
     whole = len(measured.rows) // SAMPLES * SAMPLES
     if not whole:
         return measured
@@ -82,7 +82,7 @@ def middle(samples: Sequence[float]) -> Times:
     return Times(samples[SAMPLES // 2], samples[OUTSIDE], samples[-1 - OUTSIDE])
 
 
-# ---- telling
+# ---- output
 
 
 def tell_times(target: str, names: Sequence[str], size: int | None, limit: float, as_json: bool) -> int:

@@ -2,10 +2,14 @@
 
     let loss (w, b) = mean ((w * xs + b - ys) ** 2)   =>   Case("loss", "loss", ("(_real (n + 0), ...)",), (0,), ...)
 
-Type variables are floats, or arrays where data may be anything that can be differentiated, or integers where they are
-keys; all sizes are `n`, integers half of it, or in arrays the index; square matrices are symmetric and positive
-definite; recursive data is balanced, and has about `n` parts.  What a function that is an argument gives depends
-smoothly on what it is given, element by element: its Jacobian has zeros outside of the diagonal, as has its Hessian.
+The values are chosen as follows.
+
+  type variables        floats; arrays if any differentiable data is allowed; integers if they are keys
+  sizes                 `n`
+  integers              half of `n`; in arrays, the index
+  square matrices       symmetric and positive definite
+  recursive data        balanced, with about `n` parts
+  function arguments    smooth and elementwise: their Jacobians and Hessians are diagonal
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ SIZE = ty.Size(0, ((("n",), 1),))
 
 @node
 class Numbers:
-    """How numbers are made: a float for each integer `@`, and an integer."""
+    """Texts of numbers: a float that depends on an integer `@`, and an integer."""
 
     real: str = "_real (n + @)"
     whole: str = "n / 2"
@@ -41,24 +45,24 @@ Constructor = tuple[str, ty.Ty | None]
 
 
 class Unmade(Exception):
-    """Why there are no arguments for a function, or nothing to differentiate."""
+    """No arguments can be made for a function, or it cannot be differentiated; the message says why."""
 
 
 @node
 class Case:
-    """A call `fn a0 b1 a2 ...`: `args` are its arguments, `active` the places of those that hold floats, `width` the
-    most dimensions among them."""
+    """A call of `fn`: `args` are its arguments, `active` the positions of those that hold floats, `width` the largest
+    number of dimensions of an argument."""
 
     name: str
     fn: str
     args: tuple[str, ...]
     active: tuple[int, ...]
-    inline: tuple[int, ...]  # those that hold functions: written where they are used
+    inline: tuple[int, ...]  # positions of those that hold functions: written at their use
     width: int
 
 
 def cases(module: str, exports: Exports, maker: Maker) -> Iterator[tuple[str, Case | str]]:
-    """Each definition of a module by its name, in order: its case, or why there is none."""
+    """Each definition of a module in order: its name, and its case or the reason why there is none."""
     for name, value in sorted(exports.values.items(), key=place):
         if isinstance(value, Value):
             shown = name if module == OWN else f"{module}.{name}"
@@ -92,7 +96,7 @@ def case(shown: str, name: str, module: str, value: Value, maker: Maker) -> Case
 
 
 def signature(scheme: Scheme, maker: Maker) -> tuple[list[ty.Ty], ty.Ty]:
-    """The types of the arguments and the result, at floats and the size `n`."""
+    """The types of the arguments and of the result, at the chosen types and the size `n`.  Raises Unmade."""
     rest = prune(substituted(scheme.ty, chosen(scheme, Solver(maker.datas)), {}))
     args = []
     while isinstance(rest, ty.Fn):
@@ -104,8 +108,8 @@ def signature(scheme: Scheme, maker: Maker) -> tuple[list[ty.Ty], ty.Ty]:
 
 
 def chosen(scheme: Scheme, solver: Solver) -> dict[str, Any]:
-    """What each variable stands for: a float; an array where it may be any data that can be differentiated; a vector
-    where it is the factor of a matrix, and what follows from that."""
+    """The choice for each variable: a float; an array if it may be any differentiable data; a vector if it is
+    multiplied by a matrix; or the type that follows from the other choices.  Raises Unmade."""
     others: dict[str, Any] = {"size": SIZE, "effect": ty.PURE}
     env = {p.name: others.get(p.sort) or solver.fresh(*scheme.classes.get(p.name, frozenset())) for p in scheme.params}
     env |= {lift.name: solver.fresh(*scheme.classes.get(lift.name, frozenset())) for lift in scheme.lifts}
@@ -138,8 +142,8 @@ def default(scheme: Scheme, name: str, t: Any) -> Any:
 
 
 def counters(scheme: Scheme) -> Iterator[str]:
-    """The variables that are arguments by themselves, of any type of numbers, beside one that holds floats: how often
-    something is to be done, most likely, and if not, no harm is done."""
+    """The type variables of arguments that may be any scalar number, if another argument holds floats.  Such an
+    argument is probably a count; if not, an integer does no harm."""
     args, _ = unfolded(scheme.ty)
     parts = [part for arg in args for part in reached(arg)]
     reals = [name for name, classes in scheme.classes.items() if "real" in classes]
@@ -151,7 +155,8 @@ def counters(scheme: Scheme) -> Iterator[str]:
 
 
 def keys(scheme: Scheme) -> Iterator[str]:
-    """The variables that are arguments by themselves, and in pairs of another one, of data that is only compared."""
+    """The type variables of arguments that are only compared, and that also occur in pairs inside another argument:
+    keys."""
     args, result = unfolded(scheme.ty)
     pairs = [part for arg in args for part in reached(arg) if isinstance(part, ty.Tup)]
     held = {prune(item) for pair in pairs for item in pair.items} - set(reached(result))
@@ -170,7 +175,7 @@ def unfolded(t: ty.Ty) -> tuple[list[ty.Ty], ty.Ty]:
 
 
 def reached(t: ty.Ty) -> Iterator[ty.Ty]:
-    """The parts of a type, functions apart."""
+    """The parts of a type, itself included, without those inside functions."""
     yield t
     if not isinstance(t, ty.Fn):
         for part in ty.children(t):
@@ -179,19 +184,19 @@ def reached(t: ty.Ty) -> Iterator[ty.Ty]:
 
 
 class Maker:
-    """Writes values of any type.  `helpers` are the definitions that they need."""
+    """Writes expressions for values of any type.  `helpers` are the definitions that these need."""
 
     def __init__(self, datas: Mapping[str, Data]) -> None:
         self.datas = datas
         self.helpers: list[str] = []
         self.named: dict[ty.Ty, str] = {}
         self.making: ty.Ty | None = None  # the recursive type whose helper is being written
-        self.open: list[ty.Ty] = []  # the other data that are being written
+        self.open: list[ty.Ty] = []  # the other data types being written
 
-    # ---- what a type is like
+    # ---- properties of types
 
     def parts(self, t: ty.Ty) -> list[ty.Ty]:
-        """The types of what a value of this type directly holds; of functions, none."""
+        """The types of the direct parts of a value of this type; functions have none.  Raises Unmade for references."""
         match t:
             case ty.Tup(items):
                 return list(items)
@@ -212,7 +217,7 @@ class Maker:
         return [(name, None if arg is None else ty.substitute(arg, env)) for name, arg in data.cases]
 
     def within(self, t: ty.Ty) -> set[ty.Ty]:
-        """All types of what a value of this type holds, itself included."""
+        """The types of all parts of a value of this type, itself included.  Raises Unmade if one is unknown."""
         seen: set[ty.Ty] = set()
         todo = [t]
         while todo:
@@ -231,7 +236,7 @@ class Maker:
         return any(isinstance(part, ty.Fn) for part in self.within(t))
 
     def width(self, t: ty.Ty) -> int:
-        """How many dimensions of size n it has."""
+        """The number of dimensions of size n in a value of this type."""
         match prune(t):
             case ty.Arr(elem, size):
                 return bool(size.terms) + self.width(elem)
@@ -247,7 +252,8 @@ class Maker:
     # ---- values
 
     def value(self, t: ty.Ty, at: str, numbers: Numbers = GIVEN) -> str:
-        """An expression of type `t`; `at`, an expression too, tells it from others."""
+        """An expression of type `t`.  `at` is an integer expression that distinguishes its numbers from others.  Raises
+        Unmade."""
         t = prune(t)
         match t:
             case ty.Con(name) if name in ty.FLOATS:
@@ -282,7 +288,7 @@ class Maker:
         return f"[for {index} < {length} -> {inner}]"
 
     def length(self, elem: ty.Ty, size: ty.Size) -> str:
-        """The text of an array's length; an array of a recursive type, in a value of that type, has two elements."""
+        """The text of an array's length.  Inside a value of a recursive type, an array of that type has length two."""
         if self.making and self.making in self.within(elem):
             return "2"
         terms = [" * ".join([str(count), *("n" for _ in names)]) for names, count in size.terms]
@@ -308,7 +314,7 @@ class Maker:
         return any(t in self.within(part) for part in self.parts(t))
 
     def define(self, t: ty.Con) -> None:
-        """A function that makes recursive data of some depth."""
+        """Define a helper that makes recursive data of a given depth.  Raises Unmade if the recursion cannot end."""
         ends = [c for c in self.constructors(t) if c[1] is None or t not in self.within(c[1])]
         if not ends:
             raise Unmade(f"no {t.name} without another in it")
@@ -322,7 +328,7 @@ class Maker:
         return max(self.constructors(t), key=lambda c: self.occurrences(t, c[1]))
 
     def occurrences(self, t: ty.Ty, within: ty.Ty | None) -> int:
-        """How many values of a type another one holds at once."""
+        """The number of values of type `t` directly inside one of type `within`; arrays and lists count twice."""
         match within:
             case None:
                 return 0
@@ -334,7 +340,7 @@ class Maker:
                 return int(t == within or t in self.within(within))
 
     def depth(self, t: ty.Con) -> str:
-        """So that there are about n parts."""
+        """The text of the depth at which recursive data has about n parts."""
         return "n" if self.occurrences(t, self.branching(t)[1]) < 2 else "(int (log2 (float n)))"
 
     def richest(self, constructors: Sequence[Constructor]) -> Constructor:
@@ -349,13 +355,13 @@ class Maker:
             items = arg.items if isinstance(arg, ty.Tup) and len(data.fields) > 1 else (arg,)
             made = (self.value(item, f"{at} + {i}", numbers) for i, item in enumerate(items) if item is not None)
             record = "{ " + "; ".join(f"{field} = {v}" for field, v in zip(data.fields, made, strict=True)) + " }"
-            return f"({record} : {t.name})" if prefix and not t.args else record  # fields of a module not opened
+            return f"({record} : {t.name})" if prefix and not t.args else record  # from a module not opened
         return f"{prefix}{name}" if arg is None else f"({prefix}{name} {self.value(arg, at, numbers)})"
 
     # ---- functions
 
     def function(self, t: ty.Fn, at: str) -> str:
-        """A smooth function: each float of what it gives is a sum of sines of what it is given."""
+        """The text of a smooth function: each float of its result is a sum of sines of its arguments."""
         args, result = unfolded(t)
         params = [f"x{i}" for i in range(len(args))]
         outer = f"[{index_at(at)}]" if isinstance(result, ty.Arr) and result.size == SIZE else ""
@@ -368,7 +374,7 @@ class Maker:
         return f"(fun {' '.join(params)} -> {made})"
 
     def term(self, t: ty.Ty, name: str, scale: str, outer: str) -> str:
-        """The term that a parameter adds to each float; for vectors, the element at the same place."""
+        """The term that a parameter adds to each float; a vector adds its element at the same position."""
         if t == ty.I64:
             return f"sin (0.001 * float {name})"
         if t == ty.F64 or (t == ty.Arr(ty.F64, SIZE) and outer):
@@ -381,5 +387,5 @@ class Maker:
 
 
 def index_at(at: str) -> str:
-    """The index of an array in those whose indices are in `at`."""
+    """A new index name: one that is not in `at`, which has the indices of the enclosing arrays."""
     return f"i{at.count('i')}"

@@ -1,12 +1,13 @@
-"""`dpl bench --cost`: what functions and their gradients cost over growing sizes, counted.
+"""`dpl bench --cost`: counts the cost of functions and their gradients at growing sizes.
 
-Operations are those of the compiled program (`flat/operation_counts.py`), bytes those it allocates, for arrays and
-cells, copies and what is kept for the backward sweep included.  Counts are exact: the same on every run and machine.
+Operations are those of the compiled program (`flat/operation_counts.py`).  Bytes are those that it allocates for arrays
+and cells, including copies and the residuals kept for the backward sweep.  Counts are exact: the same on every run and
+machine.
 
-The ratio compares the gradient's operations with those of the function, and one for each float that goes in or comes
-out, as the gradient must at least write those.  It grows if the last doubling of the size makes it larger, by more than
-a tenth, than it is at any size before.  `memory` likewise compares the bytes that the gradient allocates with those of
-the function, and eight for each of its operations.
+The ratio divides the gradient's operations by the function's operations plus one for each float of its arguments and
+result, because the gradient must at least write those.  It grows if the largest size has a ratio more than a tenth
+above that of every smaller size.  `memory` divides the bytes that the gradient allocates by the bytes of the function
+plus eight times the divisor of the ratio.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from dplc.tools.bench.driver import COST, subjects
 from dplc.tools.bench.measure import LIMIT, Measured, measure
 
 SIZES = (16, 32, 64, 128, 256)
-SQUARES = (8, 16, 32, 64, 128)  # of arguments with two dimensions and more
+SQUARES = (8, 16, 32, 64, 128)  # for arguments with two or more dimensions
 GROWTH = 1.1
 
 
 @node
 class Cost:
-    """At one size: the floats that go in and out, and what the function and its gradient cost."""
+    """The cost of a function and its gradient at one size.  `floats` counts those in its arguments and its result."""
 
     size: int
     floats: int
@@ -53,7 +54,7 @@ class Cost:
 
 @node
 class Report:
-    """A function's costs by size, or why there are none."""
+    """The costs of a function by size, or the reason why there are none."""
 
     name: str
     costs: tuple[Cost, ...]
@@ -61,8 +62,8 @@ class Report:
 
     @property
     def grows(self) -> list[str]:
-        """What grows: the ratio, the memory, both or none.  Arrays that are kept grow by doubling, so that memory alone
-        may be up to twice as much at one size as at another."""
+        """The growing quantities: `ratio`, `memory`, both or none.  Stored arrays grow by doubling, so `memory` may
+        differ by a factor of two between sizes without growing."""
         found = {"ratio": ([c.ratio for c in self.costs], 1.0), "memory": ([c.memory for c in self.costs], 2.0)}
         return [
             what for what, ((first, *more), wobble) in found.items()
@@ -77,7 +78,7 @@ def costs(
     squares: Sequence[int] = SQUARES,
     limit: float = LIMIT,
 ) -> list[Report]:
-    """The reports for all functions of a file or of the library, and why some cannot be measured."""
+    """The reports for all functions of a file or of the library, including those that cannot be measured."""
 
     def work() -> list[Report]:
         return [
@@ -94,7 +95,7 @@ def report(measured: Measured) -> Report:
 
 
 def counting(source: Source) -> Compiled:
-    """The program, made to count."""
+    """The program, compiled with counters."""
     from dplc.flat.operation_counts import tally
     from dplc.machine.emit.llvm import emit_text
     from dplc.machine.object.assemble import assemble
@@ -103,10 +104,10 @@ def counting(source: Source) -> Compiled:
 
     fused = compile_to("fuse", source, Context())[1]
     text, sites = emit_text(count_references(tally(fused)), counting=True)
-    return Compiled(assemble(text, most=0), sites.to_json())  # optimised, it would count the same
+    return Compiled(assemble(text, most=0), sites.to_json())  # optimisation would not change the counts
 
 
-# ---- telling
+# ---- output
 
 
 def tell_costs(
@@ -116,7 +117,7 @@ def tell_costs(
     as_json: bool,
     draw: Callable[[Sequence[Report]], None] | None = None,
 ) -> int:
-    """Exit code 1 if something grows."""
+    """Print the costs, and pass them to `draw`.  Returns exit code 1 if something grows."""
     found = costs(target, names, limit=limit)
     for line in map(as_object, found) if as_json else table(found):
         print(line)

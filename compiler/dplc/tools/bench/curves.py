@@ -1,4 +1,4 @@
-"""`dpl bench --cost --plot FILE`: what functions and their gradients cost, as curves over the size, by matplotlib."""
+"""`dpl bench --cost --plot FILE`: draws the cost of functions and gradients over the size, with matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS, INCHES = 4, 2.6
 
 
 def draw(found: Sequence[Report], path: Path) -> None:
-    """A panel for each function that was measured: operations of it and of its gradient, both axes by logarithm."""
+    """Draw a panel for each measured function: its operations and those of its gradient, on logarithmic axes."""
     shown = [report for report in found if report.costs]
     columns = max(1, min(COLUMNS, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))

@@ -1,10 +1,10 @@
-"""The text of a program that measures: the user's definitions, and for each case a function that calls it.
+"""The text of the measuring program: the user's definitions, and for each case a function that calls it.
 
-The user's `do`s and `expect`s are left out.  The gradient is the pullback at the result itself.
+The user's `do`s and `expect`s are left out.  The gradient is the pullback applied to the result itself.
 
-The compiler must neither leave out what is measured, nor share it between a function and its gradient, nor take it out
-of the loop that repeats it.  So there are conditions, `never` and that a step is not below the `limit`, of which it
-does not know that they do not hold: if they did, the arguments would be others, and the results would be printed.
+Two opaque conditions keep the optimiser from removing the measured calls, from sharing work between a function and its
+gradient, and from hoisting calls out of the loop: `never`, and a step beyond `limit`.  They are never true, but if they
+were, the arguments would differ and the results would be printed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dplc.tools.bench.cases import OWN, Case, Maker, cases
 
 SAMPLES = 15
 LONG = 1e-3
-FIRST = "DPL_BENCH_FIRST"  # the environment's variable with the number of the call to begin with
+FIRST = "DPL_BENCH_FIRST"  # the environment variable with the number of the first call
 
 COMMON = f"""
 extern "{READ}" _bench_tally : int -> int
@@ -92,8 +92,8 @@ let _bench_{{i}} (n : int) =
 
 @node
 class Subject:
-    """What is to be measured: a file's text without what it does, or a module of the library; its cases by name, with
-    the reason instead where there is none; and the definitions that arguments need."""
+    """A file's definitions or a module of the library, to be measured.  `cases` has a case for each name, or the reason
+    why there is none; `helpers` are the definitions that arguments need."""
 
     name: str
     source: Source
@@ -102,7 +102,8 @@ class Subject:
 
 
 def subjects(target: str, names: Sequence[str]) -> list[Subject]:
-    """A file, a module of the standard library, or `stdlib` for all of these."""
+    """The subjects for a file, a module of the standard library, or `stdlib` for all its modules.  Raises UsageError
+    for an unknown target or name."""
     modules = [name for name in standard_modules() if target in ("stdlib", name)]
     if not modules and not Path(target).exists():
         raise click.UsageError(f"{target} is neither a file nor a module of the standard library")
@@ -135,7 +136,7 @@ def of_file(path: Path) -> Subject:
 
 
 def definitions(source: Source) -> str:
-    """A text with blanks instead of what it does."""
+    """A program's text with its `do`s and `expect`s replaced by blanks."""
     text = source.text
     for decl in load(source)[-1].tree.decls:
         if isinstance(decl, tree.DeclDo | tree.DeclExpect):
@@ -145,7 +146,7 @@ def definitions(source: Source) -> str:
 
 
 def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequence[Sequence[int]]) -> Source:
-    """The program that measures cases at some sizes each, beginning with the call of the number it is given."""
+    """The program that measures each case at its sizes.  The environment variable FIRST selects the first call."""
     parts = [subject.source.text, COMMON, *subject.helpers]
     parts += [template.format(i=i, arguments=arguments(case)) for i, case in enumerate(chosen)]
     parts.append(f'let _bench_first = match Sys.env "{FIRST}" with Some first -> String.to_int first | None -> None')
@@ -156,7 +157,8 @@ def program(subject: Subject, chosen: Sequence[Case], template: str, sizes: Sequ
 
 
 def arguments(case: Case) -> str:
-    """`f`, a function of what is `fixed` and of what is `given`; both, twice, not known to be the same."""
+    """The text that defines `f`, a function of `fixed` and `given`, and these arguments twice, in a way that hides from
+    the compiler that both copies are equal."""
     fixed = [i for i in range(len(case.args)) if i not in case.active and i not in case.inline]
     names = [case.args[i] if i in case.inline else f"a{i}" for i in range(len(case.args))]
     shown = [bundle([names[i] for i in some]) for some in (fixed, case.active)]

@@ -1,4 +1,4 @@
-"""Running a program that measures (`driver`), and what it says of each case; cases that fail are left out and told."""
+"""Runs the measuring program (`driver`) and reads its results.  A case that fails gets a reason instead."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import FIRST, Subject, program
 
 LIMIT = 10.0  # seconds
-START = 20.0  # more, for the program to begin
+START = 20.0  # additional seconds for the program to start
 Compile = Callable[[Source], Compiled]
 
 
 @node
 class Measured:
-    """A definition's numbers, as its driver printed them: a row for each size, or more; or why there are none, or no
-    more."""
+    """The numbers that the measuring program printed for a definition: one or more rows for each size.  `why` says why
+    rows are missing."""
 
     name: str
     rows: tuple[tuple[float, ...], ...]
@@ -38,7 +38,7 @@ class Measured:
 def measure(
     subject: Subject, template: str, compile_: Compile, sizes_of: Callable[[Case], Sequence[int]], limit: float = LIMIT
 ) -> list[Measured]:
-    """Each case of a subject, in order; at one size, none takes more than `limit` seconds."""
+    """The results for each case of a subject, in order.  A call may take at most `limit` seconds."""
     found = {name: Measured(name, (), case) for name, case in subject.cases if isinstance(case, str)}
     chosen = [case for _, case in subject.cases if isinstance(case, Case)]
 
@@ -56,7 +56,7 @@ def measure(
 def compilable(
     chosen: list[Case], compiled: Callable[[Sequence[Case]], Compiled], found: dict[str, Measured]
 ) -> tuple[list[Case], Compiled | None]:
-    """The cases that can be compiled, and the program of them all; why the others cannot goes to `found`."""
+    """The cases that can be compiled, and the program of all these.  The reasons for the others are put in `found`."""
     try:
         return chosen, compiled(chosen)
     except (DplError, NeedsInterpreter):
@@ -75,8 +75,8 @@ def reason(failure: DplError | NeedsInterpreter) -> str:
 
 
 def run(code: Compiled, chosen: Sequence[Case], sizes: Sequence[Sequence[int]], limit: float) -> list[Measured]:
-    """What the cases say at their sizes.  Where one fails, the program goes on with the next call; where one takes too
-    long, with the next case."""
+    """Run the cases at their sizes.  After a failure, the program is started again at the next call; after a call that
+    takes too long, at the next case."""
     rows: list[list[tuple[float, ...]]] = [[] for _ in chosen]
     why = [""] * len(chosen)
     calls = [case for case, at in enumerate(sizes) for _ in at]
@@ -103,8 +103,8 @@ def run(code: Compiled, chosen: Sequence[Case], sizes: Sequence[Sequence[int]], 
 
 
 class Process:
-    """A run of the program, from the call of a number on; it ends when one takes longer than the limit.  After that,
-    `why` says why it ended before its time, and `call` with which."""
+    """A run of the program from call number `first` on.  It is killed if a call exceeds the limit.  Afterwards, if it
+    ended early, `why` is the reason and `call` the number of the last call."""
 
     def __init__(self, file: Path, first: int, limit: float) -> None:
         self.file = file
@@ -116,7 +116,7 @@ class Process:
         self.why = ""
 
     def rows(self) -> Iterator[tuple[int, tuple[float, ...]]]:
-        """Numbers of cases, with what each said."""
+        """Pairs of a case's number and a row that it printed."""
         command = [sys.executable, "-m", "dplc.tools.bench.measuring", str(self.file)]
         with (
             self.file.with_name("errors").open("w+b") as errors,

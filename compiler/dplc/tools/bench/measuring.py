@@ -1,7 +1,7 @@
-"""python -m dplc.tools.bench.measuring FILE: runs a program that measures, which `dpl bench` has made ready in FILE.
+"""python -m dplc.tools.bench.measuring FILE: runs the measuring program that `dpl bench` compiled to FILE.
 
-It has a process of its own, as what it calls may never come to an end.  Lines are out at once; a failure leaves its
-title on standard error.
+It has a process of its own, because the functions that it calls may not terminate.  Each line is flushed at once.  A
+failure writes its title to standard error.
 """
 
 from __future__ import annotations

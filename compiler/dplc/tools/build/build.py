@@ -1,4 +1,4 @@
-"""`dpl build`: a program as an executable, a library for C, or one of the steps in between."""
+"""`dpl build`: makes an executable, a library for C, a wheel, or an intermediate form of a program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STDOUT = "-"
 
 @node
 class Job:
-    """The kind of output; `library` says whether the code is that of a library."""
+    """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library."""
 
     file: Path
     kind: str
@@ -64,7 +64,7 @@ def build(
 
 
 def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
-    """The target that was asked for; without libraries on Linux, that is with musl where there is no `cc`."""
+    """The requested target.  A static executable for Linux uses musl if there is no `cc`.  Raises UsageError."""
     if name is not None and name not in targets.TRIPLES:
         known = ", ".join(targets.TRIPLES)
         raise click.UsageError(f"there is no target `{name}`; the targets are {known}")
@@ -82,7 +82,7 @@ def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
 
 
 def is_unknown(target: Target) -> bool:
-    """Whether LLVM does not know the processor, which it reports on standard error only."""
+    """True if LLVM does not know the target's processor.  LLVM reports this only on standard error."""
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)
         os.dup2(said.fileno(), 2)
@@ -112,7 +112,7 @@ def default_place(job: Job) -> Path:
 
 
 def must_be_writable(place: Path) -> None:
-    """Said before the work is done, not after."""
+    """Raises an error if the output cannot be written, before any work is done."""
     folder = place.parent
     if place.is_dir():
         raise unwritable(place, IsADirectoryError(0, "it is a folder"))
@@ -123,7 +123,7 @@ def must_be_writable(place: Path) -> None:
 
 
 def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
-    """The files that were written."""
+    """Make the output.  Returns the files written."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state
     from dplc.tools.build.header import header
@@ -152,7 +152,7 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
 
 
 def compiled(job: Job) -> tuple[Program, list[Export]]:
-    """The program as flat, with its exports if it is to be a library."""
+    """The program as flat, with its exports if it is built as a library.  Raises DplError."""
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
@@ -173,7 +173,7 @@ def compiled(job: Job) -> tuple[Program, list[Export]]:
 
 
 def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str, Sites]:
-    """LLVM's text of what is to be made."""
+    """The LLVM text of the executable or library, and its sites of failure."""
     from dplc.machine.entry.executable import executable_text
     from dplc.machine.entry.library import keeps_state, library_text
 

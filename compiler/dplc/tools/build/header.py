@@ -97,7 +97,7 @@ def function(prefix: str, export: Export) -> str:
 
 
 class Names(set[str]):
-    """Those of a struct, or of a function's parameters."""
+    """The names in use in a struct or among a function's parameters."""
 
     def new(self, name: str) -> str:
         self.add(name := unlike(name, self | WORDS))
@@ -111,12 +111,12 @@ def inputs(prefix: str, parameter: Parameter, names: Names) -> Iterator[str]:
 
 
 def declared(prefix: str, member: c_types.Member, names: Names, more: str = "") -> str:
-    """`more`: pointers to it."""
+    """The C declaration of a member.  `more` adds stars for pointers to it."""
     kind = f"{prefix}_{member.type}" if member.struct else member.type
     stars = "*" * member.pointer + more
     return f"{kind} {stars}{names.new(member.name)}"
 
 
 def comment(text: str) -> str:
-    """Within a comment of C."""
+    """A text that can stand within a C comment."""
     return text.replace("*/", "* /").replace("/*", "/ *")

@@ -1,4 +1,4 @@
-"""object code -> an executable or a shared library, by `cc` or, where that is not there or not enough, by `zig cc`."""
+"""object code -> an executable or a shared library, by `cc`, or by `zig cc` for other targets or without `cc`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ZIG_NAMES = {
     "aarch64-macos": "aarch64-macos", "wasm32": "wasm32-wasi",
 }  # fmt: skip
 UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([\w.$]+)")
-STACK = 1 << 30  # bytes, where a program has no stack of its own
+STACK = 1 << 30  # bytes, for targets on which the program runs on the main stack
 
 
 @node
 class Wish:
-    """What to make: `shared` a library, `static` without libraries at run time, `debug` with what debuggers want;
-    `libraries` are others to link with."""
+    """Options of the linker: `shared` makes a library, `static` avoids libraries at run time, `debug` keeps debug
+    information; `libraries` are additional libraries."""
 
     shared: bool = False
     static: bool = False
@@ -39,7 +39,7 @@ class Wish:
 
 
 def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> bytes:
-    """The file that is to be called `name`."""
+    """The contents of the linked file, which will be called `name`.  Raises DplError if linking fails."""
     command = linker(target)
     with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
         object_file, made = Path(folder, "program.o"), Path(folder, "program")
@@ -54,7 +54,7 @@ def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> by
 
 
 def linker(target: Target) -> list[str]:
-    """The command that links for a target."""
+    """The command that links for a target.  Raises DplError if there is none."""
     if own := own_linker(target):
         return own
     if find_spec("ziglang"):
@@ -69,7 +69,7 @@ def linker(target: Target) -> list[str]:
 
 
 def own_linker(target: Target) -> list[str]:
-    """The C compiler of this machine, where it is there and the target is this machine."""
+    """The command of this machine's C compiler; empty if there is none or the target is another machine."""
     own = (os.environ.get("CC") or "cc").split()
     return own if target.name == f"{arch()}-{HOST_SYSTEM}" and shutil.which(own[0]) else []
 
@@ -77,7 +77,7 @@ def own_linker(target: Target) -> list[str]:
 def options(target: Target, wish: Wish, name: str) -> list[str]:
     chosen = [f"-l{library}" for library in wish.libraries]
     if chosen and target.system in ("linux", "musl"):
-        chosen.insert(0, "-Wl,--no-as-needed")  # LAPACK is used where it is, and so not missed where it is not
+        chosen.insert(0, "-Wl,--no-as-needed")  # symbols of LAPACK are weak, so the linker sees no need for it
     chosen.append("-lshell32" if target.system == "windows" else "-lm")
     if not wish.debug:
         chosen.append("-s")
@@ -103,7 +103,7 @@ def failed(said: str, sites: Sites, command: Sequence[str]) -> DplError:
 
 
 def put(out: Path, data: bytes, executable: bool = False) -> None:
-    """Writes a file in one piece."""
+    """Write a file atomically."""
     try:
         with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
             file.write(data)

@@ -1,9 +1,9 @@
-"""library -> a wheel: a Python package of a model, which needs NumPy and nothing else.
+"""library -> a wheel: a Python package with a model, which needs only NumPy.
 
 model/__init__.py       the exported definitions, as functions and values
-model/_dpl/             how they are called
-model/_model.so         what they do
-model/_model.json       what they take and give
+model/_dpl/             the code that calls them
+model/_model.so         the native code
+model/_model.json       the description of their parameters and results
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def wheel_name(name: str, target: Target) -> str:
 
 
 def wheel(name: str, code: bytes, description: Mapping[str, Any], target: Target) -> bytes:
-    """The file; `code` is the shared library."""
+    """The contents of the wheel; `code` is the shared library."""
     suffix = SHARED.get(target.system, ".so")
     signatures = [export["signature"] for export in description["exports"]]
     contents = "\n".join(f"    {line}" for line in signatures).replace("\\", "\\\\").replace('"', "'")

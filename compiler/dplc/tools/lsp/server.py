@@ -1,5 +1,5 @@
-"""Requests -> answers.  One thread does everything, with a large stack: texts are checked when an answer needs it, or
-when typing pauses."""
+"""Requests -> answers.  A single thread with a large stack does all the work.  A text is checked when an answer needs
+it, or when typing pauses."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from dplc import VERSION
 from dplc.tools.lsp.features import colours, completion, hints, hover, navigate, outline, problems, signature
 from dplc.tools.lsp.text.documents import Document, Workspace
 
-PAUSE = 0.15  # seconds without typing, after which diagnostics are told
-LULL = 2.0  # seconds after a text was closed, after which the memory of those that were is given back
+PAUSE = 0.15  # seconds without typing, after which diagnostics are published
+LULL = 2.0  # seconds after the last text was closed, after which memory is given back
 
 log = logging.getLogger("dpl")
 
@@ -41,7 +41,8 @@ class Server(LanguageServer):
         self.leaving: asyncio.TimerHandle | None = None
 
     def document(self, uri: str) -> Document:
-        """An open text; one that is not open, as a client may ask for, as it is on disk."""
+        """The document of an open text, or of a file on disk if the text is not open.  Raises JsonRpcInvalidParams if
+        there is none."""
         found = self.documents.open.get(uri)
         path = uris.to_fs_path(uri)
         if found is None and path:
@@ -51,7 +52,7 @@ class Server(LanguageServer):
         return found
 
     def keep(self, uri: str, text: str, version: int) -> None:
-        """The text of an open document; its diagnostics are sent when typing pauses."""
+        """Set the text of an open document.  Its diagnostics are published when typing pauses."""
         document = self.documents.open.get(uri)
         if document is None:
             path = uris.to_fs_path(uri) if uri.startswith("file:") else None
@@ -67,7 +68,7 @@ class Server(LanguageServer):
         self.waiting[uri] = asyncio.get_running_loop().call_later(seconds, self.tell, uri)
 
     def tell(self, uri: str) -> None:
-        """Publishes the diagnostics of a text."""
+        """Publish the diagnostics of a text."""
         self.waiting.pop(uri, None)
         document = self.documents.open.get(uri)
         if document is None:
@@ -80,7 +81,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, document.version))
 
     def leave(self, uri: str) -> None:
-        """The text is closed; what was known of it is given back once no more texts are being closed."""
+        """Close a text.  Its memory is given back after LULL seconds in which no other text is closed."""
         self.documents.open.pop(uri, None)
         for handle in (self.waiting.pop(uri, None), self.leaving):
             if handle:
@@ -92,15 +93,15 @@ server = Server()
 
 
 def give_back() -> None:
-    """Memory that is not needed any more goes to the system: Python would look for circles later, if ever."""
+    """Return unused memory to the system.  Python itself would collect reference cycles later, if at all."""
     server.documents.forget()
     gc.collect()
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # GNU's C library has it
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # in GNU's C library
         trim(0)
 
 
 def placed(answer: Callable[[Document, int], Any]) -> Callable:
-    """A feature whose answer depends on a text and a place in it."""
+    """A feature whose answer depends on a text and a position in it."""
 
     @wraps(answer)
     def feature(params: Any) -> Any:
@@ -120,14 +121,14 @@ def whole(answer: Callable[[Document], Any]) -> Callable:
     return feature
 
 
-# ---- the life of texts ----------------------------------------------------------------------------------------------
+# ---- opening, changing and closing texts ----------------------------------------------------------------------------
 
 
 @server.feature(lsp.INITIALIZED)
 def initialized(_: lsp.InitializedParams) -> None:
     server.documents.encoding = server.workspace.position_encoding
     library()
-    gc.freeze()  # it stays; going through it again and again would take longer than most answers
+    gc.freeze()  # the library stays in memory; scanning it in each collection would take longer than most answers
     folders = [uris.to_fs_path(folder.uri) for folder in server.workspace.folders.values()]
     folders = folders or [server.workspace.root_path]
     server.documents.folders = [Path(folder) for folder in folders if folder]
@@ -153,7 +154,7 @@ def changed(params: lsp.DidChangeTextDocumentParams) -> None:
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
 def saved(_: Any) -> None:
-    """Files on disk are others now; what is imported is read again."""
+    """Files on disk have changed: imported modules are read again."""
     for uri, document in server.documents.open.items():
         document.checked = False
         server.tell_later(uri, PAUSE)
@@ -167,7 +168,7 @@ def closed(params: lsp.DidCloseTextDocumentParams) -> None:
     saved(params)
 
 
-# ---- questions ------------------------------------------------------------------------------------------------------
+# ---- requests -------------------------------------------------------------------------------------------------------
 
 server.feature(lsp.TEXT_DOCUMENT_HOVER)(placed(hover.hover))
 server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(placed(navigate.definition))
@@ -210,7 +211,7 @@ def code_actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
 
 @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
 def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
-    """The text in the one style; nothing, where it is no program yet."""
+    """The edit that formats the text; None if the text cannot be parsed."""
     document = server.document(params.text_document.uri)
     try:
         text = format_source(Source("", document.text.replace("\r\n", "\n").replace("\r", "\n")))
@@ -220,14 +221,14 @@ def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | Non
 
 
 def serve() -> None:
-    """Until the client is done, over standard input and output."""
+    """Serve a client over standard input and output until it is done."""
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
     with open(os.dup(1), "wb") as answers:
-        sys.stdout = sys.stderr  # whatever else is printed is no answer
+        sys.stdout = sys.stderr  # other output must not mix with the answers
         server.start_io(stdout=answers)
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Answers that say no are no failures."""
+    """A filter for the log: refused requests are not failures."""
     return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))

@@ -1,4 +1,4 @@
-"""Typed text -> declarations; and whether the input is complete.
+"""Input text -> declarations, and the test whether an input is complete.
 
 let x = 1 +       is not complete
 f 2               the declaration  let it = f 2
@@ -22,24 +22,24 @@ DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
 
 
 def complete(text: str) -> bool:
-    """Whether this can be read, or cannot whatever may follow."""
+    """True if this can be parsed, or if no continuation could make it correct."""
     lexer = Lexer(Source("", text), tables()).read()
     if any(problem.title == UNCLOSED for problem in lexer.problems):
         return False
     source, tokens = lexer.source, lexer.tokens
     if "-- |" in text and all(token.kind == "$END" for token in tokens):
-        return False  # says what the declaration that follows is for
+        return False  # documents the declaration that follows
     failed = [Parser(tables(), Builder(source), start).feed(tokens, 0) for start in ("file", "expression")]
     return any(at is None for at in failed) or all(tokens[at].kind != "$END" for at in failed if at is not None)
 
 
 def ready(text: str) -> bool:
-    """Whether this is a whole input: a command of the session, or complete."""
+    """True if this is a whole input: a command of the session, or complete."""
     return text.lstrip().startswith(":") or complete(text)
 
 
 def declarations(source: Source) -> tuple[tree.File, bool]:
-    """The declarations, or an expression as that of `it`, and whether it is one.  Raises DplError."""
+    """(declarations, False), or for an expression (its declaration as `it`, True).  Raises DplError."""
     try:
         return parse(source), False
     except DplError as as_file:
@@ -53,7 +53,7 @@ def declarations(source: Source) -> tuple[tree.File, bool]:
 
 
 def declared(file: tree.File) -> list[str]:
-    """The names of values that declarations make, in order."""
+    """The names of the values that declarations bind, in order."""
     names: list[str] = []
     for decl in file.decls:
         if isinstance(decl, tree.DeclLet):

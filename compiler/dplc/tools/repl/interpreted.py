@@ -1,4 +1,4 @@
-"""Declarations done by the interpreter, as they come."""
+"""The engine of a session that runs its declarations in the interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpl.types.declarations import Item
 
 from dplc.stack import on_large_stack
 
-Told = tuple[str, term.Def | None]  # what is said of a new name, and the definition whose value is said, too
+Told = tuple[str, term.Def | None]  # the text for a new name, and the definition whose value follows, if any
 
 
 PICTURE = t.Con("Plot.picture")
@@ -26,12 +26,12 @@ class Interpreted:
         self.interpreter = Interpreter(program, out=sys.stdout)
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
-        """Does items, and tells of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
+        """Run items and print what is `told` of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
         self.interpreter.add(items)
         on_large_stack(lambda: self.work(items, told), interrupt)
 
     def forget(self, names: Collection[str]) -> None:
-        """Definitions that nothing mentions any more."""
+        """Drop definitions that are no longer reachable."""
         self.interpreter.forget(names)
 
     def work(self, items: Sequence[Item], told: Sequence[Told]) -> None:
@@ -41,7 +41,7 @@ class Interpreted:
             print(text if item is None else self.shown(text, item), flush=True)
 
     def shown(self, text: str, item: term.Def) -> str:
-        """A picture below what is said of it; another value behind that, as a program writes it."""
+        """The text for a name with its value: a picture below it, any other value behind it."""
         if item.ty == PICTURE:
             return f"{text}\n{self.interpreter.value(drawn(self.interpreter.program.library, use(item)))}".rstrip("\n")
         return f"{text} = {self.written(item)}"
@@ -53,15 +53,15 @@ class Interpreted:
 
 
 def drawn(library: Mapping[str, term.Def], picture: term.Term) -> term.Term:
-    """The rows of characters that a terminal shows."""
+    """A term for the text of a picture: the rows of characters for a terminal."""
     return term.App(NOWHERE, t.STRING, use(library["Plot.text"]), picture)
 
 
 def use(item: term.Def) -> term.Var:
-    """A definition that takes no types, mentioned."""
+    """A use of a definition that has no type parameters."""
     return term.Var(item.body.span, item.ty, item.name, tuple(t.PURE for _ in item.params))
 
 
 def interrupt(thread: int) -> None:
-    """Raises KeyboardInterrupt in a thread of Python's."""
+    """Raise KeyboardInterrupt in a Python thread."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

@@ -1,4 +1,4 @@
-"""Lines of a file, a pipe or a socket, as they come."""
+"""Reads lines of a file, a pipe or a socket as they arrive."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import select
 
 from dpl.syntax.load import unreadable
 
-SOON = 0.02  # seconds in which more comes from who writes a text in pieces
+SOON = 0.02  # seconds to wait for more from a writer that sends a text in pieces
 
 
 class Lines:
     def __init__(self, file: int) -> None:
         self.file = file
-        self.rest = b""  # what was read, and not given yet
+        self.rest = b""  # read, but not returned yet
         self.ended = False
 
     def next(self) -> str:
-        """With its end; empty if there are no more."""
+        """The next line with its newline; empty at the end of the input."""
         while b"\n" not in self.rest and not self.ended:
             self.read()
         line, end, self.rest = self.rest.partition(b"\n")
         return (line.removesuffix(b"\r") + end).decode("utf-8", "replace")
 
     def goes_on(self) -> bool:
-        """Whether the next line, if there is one already, is empty or begins with a blank."""
+        """True if the next line has arrived and is empty or begins with a blank."""
         if not self.rest and not self.ended and select.select([self.file], [], [], SOON)[0]:
             self.read()
         return self.rest[:1].isspace()

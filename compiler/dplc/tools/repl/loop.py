@@ -1,4 +1,4 @@
-"""`dpl repl`: reads inputs, from a terminal or not, until there are no more."""
+"""`dpl repl`: reads inputs from a terminal or another source until the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dplc.tools.repl.verbs import Leave, obey
 
 
 def converse(engine: str, load: Path | None) -> int:
-    """Exit code: that of the program, if it asked to stop; else, without a terminal, 1 if something was wrong."""
+    """Run a session.  Returns the exit code: the program's if it called `exit`; otherwise 0, or without a terminal 1 if
+    an input had errors."""
     session = Session(engine)
     right = session.load(load) if load else True
     alone = not sys.stdin.isatty()
@@ -43,8 +44,8 @@ def typed(session: Session) -> Iterator[str]:
 
 
 def inputs(lines: Lines) -> Iterator[str]:
-    """Inputs of a text without a terminal: a line, and those below that are indented or that it needs.  One that may
-    end is not kept until the next one comes."""
+    """The inputs of a text that is not from a terminal: a line, with the following lines that are indented or that
+    complete it.  A complete input is returned without waiting for the next line."""
     gathered = ""
     while True:
         if gathered.strip() and not lines.goes_on() and ready(gathered):

@@ -1,12 +1,12 @@
-"""Declarations done by native code, as they come.
+"""The engine of a session that compiles its declarations to native code.
 
-    let y = f x      =>      let x = recall "main.x"      (of an earlier input; functions are compiled again)
+    let y = f x      =>      let x = recall "main.x"      (from an earlier input; functions are compiled again)
                              let y = f x
                              do keep "main.y" y
                              do print y
 
-Values that hold functions are not kept but made again by each input that uses them; if that would be noticed, as they
-have references of their own or print when they are made, the session is for the interpreter.
+Values that hold functions are not kept: each input that uses them computes them again.  If that would be observable,
+because computing them makes references or prints, the session continues in the interpreter.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dplc.machine.run.jit import Loaded
     from dplc.machine.run.session_units import SessionUnit
 
-ANY = "picture"  # the cell of a picture that is to be drawn
+ANY = "picture"  # the cell of the picture to draw
 NOTICED = frozenset({
     "print", "print_string", "ref", "assign", "deref", "read_text", "write_text", "read_bytes", "write_bytes", "time",
     "progress", "exit",
@@ -45,12 +45,12 @@ NOTICED = frozenset({
 
 
 class Restless(Exception):
-    """Says what cannot be kept."""
+    """Native code cannot run an input; the message says why.  The interpreter must take over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """The cell of a value that is wanted no more, and the code of which that may hold constants."""
+    """The cell of a value that is no longer needed, and the loaded code whose constants the value may hold."""
 
     ty: t.Ty
     cell: ctypes.Array
@@ -63,13 +63,13 @@ class Native:
 
         self.program = program
         self.defs: dict[str, c.Def] = {}
-        self.kept: dict[str, frozenset[Loaded]] = {}  # values, and the code of which they may hold constants
+        self.kept: dict[str, frozenset[Loaded]] = {}  # values, and the code whose constants they may hold
         self.spare: list[Spare] = []
         self.units = SessionUnits()
-        self.drawing: SessionUnit | None = None  # what draws pictures, once there was one
+        self.drawing: SessionUnit | None = None  # the code that draws pictures
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
-        """Does items, and tells of them, of pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
+        """Run items and print what is `told` of them, pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
         Restless."""
         new = {item.name: item for item in items if isinstance(item, c.Def)}
         self.defs |= new
@@ -82,7 +82,7 @@ class Native:
         quote = self.program.library["String.quoted"]
         whole += [do for text, item in told[: len(told) - len(pictures)] for do in telling(text, item, quote)]
         if all(is_function(item) for item in items) and not any(item for _, item in told):
-            for text, _ in told:  # nothing to do: functions are compiled where they are used
+            for text, _ in told:  # nothing to run: functions are compiled with their uses
                 print(text, flush=True)
             return
         program = to_memory(self.part(whole))
@@ -103,8 +103,8 @@ class Native:
 
     @contextmanager
     def cells_for(self, items: Sequence[c.Def]) -> Iterator[None]:
-        """Values take over the cells of others of their types that are wanted no more, which go then.  Without an end,
-        these come back."""
+        """Give values the spare cells of their types, inside a `with`.  Running the code then drops the old values.  If
+        the body fails, the cells become spare again."""
         cells, taken = self.units.cells, []
         for item in items:
             ty = erase(item.ty)
@@ -122,7 +122,7 @@ class Native:
             raise
 
     def forget(self, names: Collection[str]) -> None:
-        """Definitions that nothing mentions any more."""
+        """Drop definitions that are no longer reachable; their cells become spare."""
         for name in names:
             item = self.defs.pop(name, None)
             cell = self.units.cells.pop(cell_of(name), None)
@@ -139,7 +139,7 @@ class Native:
             raise ProgramExit(stop.code) from None
 
     def draw(self, picture: c.Def) -> None:
-        """With code that is made once, for a cell in whose stead it is given the picture's own."""
+        """Draw a picture.  The code is compiled once, for the cell ANY, which is replaced by the picture's cell."""
 
         def program():
             name = c.Lit(NOWHERE, t.STRING, ANY)
@@ -151,7 +151,7 @@ class Native:
         self.perform(self.drawing, self.units.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
-        """The earlier inputs that items mention, directly or not, in order; stored values are recalled."""
+        """The earlier definitions that items use, directly or not, in order; those with kept values recall them."""
         found: set[str] = set()
         own = {item.name for item in items if isinstance(item, c.Def)}
         todo = [name for item in items for name in mentioned(item.body)]
@@ -172,15 +172,15 @@ class Native:
         return not is_function(item) and not any(p.sort == "type" for p in item.params) and not self.applies(item.ty)
 
     def applies(self, ty: t.Ty) -> bool:
-        """Whether a value of a type may hold functions."""
+        """True if a value of this type may hold functions."""
         return self.holds(ty, lambda part: isinstance(part, t.Fn))
 
     def refers(self, ty: t.Ty) -> bool:
-        """Whether a value of a type may hold references to what may be constants of some code."""
+        """True if a value of this type may hold references whose contents may be constants of some code."""
         return self.holds(ty, is_reference_to_blocks)
 
     def holds(self, ty: t.Ty, wanted: Callable[[t.Ty], bool], inside: tuple[str, ...] = ()) -> bool:
-        """Whether a value of a type may have parts of such types."""
+        """True if a value of this type may have parts of a `wanted` type."""
         if wanted(ty):
             return True
         match ty:
@@ -199,7 +199,7 @@ class Native:
                 return False
 
     def must_be_quiet(self, item: c.Def) -> None:
-        """Complains of a value that is not kept, and whose making is noticed."""
+        """Raises Restless if computing a value again would be observable."""
         if is_function(item):
             return
         seen: set[str] = set()
@@ -228,13 +228,14 @@ def to_memory(program: c.Program):
 
 
 def assigns(program: f.Program) -> bool:
-    """Whether references are given what may be constants of this code, or what earlier values hold."""
+    """True if the program assigns counted values to references: these may be constants of its code, or parts of earlier
+    values."""
     rhss = (bind.rhs for fn in program.fns.values() for bind in every(fn.body))
     return any(isinstance(rhs, f.Op) and rhs.op == "ref_set" and counted(rhs.args[1].ty) for rhs in rhss)
 
 
 def is_plain(ty: t.Ty) -> bool:
-    """Whether values of a type lie in their cells entirely."""
+    """True if values of this type lie entirely in their cells, without pointers."""
     match ty:
         case t.Tup(items):
             return all(map(is_plain, items))

@@ -32,7 +32,7 @@ from dplc.tools.repl.native import Native, Restless, mentioned
 from dplc.tools.report import report, warn
 
 ENGINES = {"native": Native, "interp": Interpreted}
-SELDOM = 16  # new inputs, a sixteenth as many as there are names, before these are looked through
+SELDOM = 16  # `forget` runs after a number of new inputs that is a sixteenth of the number of names
 
 
 class Session:
@@ -40,35 +40,35 @@ class Session:
 
     def __init__(self, engine: str) -> None:
         self.engine_name = engine
-        self.file: Path | None = None  # what was loaded last
+        self.file: Path | None = None  # the file loaded last
         self.clear()
 
     def clear(self) -> None:
-        """Nothing declared, nothing loaded."""
+        """Start again with nothing declared and nothing loaded."""
         self.types = Types()
         self.loader = Loader(())
         self.program = term.Program([], self.types.run.library.definitions, self.types.datas)
         self.engine = self.new_engine()
         self.inputs = 0
-        self.mentions: dict[str, frozenset[str]] = {}  # of definitions
+        self.mentions: dict[str, frozenset[str]] = {}  # by definition
         self.fresh, self.lasting = 0, 0  # inputs since `forget`, and names that it left
 
     def new_engine(self) -> Interpreted | Native:
         return ENGINES[self.engine_name](self.program)
 
     def change_engine(self, name: str) -> None:
-        """Definitions so far are made anew by another engine; what else was done is not done again."""
+        """Change to another engine, which runs the definitions so far again, but not the `do`s and expressions."""
         self.engine_name = name
         self.engine = self.new_engine()
         self.engine.run([item for item in self.program.items if isinstance(item, term.Def)], ())
 
     def enter(self, text: str) -> bool:
-        """Does an input, says what came of it, or what is wrong with it; whether it was right."""
+        """Run an input and print its results or errors.  Returns true if it had no errors."""
         self.inputs += 1
         return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
 
     def load(self, file: Path) -> bool:
-        """Does the declarations of a file, which is remembered if it can be read."""
+        """Run the declarations of a file, and remember it if it can be read.  Returns true if there were no errors."""
 
         def work() -> None:
             source = read(file)
@@ -78,7 +78,7 @@ class Session:
         return self.attempt(work)
 
     def reload(self, file: Path) -> bool:
-        """Begins anew with a file; what was declared stays if that fails."""
+        """Start again with a file.  If it has errors, the session stays as it was.  Returns true if it had none."""
         before = vars(self).copy()
         self.clear()
         right = self.load(file)
@@ -100,7 +100,7 @@ class Session:
             return False
         except ProgramExit:
             raise
-        except Exception as failure:  # a bug of ours is not the end of the session
+        except Exception as failure:  # a bug in DPL does not end the session
             internal(failure)
             return False
         return True
@@ -109,7 +109,7 @@ class Session:
         self.perform(lambda: self.check(source))
 
     def save(self, text: str, path: Path) -> None:
-        """Writes the picture that an expression gives to a file."""
+        """Write the picture that is the value of an expression to a file."""
         expr = parse_expr(Source("<save>", text))
         at = expr.span
         writer = tree.App(at, tree.Var(at, "Plot.save"), tree.Lit(at, str(path)))
@@ -117,14 +117,14 @@ class Session:
         self.perform(lambda: (file, self.types.add([Module(MAIN, at.source, file)])))
 
     def perform(self, check: Callable[[], tuple[tree.File, list[Item]]]) -> None:
-        """Does declarations that have been checked, and forgets them if that fails."""
+        """Check and run declarations.  If either fails, they are removed again."""
         kept, before = self.types.state(), len(self.program.items)
         try:
             file, items = on_large_stack(check, interrupt)
             warn(self.types.warnings)
             self.program.items += items
             self.run(items, sorted(self.told(declared(file), items), key=is_picture))
-        except BaseException:  # what has no value has no name
+        except BaseException:  # a name without a value must not remain
             self.types.forget(*kept)
             del self.program.items[before:]
             raise
@@ -134,8 +134,8 @@ class Session:
             self.forget()
 
     def forget(self) -> None:
-        """Definitions to which no name leads any more, as others have taken their names, and what was done once.  This
-        looks at all that lasts; it waits for more inputs the more there is, so that sessions take linear time."""
+        """Drop items that have run, and definitions that are no longer reachable because others took their names.  This
+        scans all definitions, so it runs less often the more there are: sessions take linear time."""
         defs = {item.name: item for item in self.program.items if isinstance(item, term.Def)}
         todo = [entry.name for entry in self.types.exports().values.values() if isinstance(entry, Value)]
         todo += [name for name in defs if not name.startswith("main.")]
@@ -174,7 +174,8 @@ class Session:
             self.engine.run(items, told)
 
     def told(self, names: Sequence[str], items: Sequence[Item]) -> Iterator[Told]:
-        """The types of new names, and values that are to be shown: not functions, nor what is of all types."""
+        """The texts for new names, with the definitions whose values are shown: no functions, units or polymorphic
+        values."""
         made = {item.name: item for item in items if isinstance(item, term.Def)}
         for name in names:
             value = self.types.new.values.get(name)
@@ -186,12 +187,12 @@ class Session:
     # ---- names ------------------------------------------------------------------------------------------------------
 
     def type_of(self, text: str) -> str:
-        """The type of an expression, which leaves nothing behind."""
+        """The type of an expression; the session does not change.  Raises DplError."""
         expr = parse_expr(Source("<type>", text))
         return show_scheme(self.types.type_of(expr))
 
     def entry(self, name: str) -> Entry | None:
-        """The entry of a value, perhaps in a module, or of an operator."""
+        """The entry of a value or an operator, perhaps qualified by a module; None if there is none."""
         owner, dot, last = name.rpartition(".")
         if dot and owner:
             found = self.names(owner).get(last)
@@ -200,7 +201,8 @@ class Session:
         return layers[-1] if layers else None
 
     def names(self, owner: str | None) -> dict[str, Entry | str]:
-        """The possible completions: names in scope, those of a module, or the fields of a value, with types."""
+        """The completions after `owner.`, with types: the names of a module or the fields of a value; for None, the
+        names in scope."""
         cx = self.types.cx
         if owner is None:
             scope: dict[str, Entry | str] = dict.fromkeys(cx.modules, "module")
@@ -212,7 +214,7 @@ class Session:
         return {name: show(ty) for name, ty in self.fields(self.type_behind(owner)).items()}
 
     def type_behind(self, path: str) -> t.Ty | None:
-        """The type of a value, or of a field of one: `p`, `Model.start.w`."""
+        """The type of a value or of a field of one: `p`, `Model.start.w`.  None if unknown."""
         first, *rest = path.split(".")
         found = (
             self.types.cx.modules[first].values.get(rest.pop(0)) if first in self.types.cx.modules and rest else None
@@ -224,7 +226,7 @@ class Session:
         return ty
 
     def fields(self, ty: t.Ty | None) -> dict[str, t.Ty]:
-        """The fields of a record type, with their types at its arguments."""
+        """The fields of a record type with their types; empty for other types."""
         data = self.types.cx.datas.get(ty.name) if isinstance(ty, t.Con) else None
         if not isinstance(ty, t.Con) or data is None or not data.fields:
             return {}
@@ -235,7 +237,7 @@ class Session:
 
 
 def is_picture(told: Told) -> bool:
-    """These are shown last, as they take many rows."""
+    """True for pictures: they are shown last, because they take many rows."""
     return told[1] is not None and told[1].ty == PICTURE
 
 

@@ -1,4 +1,4 @@
-"""Inputs from a terminal: history, colours, completion, and lines that wait for the rest of what they begin."""
+"""Inputs from a terminal: history, colours, completion, and inputs of several lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dplc.tools.report import wishes
 
 GREETING = "DPL {version}.  `:help` tells what else can be typed here; Ctrl-D leaves."
 
-# By the names of the terminal's own colours, which can be read on its background.
+# Names of the terminal's own colours, which are readable on its background.
 COLOURS = style_from_pygments_dict({
     Comment: "ansibrightblack", Keyword: "ansiblue bold", Keyword.Type: "ansicyan", Keyword.Constant: "ansimagenta",
     Name.Builtin: "ansigreen", Name.Class: "ansicyan", Name.Function: "bold", Name.Namespace: "ansicyan",
@@ -36,7 +36,7 @@ COLOURS = style_from_pygments_dict({
 
 
 def lines(session: Session) -> Iterator[str]:
-    """Inputs, as they are completed.  Ctrl-C drops what is being typed."""
+    """Complete inputs from the terminal.  Ctrl-C discards the current one, Ctrl-D ends."""
     from dplc import VERSION
 
     print(GREETING.format(version=VERSION))
@@ -79,7 +79,7 @@ def history() -> History:
 
 
 def keys() -> KeyBindings:
-    """Enter ends an input that is complete; with Alt it always begins a line."""
+    """Key bindings: Enter ends a complete input and otherwise starts a new line; Alt-Enter always starts a new line."""
     found = KeyBindings()
 
     @found.add("enter")
@@ -106,7 +106,8 @@ def indentation(document: Document) -> int:
 
 
 class Names(Completer):
-    """Names in scope with their types, those of modules after `Module.`, fields after `value.`, verbs after `:`."""
+    """Completes names in scope with types, names of a module after `Module.`, fields after `value.`, verbs after
+    `:`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

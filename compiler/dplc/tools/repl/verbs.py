@@ -1,4 +1,4 @@
-"""Inputs that begin with a colon: about the session, not in the language."""
+"""Commands of the session, which begin with a colon.  `:help` prints the docstrings of the verbs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dplc.tools.repl.session import ENGINES, Session
 
 
 class Leave(Exception):
-    """The session is to end."""
+    """Raised to end the session."""
 
 
 def obey(session: Session, text: str) -> bool:
-    """Does `:verb argument`; whether there was nothing wrong with it."""
+    """Run `:verb argument`.  Returns true if there was no error."""
     word, _, argument = text[1:].partition(" ")
     found = [name for name in VERBS if name.startswith(word)] if word else []
     if word in VERBS:

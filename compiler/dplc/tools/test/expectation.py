@@ -1,6 +1,6 @@
-"""python -m dplc.tools.test.expectation FILE: does one expectation of a program that `dpl test` has made ready in FILE.
+"""python -m dplc.tools.test.expectation FILE: runs one expectation of the program that `dpl test` compiled to FILE.
 
-Each has a process of its own, as it may fail in any way; which it is, is in the environment
+Each expectation has a process of its own, because it may fail in any way.  An environment variable has its number
 (`passes/entry/expectations.py`).
 """
 
@@ -17,7 +17,7 @@ from dplc.tools.process import guarded
 
 
 def fulfil(file: Path) -> int:
-    """Exit code, as of `dpl run`."""
+    """Run the expectation.  Returns an exit code like `dpl run`."""
     ready = pickle.loads(file.read_bytes())
     if isinstance(ready, Compiled):
         return execute(ready)

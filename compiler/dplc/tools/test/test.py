@@ -1,7 +1,7 @@
-"""`dpl test`: does every `expect "name" = ...` of some files, each in a process of its own, several at a time.
+"""`dpl test`: runs every `expect "name" = ...` of some files, each in a process of its own, several in parallel.
 
-A file is compiled once.  An expectation fails by `false`, by a run-time error, or by ending its process in any other
-way; what it printed is shown then.
+A file is compiled once.  An expectation fails if it is `false`, raises a run-time error, or ends its process in any
+other way; its output is shown then.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dplc.tools.report import colored
 
 @node
 class Wanted:
-    """Which tests to run (names that contain `text`), and how: engine, seed, number of parallel jobs."""
+    """The tests to run (names that contain `text`), the engine, the seed, and the number of parallel jobs."""
 
     text: str
     engine: str
@@ -42,7 +42,7 @@ class Wanted:
 
 @node
 class Outcome:
-    """The result of a test, or of a file that is no program (without a name): `why` it failed, or nothing."""
+    """The result of a test, or (without a name) of a file with errors.  `why` is the failure, empty on success."""
 
     file: Path
     name: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
-    """Exit code 1 if something failed, or nothing was found."""
+    """Run the tests.  Returns exit code 1 if one failed or none were found."""
     outcomes: list[Outcome] = []
     with TemporaryDirectory(prefix="dpl-test-") as folder, ThreadPoolExecutor(wanted.jobs) as pool:
         for file in files_of(paths):
@@ -71,7 +71,7 @@ def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
 
 
 def files_of(paths: Sequence[str]) -> Iterator[Path]:
-    """Files as they are; of folders, all programs that have expectations."""
+    """The given files, and all programs with expectations in the given folders."""
     for path in map(Path, paths):
         if path.is_dir():
             yield from (f for f in sorted(path.rglob("*.dp")) if "expect" in f.read_text("utf-8", errors="replace"))
@@ -106,7 +106,7 @@ def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) 
 
 
 def prepare(file: Path, wanted: Wanted) -> tuple[list[tuple[int, str, int]], bytes]:
-    """Numbers, names and lines of the expectations that are wanted, and the program that does them."""
+    """(number, name and line of each wanted expectation, the pickled program that runs them)."""
     source = read(file)
     items = expectations(compile_to("check", source, Context())[1], source)
     cases = [
@@ -140,7 +140,7 @@ def environment(number: int, seed: int) -> dict[str, str]:
 
 
 def tell(outcomes: Sequence[Outcome]) -> None:
-    """Prints the results of one file."""
+    """Print the results of one file."""
     if outcomes:
         print(outcomes[0].file)
     for o in outcomes:
@@ -154,7 +154,7 @@ def tell(outcomes: Sequence[Outcome]) -> None:
 
 
 def as_junit(outcomes: Sequence[Outcome]) -> str:
-    """The XML that continuous integration reads: a suite for each file."""
+    """JUnit's XML for continuous integration: a suite for each file."""
     root = ElementTree.Element("testsuites")
     for file in dict.fromkeys(o.file for o in outcomes):
         mine = [o for o in outcomes if o.file == file]
@@ -176,5 +176,5 @@ def as_junit(outcomes: Sequence[Outcome]) -> str:
 
 
 def printable(text: str) -> str:
-    """XML has no place for control characters."""
+    """A text without control characters, which XML does not allow."""
     return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)

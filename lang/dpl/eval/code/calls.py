@@ -1,6 +1,6 @@
-"""Calls: `f x y` with everything at once where that cannot be told from one argument at a time.
+"""Calls: `f x y` passes all its arguments at once if the program cannot tell that from one argument at a time.
 
-A function that is known when compiling is called without looking at it, and if its body is direct then so is the call.
+A call of a function that is known at compile time needs no checks.  If the function's body is direct, so is the call.
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -35,7 +35,7 @@ def known_function(compiler: Compiler, head: c.Term, scope: Scope) -> Closure | 
 
 
 def _prefix(call: c.App, dropped: int) -> c.App:
-    """A call without its last arguments, one of them left at least."""
+    """A call without its last `dropped` arguments; at least one must remain."""
     for _ in range(dropped):
         assert isinstance(call.fn, c.App)
         call = call.fn
@@ -91,7 +91,7 @@ def _unknown(compiler: Compiler, term: c.App, head: c.Term, args: list[c.Term], 
 
 
 def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code]) -> Code:
-    """Apply what `code` gives to the last arguments, one after the other."""
+    """Apply the function that `code` evaluates to to the last arguments, one after the other."""
     for i, operand in enumerate(operands):
         code = Code(_apply_next(compiler, code, operand, _prefix(term, len(operands) - 1 - i)))
     return code
@@ -110,7 +110,7 @@ def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
 
 
 def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: c.App) -> Run:
-    """The usual case: everything can be evaluated at once, if only the function takes so many arguments."""
+    """The usual case: function and arguments are direct.  A Closure of just this arity is called at once."""
     machine, count = compiler.machine, len(args)
     first = args[0]
 

@@ -1,8 +1,8 @@
 """The code that terms are compiled to, and the compile-time scope.
 
 Environments are tuples: the `Types` of the activation first, then captured values, arguments and local variables in the
-order of their binding.  A binding makes a new, longer tuple, so environments may be shared by closures, frames and
-continuations.  Local names are unique within a definition; where each lies is known when compiling.
+order of their binding.  A binding makes a new, longer tuple, so closures, frames and continuations may share
+environments.  Local names are unique within a definition; the slot of each is known at compile time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ALONE: Mapping[str, FunctionCode] = {}
 
 
 class Code:
-    """`run(env, k)` is a step of the machine.  `direct(env)`, if there is one, gives the value at once: the term calls
-    no unknown function and does not capture its continuation."""
+    """Compiled code of a term.  `run(env, k)` is a step of the machine.  `direct(env)` returns the value at once; it
+    exists if the term calls no unknown function and does not capture its continuation."""
 
     __slots__ = ("direct", "run")
 
@@ -42,7 +42,7 @@ def at_once(direct: Direct) -> Code:
 
 
 class Poly:
-    """A generalised local value: made for each instance on demand."""
+    """A generalised local value; each instance is made on demand."""
 
     __slots__ = ("made", "make")
 
@@ -58,10 +58,13 @@ class Poly:
 
 @node
 class Scope:
-    """`slots` says where each local name lies (shared by all scopes of a function), `polys` which of them are
-    generalised, over what, and which sizes they must be told; `size` is the length of the environment here.  `group`
-    has the recursive functions of which this is the body of one: they are made of the first `held` values of the
-    environment."""
+    """The local names at one point of a function.
+
+    slots    the index of each local name in the environment (all scopes of a function share this dict)
+    polys    the generalised ones: their type variables, and which sizes they need
+    size     the length of the environment here
+    group    the recursive functions if this is the body of one of them: closures over the first `held` values of the
+             environment"""
 
     slots: dict[str, int]
     polys: dict[str, Needs]
@@ -80,14 +83,15 @@ class Scope:
         return name in self.slots or name in self.group
 
     def local(self, name: str) -> Direct:
-        """The value of a local name; a Poly, if it is generalised.  A group calls itself at its own types."""
+        """The value of a local name, a Poly if it is generalised.  Members of a group call each other at their own
+        types."""
         if name in self.slots:
             return itemgetter(self.slots[name])
         code, held = self.group[name], self.held
         return lambda env: Closure(code, env[:held])
 
     def taking(self, names: Sequence[str]) -> Callable[[tuple], tuple]:
-        """A function that captures the types and these names."""
+        """A function that takes the types and the values of these names from an environment."""
         if not names:
             return lambda env: env[:1]
         if all(name in self.slots for name in names):
@@ -96,7 +100,7 @@ class Scope:
         return lambda env: tuple([part(env) for part in parts])
 
     def inside(self, captured: Sequence[str], group: Mapping[str, FunctionCode] = ALONE) -> Scope:
-        """The scope of a function with these captured names, which may be one of a group."""
+        """The scope of a function with these captured names; the function may belong to a recursive group."""
         polys = {name: self.polys[name] for name in captured if name in self.polys}
         return Scope({}, polys, 1, group, 1 + len(captured)).bind(*captured)
 
@@ -109,5 +113,5 @@ def maker(code: FunctionCode, generalised: bool) -> Callable[[tuple], Closure | 
 
 
 def root() -> Scope:
-    """At the top of a definition: nothing but the types."""
+    """The scope at the top of a definition: the environment holds only the types."""
     return Scope({}, {}, 1, ALONE, 1)

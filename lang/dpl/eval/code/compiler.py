@@ -1,6 +1,6 @@
-"""Operands: the code of a term's parts is run from left to right, then something is made of their values.
+"""Operands: the code of a term's parts runs from left to right, then their values are combined.
 
-The forms of terms are compiled in the files above this one; `compile.py` fills the hole.
+The other files of this folder compile the forms of terms; `terms.py` defines the abstract method `compile`.
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -25,10 +25,10 @@ Done = Callable[[tuple, tuple, tuple], tuple]  # environment, values of the oper
 
 
 class Compiler(ABC):
-    """Compiles operands, and goes on with their values; every form of term uses it.
+    """Compiles operands and combines their values; every form of term uses it.
 
-    There is one for each run.  `lookup(name, types, sizes)` gives the value of a global at closed types; `needs(name)`
-    says which sizes it must be told."""
+    Each run has one.  `lookup(name, types, sizes)` returns the value of a global at closed types; `needs(name)` returns
+    which sizes the global needs."""
 
     def __init__(
         self, machine: Machine, lookup: Callable, needs: Callable[[str], Needs], surroundings: Surroundings
@@ -40,7 +40,7 @@ class Compiler(ABC):
         self.mentioned = Mentioned()
 
     def forget(self) -> None:
-        """Drops the memo of the names that terms mention."""
+        """Clear the cache of the names that terms mention."""
         self.mentioned = Mentioned()
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Compiler(ABC):
         """The code of any term."""
 
     def make(self, terms: Sequence[c.Term], scope: Scope, combine: Callable, span: Span | None = None) -> Code:
-        """`combine` of the values of `terms`; errors that it raises belong to `span`."""
+        """Code that applies `combine` to the values of `terms`.  Its errors are located at `span`."""
         return self.combine([self.compile(term, scope) for term in terms], terms, combine, span)
 
     def combine(self, codes: Sequence[Code], terms: Sequence[c.Term], combine: Callable, span: Span | None) -> Code:
@@ -64,8 +64,8 @@ class Compiler(ABC):
         return Code(self.gather(codes, terms, done))
 
     def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
-        """Evaluate operands from left to right, then go on with their values.  An operand that is no direct one gets a
-        frame that keeps the environment and the values so far."""
+        """Evaluate operands from left to right, then call `done` with their values.  For an operand that is not direct,
+        a frame keeps the environment and the values so far."""
         stage = self._stage(codes, terms, 0, done)
         return lambda env, k: stage(env, (), k)
 
@@ -86,12 +86,12 @@ class Compiler(ABC):
         return lambda env, values, k: run(env, (resume, (env, values + tuple([f(env) for f in first])), k))
 
     def note(self, resume: Callable, term: c.Term) -> None:
-        """Frames with this resumption wait for `term`: if that is a call, it will stand in the path of an error."""
+        """Record that frames with this resumption wait for `term`.  If it is a call, error paths will show it."""
         if isinstance(term, c.App):
             self.machine.sites[resume] = site(term)
 
     def size(self, term: c.Term, scope: Scope) -> Direct:
-        """Sizes are made of dimensions and constants, and are direct."""
+        """The code of a size.  Sizes consist of dimensions and constants, so they are direct; otherwise a Bug."""
         direct = self.compile(term, scope).direct
         if direct is None:
             raise Bug(f"a size with a call in it at {term.span}")
@@ -99,7 +99,7 @@ class Compiler(ABC):
 
 
 def _direct(operands: list[Direct], combine: Callable, span: Span | None) -> Direct:
-    """`combine` of direct operands, as straight as Python allows."""
+    """Apply `combine` to direct operands; the common arities have lambdas of their own, for speed."""
     match operands:
         case []:
             plain = lambda env: combine()  # noqa: E731

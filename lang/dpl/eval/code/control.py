@@ -1,7 +1,7 @@
 """Terms that use their continuation: `shift`, `reset`, and the primitives that call functions of the program.
 
-shift k -> e     e, with k bound to the chain up to the prompt, on an empty chain
-jvp f x dx       a frame that takes value and tangent apart; in it, f at duals
+shift k -> e     runs e on an empty chain, with k bound to the chain up to the prompt
+jvp f x dx       pushes a frame that splits value and tangent, then applies f to duals
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -32,7 +32,7 @@ def compile_delimited(compiler: Compiler, term: c.Shift | c.Reset, scope: Scope)
     run = inside.run
 
     def reset(env: tuple, k: Frame) -> State:
-        if k is not end:  # else this is the end of what is delimited already
+        if k is not end:  # otherwise the chain is empty already: nothing to delimit
             machine.meta = (k, machine.meta)
         return run(env, end)
 
@@ -89,7 +89,7 @@ def _with_pullback(y: Value, frame: Frame) -> State:
 
 
 def _checkpoint(machine: Machine, args: tuple, k: Frame) -> State:
-    """The interpreter stores everything anyway, so a checkpoint is a call."""
+    """The interpreter stores all intermediate values anyway, so a checkpoint is a plain call."""
     return machine.apply(args[0], args[1:], k)
 
 
@@ -116,7 +116,7 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 # ---- foreign functions --------------------------------------------------------------------------------------------
 
 def extern(symbol: str, ty: t.Ty) -> Value:
-    """A C function of scalars, curried."""
+    """A C function of scalars, curried.  Raises R0507 if no library has the symbol or a type is not a scalar."""
     types: list[str] = []
     while isinstance(ty, t.Fn):
         types.append(_foreign(ty.arg, symbol))

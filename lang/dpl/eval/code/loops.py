@@ -1,6 +1,8 @@
-"""Loops and comprehensions.  With direct bodies they are loops of Python's; else a frame holds the turn.
+"""Loops and comprehensions.  With direct parts they become Python loops; otherwise a frame holds the iteration.
 
-For:    state, (environment, turn, count)      Build:  also the elements so far (its body captures nothing)
+Data of the frames:    for: (environment, iteration, count)    build: (environment, count, elements so far)
+
+A `build` may append to the one list of elements because its body captures no continuation.
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -75,7 +77,7 @@ def _turn(body: Code):
     run = body.run
 
     def turn(inside: tuple, values: tuple, frame: tuple) -> tuple:
-        """Once more, to come back to the loop's frame; or on to what waits for the last state."""
+        """Run the body again and return to the loop's frame, or pass the last state to the next frame."""
         if values[0]:
             return run(inside, frame)
         k = frame[2]

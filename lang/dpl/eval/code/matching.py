@@ -1,6 +1,6 @@
-"""match -> code: arms in order, each a binder, perhaps a guard, and a body.
+"""match -> code: arms in order, each with a binder, an optional guard and a body.
 
-If everything is direct it is one loop over the arms; else each arm knows how to go on with the next.
+If everything is direct, the match is one loop over the arms; otherwise each arm calls the next if it does not fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""term -> the names of variables that it mentions (local names are unique, so nothing need be known of binders)."""
+"""term -> the names of the variables that it mentions.  Local names are unique, so binders need no treatment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dpl.core import term as c
 
 
 class Mentioned:
-    """Remembers what functions mention, as nested ones are asked about again and again."""
+    """Caches the names that each function mentions, because nested functions are queried repeatedly."""
 
     def __init__(self) -> None:
         self._by_function: dict[int, tuple[c.Lam, frozenset[str]]] = {}
@@ -31,7 +31,7 @@ class Mentioned:
                 todo.extend(part)
             case c.Node() | c.Arm():
                 todo.extend(getattr(part, slot) for slot in SLOTS[type(part)])
-            case _:  # a name, a number, nothing
+            case _:  # a name, a number or None
                 pass
 
 

@@ -1,4 +1,4 @@
-"""Names -> code: a local lies in the environment; a global is looked up once, if its types are known."""
+"""Names -> code: a local is read from the environment; a global is looked up once if its types are known."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def variable(compiler: Compiler, term: c.Var, scope: Scope) -> Direct:
 
 
 def constant(compiler: Compiler, term: c.Var, scope: Scope) -> tuple[Value, Callable | None]:
-    """A global's value, or how to get it from the environment if it depends on types or sizes that are not known
-    yet."""
+    """(value, None) for a global whose types and sizes are known; otherwise (None, a function from the environment to
+    the value)."""
     told = handed(compiler, term, compiler.needs(term.name) if term.inst else None, scope)
     if not callable(told):
         return staged(types_of(term.inst), lambda closed: compiler.lookup(term.name, closed, told))

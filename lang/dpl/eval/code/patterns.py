@@ -83,7 +83,7 @@ def _constructor(tag: int, arg: c.Pattern | None) -> Binder:
 
 
 def _either(left: c.Pattern, right: c.Pattern) -> Binder:
-    """Both sides bind the same variables, perhaps in different orders: the left's is kept."""
+    """Both sides bind the same variables, perhaps in different orders; the result has the left side's order."""
     first, second = binder(left), binder(right)
     theirs = variables(right)
     order = [theirs.index(name) for name in variables(left)]

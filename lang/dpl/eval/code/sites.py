@@ -22,7 +22,7 @@ def site(call: c.App) -> Site:
 
 
 def shown_name(name: str) -> str:
-    """A name of core as the user wrote it, with its module."""
+    """A core name as the user wrote it, with its module."""
     name = name.partition("#")[0]
     base, dot, number = name.rpartition(".")
     return (base if dot and number.isdigit() else name) or "<fun>"

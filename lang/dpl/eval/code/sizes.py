@@ -1,5 +1,5 @@
-"""The sizes that types say, while running: those of what a definition's type variables stand for, and of arrays
-without rows.  A definition is told those that it needs (`core/shapes.py`) together with its types."""
+"""Sizes in types at run time: the inner sizes of arrays without rows, and of the types that type variables stand for.
+A definition receives the sizes that it needs (`core/shapes.py`) together with its types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Sizes = Callable[[tuple], tuple[int, ...]]  # from the environment
 
 
 def handed(compiler: Compiler, use: c.Var, needs: Needs | None, scope: Scope) -> Handed | Callable[[tuple], Handed]:
-    """The sizes that a definition must be told where it is used: as they are, or from the environment."""
+    """The sizes that a use passes to a definition: the sizes themselves if they are fixed, otherwise a function from
+    the environment to them."""
     if needs is None or not needs[1]:
         return ()
     wanted = [k for k, p in enumerate(needs[0]) if p.name in needs[1] and p.sort == "type"]
@@ -31,8 +32,8 @@ def handed(compiler: Compiler, use: c.Var, needs: Needs | None, scope: Scope) ->
 
 
 def of_type(compiler: Compiler, ty, terms: tuple[c.Term, ...], scope: Scope) -> tuple[tuple[int, ...] | None, Sizes]:
-    """The sizes of an array type, of which `terms` are those that its text tells: if they are fixed, and how to get
-    them."""
+    """The sizes of an array type: (the sizes if they are fixed, a function from the environment to them).  `terms` are
+    the sizes written in the type."""
     inner = innermost(ty)
     codes = [compiler.size(n, scope) for n in terms]
     if isinstance(inner, t.Var):

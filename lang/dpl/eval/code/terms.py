@@ -3,8 +3,8 @@
     n * fact (n - 1)
       operands:  n, directly;  fact (n - 1), a call: a frame keeps the environment and n;  then multiply
 
-Most terms have operands and make something of their values (compiler.py).  Calls are in calls.py, choices by pattern
-in matching.py, loops in loops.py, captured continuations and derivatives in control.py; what binds names is here.
+Most terms combine the values of operands (compiler.py).  Calls are in calls.py, pattern matching in matching.py, loops
+in loops.py, captured continuations and derivatives in control.py; functions and bindings are here.
 """
 # ruff: noqa: RUF005 (environments grow by concatenation: it is the fastest way)
 
@@ -29,7 +29,7 @@ from dpl.prims import TABLE
 
 
 class TermCompiler(Compiler):
-    """Knows every form of term."""
+    """Compiles every form of term."""
 
     def compile(self, term: c.Term, scope: Scope) -> Code:
         match term:
@@ -89,7 +89,7 @@ class TermCompiler(Compiler):
         return later or (lambda env: constant)
 
     def constructor(self, alone: Con, arg: c.Term | None, scope: Scope) -> Code:
-        """One without an argument is shared by all its uses."""
+        """All uses of a constructor without an argument share one value, `alone`."""
         if arg is None:
             return at_once(lambda env: alone)
         tag, name = alone.tag, alone.name
@@ -98,18 +98,18 @@ class TermCompiler(Compiler):
     # ---- functions ------------------------------------------------------------------------------------------------
 
     def function(self, term: c.Lam, scope: Scope) -> Direct:
-        """Closures hold what the body mentions."""
+        """A closure holds the values of the names that its body mentions."""
         captured = self.captured([term], scope)
         code, take = self.code(term, scope.inside(captured)), scope.taking(captured)
         return lambda env: Closure(code, take(env))
 
     def captured(self, functions: Sequence[c.Lam], scope: Scope) -> list[str]:
-        """The local names of a scope that functions mention, in the order of their binding."""
+        """The local names of `scope` that `functions` mention, in the order of their binding."""
         names = {name for f in functions for name in self.mentioned.by(f) if scope.has(name)}
         return sorted(names, key=lambda name: (scope.slots.get(name, -1), name))
 
     def code(self, term: c.Lam, inside: Scope) -> FunctionCode:
-        """Nested lambdas are one function of several arguments."""
+        """The code of a function.  Nested lambdas become one function of several arguments."""
         params, body = [term.param], term.body
         while isinstance(body, c.Lam):
             params.append(body.param)
@@ -125,7 +125,7 @@ class TermCompiler(Compiler):
     # ---- bindings -------------------------------------------------------------------------------------------------
 
     def bindings(self, term: c.Term, scope: Scope) -> Code:
-        """A chain of bindings.  Those that are direct run one after the other; the first that is not gets a frame."""
+        """A chain of bindings.  Direct ones run one after the other; the first that is not direct gets a frame."""
         steps: list[Callable[[tuple], tuple]] = []
         while isinstance(term, (c.Let, c.LetRec)):
             if isinstance(term, c.LetRec):
@@ -151,7 +151,7 @@ class TermCompiler(Compiler):
         return lambda env, k: rhs(env, (resume, env, k))
 
     def generalised(self, rhs: c.Term, scope: Scope) -> Callable[[tuple], tuple]:
-        """The right-hand side waits until its types are known."""
+        """Bind a Poly: the right-hand side runs once its types are known."""
         code = self.compile(rhs, scope)
 
         def step(env: tuple) -> tuple:
@@ -167,8 +167,9 @@ class TermCompiler(Compiler):
         return params, needed(params, bodies, lambda name: scope.polys.get(name) or self.needs(name))
 
     def recursive(self, term: c.LetRec, scope: Scope) -> tuple[Callable[[tuple], tuple], Scope]:
-        """The functions share what they capture, but hold neither themselves nor each other: a body makes them again
-        where it mentions them (`Scope.group`).  So closures are in no circles, and go with their last user."""
+        """Bind recursive functions.  They share their captured values but do not hold themselves or each other: a body
+        makes the closures again where it mentions them (`Scope.group`).  So closures form no reference cycles, and are
+        freed with their last use."""
         functions = {name: rhs for name, rhs in term.bindings if isinstance(rhs, c.Lam)}
         generalised = bool(type_params(term.params))
         needs = self.local_needs(term.params, list(functions.values()), scope) if generalised else None
@@ -236,7 +237,7 @@ def _extend(rhs: Direct) -> Callable[[tuple], tuple]:
 
 
 def _after(steps: list[Callable[[tuple], tuple]], code: Code) -> Code:
-    """`code` in the environment that the steps make."""
+    """`code`, run in the environment that the steps produce."""
     if not steps:
         return code
     before = steps[0] if len(steps) == 1 else _chain(steps)

@@ -1,7 +1,7 @@
-"""Functions with rules of their own, applied to an argument that is tagged.
+"""Functions with custom derivative rules, applied to a tagged argument.
 
-with_jvp f rule x     forward: the rule at x and its tangent; reverse: the rule, which is linear, is transposed
-with_vjp f rule x     reverse: the rule's pullback; forward: the pullback is transposed
+with_jvp f rule x     forward: apply the rule to x and its tangent; reverse: transpose the rule, which is linear
+with_vjp f rule x     reverse: apply the rule's pullback; forward: transpose the pullback
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ COTANGENT = "the cotangent that a rule gives does not fit its argument"
 
 
 def highest(x: Value) -> int:
-    """The highest level among the floats of a value, 0 if none is tagged."""
+    """The highest level among the floats of a value; 0 if none is tagged."""
     return max((leaf.level for leaf in leaves(x) if isinstance(leaf, Tagged)), default=0)
 
 
 def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """A function with its own reverse rule, at an argument that is tagged."""
+    """Apply a function with a custom reverse rule to the tagged argument `x`."""
     level = highest(x)
     if tag_of(x, level) is not Node:
         return _pushed(pushed_by_vjp, call, levels, rule, x)
@@ -60,7 +60,7 @@ def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
 
 
 def with_jvp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """A function with its own forward rule, at an argument that is tagged."""
+    """Apply a function with a custom forward rule to the tagged argument `x`."""
     level = highest(x)
     if tag_of(x, level) is not Node:
         return _pushed(pushed_by_jvp, call, levels, rule, x)
@@ -81,8 +81,9 @@ def tag_of(x: Value, level: int) -> type:
 
 
 def run_jvp(call: Call, inside: int, rule: Value, x: Value, tangents: list) -> tuple[Value, Value, list]:
-    """The rule runs on a tangent of a level of its own; the graph that this leaves in the tangents of the result shows
-    whether it is linear, and is swept for reverse mode."""
+    """Run a forward rule on tangents that are Nodes of the level `inside`.  Returns (the tangent that went in, y, the
+    leaves of the tangent that came out).  The graph in these leaves shows that the rule is linear, and reverse mode
+    sweeps it.  Raises an error if the rule is not linear."""
     pairs = zip(leaves(x), tangents, strict=True)
     direction = rebuild(x, iter([source(inside, t) if is_float(a) else zero_of(a) for a, t in pairs]))
     y, dy = call(rule, x, direction)
@@ -93,14 +94,14 @@ def run_jvp(call: Call, inside: int, rule: Value, x: Value, tangents: list) -> t
 
 
 def pushed_by_jvp(call: Call, levels: Levels, rule: Value, x: Value, tangents: list) -> tuple[Value, list]:
-    """The value at x, and the tangents of its leaves."""
+    """The value at x and the tangents of its leaves, by a forward rule."""
     inside = levels.fresh()
     _, y, outputs = run_jvp(call, inside, rule, x, tangents)
     return y, [primal_at(leaf, inside) for leaf in outputs]
 
 
 def pushed_by_vjp(call: Call, levels: Levels, rule: Value, x: Value, tangents: list) -> tuple[Value, list]:
-    """The same from a reverse rule: the pullback, which is linear, is transposed."""
+    """The value at x and the tangents of its leaves, by transposing the pullback of a reverse rule (it is linear)."""
     inside = levels.fresh()
     y, pull = call(rule, x)
     zero = lift_reverse(inside, zeros(y))
@@ -111,12 +112,12 @@ def pushed_by_vjp(call: Call, levels: Levels, rule: Value, x: Value, tangents: l
 
 
 def _pushed(push: Callable, call: Call, levels: Levels, rule: Value, x: Value) -> Value:
-    """Forward mode through a rule, of the first order or in series: the rule at x(t) and x'(t) gives y'(t)."""
+    """Forward mode through a rule, of first order or in Taylor series: the rule maps x(t) and x'(t) to y'(t)."""
     level = highest(x)
     if tag_of(x, level) is Dual:
         y, tangents = push(call, levels, rule, primal(x, level), [tangent(leaf, level) for leaf in leaves(x)])
         return _with_tangents(level, y, tangents)
-    inside = levels.fresh()  # what else depends on the variable (the rule may capture it) stays apart
+    inside = levels.fresh()  # keeps apart values that the rule captured and that depend on the same variable
     given = [coefficients(leaf, level) for leaf in leaves(x)]
     order = max(map(len, given)) - 1
     along = [jet(inside, leaf[:order]) for leaf in given]
@@ -127,8 +128,8 @@ def _pushed(push: Callable, call: Call, levels: Levels, rule: Value, x: Value) -
 
 
 def _joined(level: int, inside: int, order: int, y: Value, rate: Value) -> Value:
-    """A leaf of the result: through the argument it depends on the variable as jets of level `inside`, and the
-    coefficients of these may be jets themselves, through variables that the rule captured."""
+    """A leaf of the result as a jet of `level`.  Its dependence through the argument is a jet of level `inside`; the
+    coefficients of that jet may themselves be jets of `level`, through variables that the rule captured."""
     if not is_float(y):
         return y
     divide = scalar("div", "f64")
@@ -139,7 +140,7 @@ def _joined(level: int, inside: int, order: int, y: Value, rate: Value) -> Value
 
 
 def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
-    """`y`, its floats depending on those of `x` by a rule."""
+    """`y`, with its floats made to depend on those of `x` through the rule's `pull_all`."""
     if any(above(leaf, level) for leaf in leaves(y)):
         return _summed(level, x, y, pull_all)
     parents = tuple(node for leaf in leaves(x) if (node := node_at(leaf, level)))
@@ -156,13 +157,14 @@ def _join(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
 
 
 def above(x: Value, level: int) -> bool:
-    """Whether a variable of a derivative that was begun later is in a float, as a rule has captured it."""
+    """True if a float carries a tag of a higher level: the rule captured a variable of a derivative that began
+    later."""
     return isinstance(x, Tagged) and x.level > level
 
 
 def _summed(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
-    """The same where what depends on a captured variable, of a level above, stays outermost: y and the sum of its
-    slopes times what varies in x alone."""
+    """As `_join`, but for results that depend on a captured variable of a higher level, whose tag must stay outermost:
+    y plus the sum of its slopes times the varying part of x (the part whose value is zero)."""
     add, sub, mul = (scalar(name, "f64") for name in ("add", "sub", "mul"))
     varied = [sub(leaf, primal_at(leaf, level)) for leaf in leaves(x) if node_at(leaf, level)]
 
@@ -176,7 +178,7 @@ def _summed(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
 
 
 def _with_tangents(level: int, y: Value, tangents: list) -> Value:
-    """`y` with tangents from a rule, added to what flowed in through captured variables."""
+    """`y` with tangents from a rule, added to the tangents that came in through captured variables."""
     add, mul = scalar("add", "f64"), scalar("mul", "f64")
 
     def tag(leaf: Value, found: Value) -> Value:

@@ -1,11 +1,11 @@
-"""`jvp`, `taylor` and `vjp`, between a function's argument and its result.
+"""`jvp`, `taylor` and `vjp`: tagging a function's argument and untagging its result.
 
     jvp f x dx:   lift_forward x dx  ->  f  ->  split_forward
     taylor n f x: lift_jet x         ->  f  ->  split_jet
     vjp f x:      lift_reverse x     ->  f  ->  primal, Builtin pullback
 
-Arguments and results are any data; their floats are tagged and untagged as lists of leaves (structure.py), and
-functions of the program are called through `call`.
+Arguments and results may be any data; their floats are tagged and untagged as lists of leaves (structure.py).
+Functions of the program are called through `call`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Call = Callable[..., Value]
 
 
 class Levels:
-    """The supply of levels of one run."""
+    """Supplies the levels of one run, in ascending order."""
 
     def __init__(self) -> None:
         self._next = count(1)
@@ -40,7 +40,7 @@ def is_float(leaf: Value) -> bool:
 
 
 def zero_of(leaf: Value) -> Value:
-    """The zero of a leaf's type."""
+    """The zero of a leaf's type.  Raises R0505 for a function."""
     if is_float(leaf):
         return 0.0
     if isinstance(leaf, FUNCTIONS):
@@ -62,7 +62,7 @@ def primal(value: Value, level: int) -> Value:
 
 
 def stop_grad(value: Value) -> Value:
-    """The value without any tag, of whatever level."""
+    """The value without tags of any level."""
     if isinstance(value, FUNCTIONS):
         return value
     return rebuild(value, map(number, leaves(value)))
@@ -92,12 +92,12 @@ def tangent(leaf: Value, level: int) -> Value:
 
 
 def lift_jet(level: int, x: Value, order: int) -> Value:
-    """The variable itself."""
+    """The variable of a `taylor`, with coefficients x, 1, 0, ..."""
     return jet(level, [x, 1.0, *[None] * (order - 1)][: order + 1])
 
 
 def jet(level: int, found: list) -> Value:
-    """A number with these coefficients."""
+    """A number with these coefficients; None stands for zero."""
     return found[0] if all(c is None for c in found[1:]) else Jet(level, found)
 
 
@@ -107,7 +107,7 @@ def coefficients(leaf: Value, level: int) -> list:
 
 
 def slope(found: list) -> list:
-    """The coefficients of the derivative."""
+    """The coefficients of the derivative of a series."""
     slopes = [c if c is None else scale(c, float(k)) for k, c in enumerate(found[1:], 1)]
     return [0.0 if slopes[:1] in ([], [None]) else slopes[0], *slopes[1:]]
 
@@ -122,7 +122,7 @@ def total(parts: list) -> Value:
 
 
 def split_jet(level: int, y: Value, order: int) -> Array:
-    """All coefficients of the result: the value, then what holds the coefficients in place of its floats."""
+    """The coefficients of the result, as an array of `order + 1` values of its form: the value first."""
     found = leaves(y)
     series = [coefficients(leaf, level) if is_float(leaf) else [leaf] for leaf in found]
     rows = [
@@ -139,7 +139,7 @@ def split_jet(level: int, y: Value, order: int) -> Array:
 
 
 def source(level: int, x: Value) -> Node:
-    """A float on which others depend: a node without a past."""
+    """A float on which others depend: a node without parents."""
     return Node(level, x, None, ())
 
 
@@ -148,7 +148,7 @@ def lift_reverse(level: int, x: Value) -> Value:
 
 
 def pullback(level: int, x: Value, y: Value) -> Builtin:
-    """From cotangents of `y` to those of `x`; both as they were inside, tagged."""
+    """The function from cotangents of `y` to cotangents of `x`; both values are still tagged."""
 
     def pull(cotangent: Value) -> Value:
         check_same_form(y, cotangent, "the cotangent does not fit the result")

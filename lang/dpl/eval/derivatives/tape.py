@@ -1,10 +1,10 @@
-"""Reverse mode: the sweep over the graph of Nodes, and the graph's other kinds of steps.
+"""Reverse mode: the sweep over the graph of Nodes, and the steps that are not Actives.
 
     seeds: [(node of a result, its cotangent)]  ->  cotangents by node
 
-The graph is immutable, so a pullback may sweep it any number of times.  Nodes are visited from the highest down, each
-once all its users are done; only nodes that a seed depends on are visited, so nothing else can contribute (a leaf on
-which the result does not depend gets exactly 0).
+The graph is immutable, so a pullback may sweep it any number of times.  Nodes are visited from the highest down, so
+all users of a node come before it.  Only nodes that a seed depends on are visited: a leaf on which the result does not
+depend gets exactly 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Seeds = list[tuple[Node, Value]]
 
 
 class Joint:
-    """A step with its own rule, of many floats into many: `pull_all` takes (output number, cotangent) pairs to the
+    """A step with its own rule, from many floats to many.  `pull_all` maps a list of (output number, cotangent) to the
     cotangents of the parents."""
 
     __slots__ = ("pull_all",)
@@ -31,8 +31,8 @@ class Joint:
 
 
 class Output:
-    """One float of a Joint; that is its node's first parent.  A second parent is the float as computed, when it depends
-    on the level also through variables that the rule's functions captured."""
+    """One float of a Joint.  The first parent of its node is the Joint's node.  If the float also depends on the level
+    through variables that the rule's functions captured, the second parent is the float as computed."""
 
     __slots__ = ("index",)
 
@@ -41,7 +41,7 @@ class Output:
 
 
 class Cotangents:
-    """The cotangent of each node so far; a Joint collects pairs instead of a sum."""
+    """The cotangent of each node so far: a sum, or for a Joint a list of (output number, cotangent)."""
 
     def __init__(self, seeds: Seeds) -> None:
         self.by_node: dict[int, Any] = {}
@@ -64,6 +64,7 @@ class Cotangents:
 
 
 def sweep(seeds: Seeds) -> Cotangents:
+    """The cotangents of all nodes that the seeds depend on."""
     cotangents = Cotangents(seeds)
     for node in sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True):
         cotangent = cotangents.by_node[id(node)]
@@ -99,8 +100,9 @@ def reachable(nodes: list[Node]) -> list[Node]:
 
 
 def check_linear(outputs: list, level: int) -> None:
-    """A `with_jvp` rule must be linear in its tangent: a run-time error unless each tangent that it gave is made from
-    the level's nodes by sums, negations and multiplications with what does not depend on them."""
+    """Check that a `with_jvp` rule is linear in its tangent.  Raises R0504 unless each tangent in `outputs` is computed
+    from the level's nodes by sums, negations, conversions, and products or quotients with values that do not depend on
+    them."""
     roots = [at_level(leaf, level) for leaf in outputs]
     nodes = [leaf for leaf in roots if isinstance(leaf, Node) and leaf.level == level]
     constants = [leaf for leaf in roots if not (isinstance(leaf, Node) and leaf.level == level)]

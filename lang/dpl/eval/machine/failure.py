@@ -1,9 +1,9 @@
 """Run-time errors: where they happened, and the calls that led there.
 
-Primitives raise DplErrors without a place; the code around them adds the span (`located`), calls that are waited for
-add themselves to the path (`in_path`), and at the end the error is moved out of the standard library to the call in the
-user's own text (`for_user`).  What the library calls, and that it was called, is its own business: with `dpl -v`, which
-sets DPL_VERBOSE, it is told all the same.
+Primitives raise DplErrors without a location.  The code around them adds the span (`located`), the machine adds the
+waiting calls to the path (`in_path`), and at the end the error moves out of the standard library to the call in the
+user's own text (`for_user`).  The path leaves out calls of the library and within it; `dpl -v`, which sets DPL_VERBOSE,
+shows them too.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ OPERAND = re.compile(r"[\w.']+\s+([^\W\d][\w.']*)")
 
 @node
 class Site:
-    """A call: what was called (`List.map`, `reverse of loss`), and where that is written."""
+    """A call: the name of the function (`List.map`, `reverse of loss`), and the span of the call."""
 
     name: str
     span: Span
 
     @property
     def last(self) -> str:
-        """Its name without the module."""
+        """The name without its module."""
         words, space, name = self.name.rpartition(" ")
         return words + space + name.rpartition(".")[2]
 
 
 class RuntimeFailure(DplError):
-    """A DplError on its way out, with its calls so far, outermost first."""
+    """A DplError being propagated, with the calls found so far, outermost first."""
 
     def __init__(self, error: DplError, sites: list[Site]) -> None:
         super().__init__(*error.diagnostics)
@@ -49,7 +49,7 @@ class RuntimeFailure(DplError):
 
 
 def located(error: DplError, span: Span) -> DplError:
-    """The error at a place, if it has none yet."""
+    """The error with this span, unless it has one already."""
     first, *rest = error.diagnostics
     if first.span is not None:
         return error
@@ -58,13 +58,13 @@ def located(error: DplError, span: Span) -> DplError:
 
 
 def in_path(error: DplError, sites: list[Site]) -> DplError:
-    """The error, raised within these calls."""
+    """The error with these calls added outside its path."""
     inner = error.sites if isinstance(error, RuntimeFailure) else []
     return RuntimeFailure(error, sites + inner)
 
 
 def for_user(error: DplError, own: Collection[Source]) -> DplError:
-    """The error as the user should see it: with its path, and pointing into one of the user's `own` sources."""
+    """The error as the user should see it: with its call path, and located in one of the user's `own` sources."""
     sites = error.sites if isinstance(error, RuntimeFailure) else []
     first, *rest = error.diagnostics
     if first.span is None and sites:
@@ -82,7 +82,8 @@ def tells_all() -> bool:
 
 
 def path(sites: list[Site], own: Collection[Source]) -> tuple[Call, ...]:
-    """One step for each call of the user's functions that the user has written.  Of a long path, both ends."""
+    """The calls to show: those in the user's sources, without calls of the library except its derivatives.  A long path
+    shows only its two ends."""
     written = [s for s in sites if tells_all() or (s.span.source in own and (not is_of_library(s) or is_derivative(s)))]
     left_out = max(len(written) - 2 * SHOWN, 0)
     calls = [step(site) for site in (*written[:SHOWN], *written[SHOWN + left_out :])]
@@ -100,12 +101,12 @@ def is_of_library(site: Site) -> bool:
 
 
 def is_derivative(site: Site) -> bool:
-    """These say what was being differentiated."""
+    """True for calls of the library's derivatives: the path shows which function they differentiate."""
     return DERIVATIVES.fullmatch(site.last) is not None
 
 
 def differentiated(site: Site) -> str:
-    """The function being differentiated, as its call names it: ``while differentiating `loss` ``."""
+    """A note with the function being differentiated, as the call names it: ``while differentiating `loss` ``."""
     if not is_derivative(site):
         return ""
     found = OPERAND.match(site.span.source.text[site.span.start : site.span.end].lstrip("( "))

@@ -1,12 +1,12 @@
-"""The machine: state -> state, until the last frame has its value.
+"""The abstract machine: state -> state, until the last frame has its value.
 
-A state is `(step, x, k)`, and `step(x, k)` gives the next one: either code applied to an environment (evaluate), or the
-resumption of a frame applied to a value (return).  The continuation `k` is a chain of immutable frames
-`(resume, data, next)` that ends in END, so calls of the program use no stack of Python's, calls in tail position use
-nothing at all, and a captured continuation may be resumed many times.
+A state is `(step, x, k)`, and `step(x, k)` returns the next one: either code applied to an environment (evaluate), or
+the resumption of a frame applied to a value (return).  The continuation `k` is a chain of immutable frames
+`(resume, data, next)` that ends in END.  So calls of the program do not use Python's stack, tail calls need no space,
+and a captured continuation may be resumed many times.
 
-`reset` starts a chain of its own and lays the current one aside on `meta`; END takes it up again.  So `shift` captures
-the whole current chain, and resuming is as cheap as a call.
+`reset` pushes the current chain on the meta-continuation `meta` and starts a new chain; END pops it again.  So `shift`
+captures the whole current chain, and resuming is as cheap as a call.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
 Frame = tuple  # (resume, data, next)
 State = tuple[Callable, Any, Frame]
 
-SLICE = 1_000_000  # steps between looks at the memory
+SLICE = 1_000_000  # steps between checks of memory
 STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
-FRAMES = 2500  # in a MiB
+FRAMES = 2500  # per MiB
 
 
 def most_frames() -> int:
@@ -37,17 +37,17 @@ def most_frames() -> int:
 
 
 class Finished(Exception):
-    """The last frame of a run has its value."""
+    """Raised when the last frame of a run has its value."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
 
 
 class FunctionCode:
-    """The code of a function, compiled when first needed.
+    """The code of a function, compiled on first use.
 
-    `run(env, k)` evaluates the body; `direct(env)`, if there is one, does so at once: nothing in the body calls unknown
-    functions or captures its continuation.  `env` is the closure's environment followed by the arguments."""
+    `run(env, k)` evaluates the body; `direct(env)` returns its value at once, and exists if the body calls no unknown
+    functions and does not capture its continuation.  `env` is the closure's environment followed by the arguments."""
 
     __slots__ = ("_compile", "arity", "direct", "name", "run")
 
@@ -59,7 +59,7 @@ class FunctionCode:
         self.run: Callable = self._first
 
     def ready(self) -> FunctionCode:
-        """Compiled, unless that is going on already."""
+        """This code, compiled first unless that is done or in progress."""
         if self._compile:
             compile_, self._compile = self._compile, None
             self.run, self.direct = compile_()
@@ -70,7 +70,8 @@ class FunctionCode:
 
 
 class Machine:
-    """One run's state: the chains laid aside, the levels of derivatives, and where frames come from."""
+    """The state of one run: the meta-continuation, the levels of derivatives, and the call each kind of frame waits
+    for."""
 
     def __init__(self) -> None:
         self.meta: tuple | None = None  # (chain, rest)
@@ -82,11 +83,12 @@ class Machine:
     # ---- running --------------------------------------------------------------------------------------------------
 
     def call(self, f: Value, *args: Value) -> Value:
-        """Apply a function of the program and wait for its value (a run within the run)."""
+        """Apply a function of the program and return its value, in a nested run of the machine."""
         return self.finish(*self.apply(f, args, self.end))
 
     def finish(self, step: Callable, x: Any, k: Frame) -> Value:
-        """Run from a state, on an empty stack of prompts."""
+        """Run from a state with an empty meta-continuation.  Returns the value of the last frame; raises DplError with
+        the path of calls."""
         meta, self.meta = self.meta, None
         until_count = self.most_frames
         try:
@@ -137,14 +139,15 @@ class Machine:
                 raise Bug(f"called as a function: {f!r}")
 
     def _more(self, args: tuple, k: Frame) -> Frame:
-        """Where the result for the first argument goes: to `k`, or first to the other arguments."""
+        """The frame that takes the result for the first argument: `k`, or one that applies it to the other
+        arguments."""
         return k if len(args) == 1 else (self._rest, args[1:], k)
 
     def _rest(self, f: Value, frame: Frame) -> State:
         return self.apply(f, frame[1], frame[2])
 
     def apply_late(self, f: Value, args: tuple[Callable, ...], env: tuple, k: Frame) -> State:
-        """Apply a function that takes fewer arguments than are written: each is evaluated after the call before."""
+        """Apply a function to arguments one at a time; each argument is evaluated after the previous call returns."""
         if len(args) == 1:
             return self.apply(f, (args[0](env),), k)
         return self.apply(f, (args[0](env),), (self._late, (args[1:], env), k))
@@ -160,7 +163,7 @@ class Machine:
             raise _too_deep("out of memory")
 
     def _check_depth(self, k: Frame) -> int:
-        """How many steps can pass before the next look."""
+        """The number of steps before the next check.  Raises R0801 if there are too many frames."""
         depth = sum(1 for _ in self._frames(k))
         if depth >= self.most_frames:
             raise _too_deep("recursion is too deep")
@@ -178,7 +181,7 @@ class Machine:
             k, meta = meta
 
     def _sites(self, k: Frame) -> list[Site]:
-        """The calls that are waited for, outermost first."""
+        """The calls for which the frames from `k` on wait, outermost first."""
         found = [site for frame in self._frames(k) if (site := self.sites.get(frame[0]))]
         found.reverse()
         return found

@@ -23,7 +23,7 @@ class ProgramExit(Exception):
 
 
 class Outside:
-    """One run's."""
+    """The outside world of one run.  The methods are primitives."""
 
     def __init__(self, out: TextIO, args: list[str]) -> None:
         self.out = out
@@ -31,7 +31,7 @@ class Outside:
         self._progress = False
 
     def print_string(self, text: str) -> tuple:
-        """At once: what the interpreter does in between takes far longer than writing."""
+        """Print and flush.  Flushing costs little compared with interpreting."""
         self.out.write(text)
         self.out.flush()
         return ()
@@ -61,7 +61,7 @@ class Outside:
 
 
 def decoded(data: bytes, what: str) -> str:
-    """Bytes from outside as a string."""
+    """Bytes from outside as a string.  Raises R0509, which names the bytes `what`, if they are not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -99,7 +99,7 @@ def _write(path: str, data: bytes) -> tuple:
 
 @contextmanager
 def _opening(verb: str, path: str) -> Iterator[None]:
-    """Says why a file could not be read or written."""
+    """Turns an error of the system into R0506, which says why a file could not be read or written."""
     shown, nul, _ = path.partition("\0")
     try:
         yield

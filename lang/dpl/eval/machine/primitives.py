@@ -1,9 +1,9 @@
-"""A primitive and the types it is used at -> a function of its operands' values.
+"""A primitive and the types of its use -> a function of its operands' values.
 
     mul at (f32[n], f32)    lift2(scalar("mul", "f32"))
     show at (tree)          value -> text
 
-Primitives that hand their own continuation to functions of the program live in control.py.
+Primitives that call functions of the program with a continuation are in control.py.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Types = tuple[t.Ty, ...]  # of the operands, then of the result
 
 
 def kind(ty: t.Ty) -> str:
-    """The name of an operand's scalar type."""
+    """The name of an operand's scalar type; for an array, that of its innermost elements."""
     found = innermost(ty)
-    return found.name if isinstance(found, t.Con) else "i64"  # never constrained: any will do
+    return found.name if isinstance(found, t.Con) else "i64"  # an unconstrained type: any kind will do
 
 
 # ---- elementwise --------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ ORDER: dict[str, Callable[[int], bool]] = {
 
 
 def comparison(op: str, ty: t.Ty) -> Callable:
-    """On scalars Python's own; on data structural."""
+    """A comparison: Python's own for scalars, structural for data."""
     if isinstance(ty, t.Con) and (ty.name in FIT or ty in (t.BOOL, t.STRING)):
         return COMPARISONS[op]
     if op == "eq":
@@ -139,7 +139,7 @@ def tree_leaves(value: Value) -> Array:
 
 
 def factorization(name: str) -> Callable:
-    """A primitive that LAPACK computes; programs ask for `has_lapack` before."""
+    """A primitive that LAPACK computes.  Programs must check `has_lapack` first."""
 
     def compute(*args: Value) -> Value:
         routines = host.current.factorizations()
@@ -191,7 +191,7 @@ BY_NAME: dict[str, Callable] = {
 
 @node
 class Surroundings:
-    """The parts of a run that primitives use; `call` applies a function of the program."""
+    """The parts of a run that primitives use.  `call` applies a function of the program."""
 
     datas: DataTypes
     shower: Shower
@@ -200,7 +200,7 @@ class Surroundings:
 
 
 def implementation(op: str, types: Types, run: Surroundings) -> Callable:
-    """The meaning of a primitive at these types."""
+    """The Python function for a primitive at these types (the operands', then the result's)."""
     if op in COMPARISONS:
         return comparison(op, types[0])
     if op != "dim" and TABLE[op].elementwise:

@@ -1,10 +1,10 @@
-"""Differentiating one scalar operation: the highest level among its operands decides, forward or reverse.
+"""Differentiating one scalar operation: the tags of the highest level among its operands decide the mode.
 
 Every application of `jvp`, `vjp` or `taylor` has a level of its own, higher than all before it.  At its level a float
 is a `Dual` (forward: number and tangent), a `Jet` (number and Taylor coefficients, series.py) or a `Node` (reverse:
-number and how it came about).  An operation strips the
-highest level off its operands, computes on what is left (which may be tagged again: recursion), and puts the level
-back on.  So levels never mix, and forward and reverse nest in any order.
+number and the step that computed it).  An operation strips the highest level off its operands, computes on the numbers
+below (which may carry tags of lower levels: recursion), and puts the level back on.  So levels never mix, and forward
+and reverse mode nest in any order.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dpl.eval.values.value import Tagged, Value, number
 from dpl.prims import contribution
 
 Rule: TypeAlias = Callable
-CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that pass one operand on: the others matter nothing
+CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that return one of their operands
 
 
 class Active:
-    """An operation that can be differentiated, named as its row.  `forward` and `reverse` are the worlds of its
-    result's and of its operands' scalar type (different for conversions only)."""
+    """A differentiable operation, named as its row of the table.  `forward` is the world of the result's scalar type,
+    `reverse` that of the operands' (they differ only for conversions)."""
 
     __slots__ = ("_plain", "apply", "forward", "name", "reverse", "rules")
 
@@ -38,19 +38,21 @@ class Active:
         self._plain = [rule if rule and exact and _operators_only(rule, len(rules)) else None for rule in rules]
 
     def flows(self, i: int, args: tuple, result: Value) -> bool:
-        """Whether the result depends on operand `i`: zero times an infinite slope would be NaN, nothing is nothing."""
+        """True if the result depends on operand `i`.  Dropping a contribution avoids NaN from zero times an infinite
+        slope."""
         rule = self.rules[i]
         if not rule or self.name not in CHOOSE:
             return rule is not None
         return number(contribution(self.forward, rule, 1.0, args, result)) != 0.0
 
     def contribution(self, world: World, i: int, t: Value, args: tuple, result: Value) -> Value:
-        """The contribution of operand `i`'s tangent to the result's; or of the result's cotangent to operand `i`'s."""
+        """The contribution of operand `i`'s tangent `t` to the result's tangent, or of the result's cotangent `t` to
+        operand `i`'s cotangent."""
         plain = self._plain[i]
         if plain and t.__class__ is float is args[0].__class__ and args[-1].__class__ is float:
             try:
                 return plain(t, args, result)
-            except ZeroDivisionError:  # the one thing on which Python is no IEEE
+            except ZeroDivisionError:  # here Python differs from IEEE 754
                 pass
         rule = self.rules[i]
         assert rule
@@ -58,7 +60,7 @@ class Active:
 
 
 def _operators_only(rule: Rule, arity: int) -> bool:
-    """Whether a rule uses nothing but arithmetic operators: then plain f64 floats need no dressing up."""
+    """True if a rule uses only arithmetic operators: it can then be called with plain f64 floats."""
     try:
         rule(0.5, (0.5,) * arity, 0.5)
     except AttributeError:
@@ -67,7 +69,7 @@ def _operators_only(rule: Rule, arity: int) -> bool:
 
 
 class Dual(Tagged):
-    """Forward: the number and its tangent."""
+    """Forward mode: the number and its tangent."""
 
     __slots__ = ("tangent",)
 
@@ -78,8 +80,8 @@ class Dual(Tagged):
 
 
 class Node(Tagged):
-    """Reverse: the number, and the step that made it: an Active with the operands `args`, of which those at `places`
-    are the numbers of the `parents` (tape.py has other steps).  `height` orders the graph: above all parents."""
+    """Reverse mode: the number and the step that computed it.  The step is an Active with operands `args`; those at
+    `places` are the numbers of the `parents` (tape.py has other steps).  `height` is above that of all parents."""
 
     __slots__ = ("args", "height", "parents", "places", "step")
 
@@ -100,7 +102,7 @@ class Node(Tagged):
 
 
 def differentiate(active: Active, args: tuple) -> Value:
-    """Apply an operation to operands of which at least one is tagged."""
+    """Apply an operation to operands, at least one of them tagged."""
     level = 0
     for a in args:
         if isinstance(a, Tagged) and a.level > level:
@@ -130,7 +132,7 @@ def differentiate(active: Active, args: tuple) -> Value:
 
 
 def at_level(x: Value, level: int) -> Value:
-    """A leaf without the tags of levels above: those derivatives are over, the value only escaped from them."""
+    """A leaf without tags of levels above `level`: the value escaped from these derivatives, which are finished."""
     while isinstance(x, Tagged) and x.level > level:
         x = x.primal
     return x

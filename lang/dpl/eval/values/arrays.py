@@ -35,7 +35,7 @@ def lift1(f: Callable) -> Callable:
 
 
 def lift2(f: Callable) -> Callable:
-    """The operand of lower rank is repeated over the leading dimensions of the other."""
+    """Lift a binary operation.  The operand of lower rank is repeated over the leading dimensions of the other."""
 
     def lifted(x, y):
         if x.__class__ is not Array:
@@ -59,6 +59,7 @@ def lift(f: Callable) -> Callable:
 
 
 def common_shape(args: tuple) -> tuple[int, ...]:
+    """The shape of highest rank.  Raises R0703 unless the other shapes are suffixes of it."""
     shapes = [a.shape if a.__class__ is Array else () for a in args]
     shape = max(shapes, key=len)
     for s in shapes:
@@ -78,9 +79,9 @@ def spread(x: Value, shape: tuple[int, ...]) -> list:
 
 
 def stack(items: list, rank: int) -> Array:
-    """The array of these elements.  `rank` is the result's, for when there are none."""
+    """The array of these elements.  `rank` is that of the result; it is used if there are no elements."""
     if not items:
-        return Array((0,) * rank, [])  # `sized` says what they would be
+        return Array((0,) * rank, [])  # `sized` sets the inner sizes later
     if items[0].__class__ is not Array:
         return Array((len(items),), items)
     shape = items[0].shape
@@ -92,7 +93,7 @@ def stack(items: list, rank: int) -> Array:
 
 
 def rows(x: Array) -> list:
-    """The elements over the outermost dimension."""
+    """The elements along the outermost dimension."""
     if len(x.shape) == 1:
         return x.data
     inner = x.shape[1:]
@@ -115,7 +116,7 @@ def fill(n: int, value: Value) -> Array:
 
 
 def _offset(x: Array, indices: tuple[int, ...]) -> tuple[int, int]:
-    """Where the part at these indices begins in the data, and its length."""
+    """The start and the length, in the data, of the part at these indices.  Raises R0705 if one is out of bounds."""
     size, start = len(x.data), 0
     for k, i in enumerate(indices):
         n = x.shape[k]
@@ -164,14 +165,15 @@ def append(x: Value, y: Value) -> Value:
             if x.shape[1:] != y.shape[1:] and x.shape[0] and y.shape[0]:
                 raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
             known = [a.shape[1:] for a in (x, y) if a.shape[0]]
-            inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be no more than a guess
+            inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be a guess
             return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
         case _:
             raise Bug(f"append: {x!r}")
 
 
 def reshape(x: Array, *shape: int) -> Array:
-    """One dimension may be -1: what is left for it."""
+    """Reshape; one dimension may be -1 and is computed from the others.  Raises R0703 if the number of elements
+    differs."""
     if -1 in shape:
         known = -product(shape)
         rest = len(x.data) // known if known else 0
@@ -182,7 +184,7 @@ def reshape(x: Array, *shape: int) -> Array:
 
 
 def sized(x: Array, inner: tuple[int, ...]) -> Array:
-    """With these inner sizes, from where there are no rows that tell them."""
+    """The array; if it has no elements, with these inner sizes after its first dimension of size 0."""
     shape = x.shape
     if 0 not in shape:
         return x
@@ -193,7 +195,7 @@ def sized(x: Array, inner: tuple[int, ...]) -> Array:
 def transpose(x: Array) -> Array:
     n, m, *inner = x.shape
     size = product(tuple(inner))
-    if not x.data:  # whatever the sizes are
+    if not x.data:
         return Array((m, n, *inner), [])
     if size == 1:
         return Array((m, n, *inner), [v for j in range(m) for v in x.data[j::m]])
@@ -214,7 +216,7 @@ def _zero(kind: str) -> Value:
 
 
 def sum_(kind: str) -> Callable[[Array], Value]:
-    """Over the outermost dimension."""
+    """Sum over the outermost dimension, from left to right."""
     add, zero = scalar("add", kind), _zero(kind)
 
     def run(x: Array) -> Value:
@@ -239,7 +241,7 @@ def dot(kind: str) -> Callable[[Array, Array], Value]:
 
 
 def matmul(kind: str) -> Callable[[Array, Array], Value]:
-    """Matrix by matrix, matrix by vector, vector by matrix."""
+    """The product of matrix and matrix, matrix and vector, or vector and matrix."""
     add, mul, zero = scalar("add", kind), scalar("mul", kind), _zero(kind)
 
     def run(x: Array, y: Array) -> Array:
@@ -258,6 +260,6 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
 
 
 def gram(x: Array, y: Array) -> Array:
-    """The products of the rows of two arrays."""
+    """The matrix of the inner products of the rows of two arrays."""
     rows = [Array((a.shape[0], product(a.shape[1:])), a.data) for a in (x, y)]
     return matmul("f64")(rows[0], transpose(rows[1]))

@@ -1,4 +1,4 @@
-"""The types of the parts of values by the declared data types, and so the scalar types of their leaves."""
+"""The types of the parts of values, according to the declared data types, and so the scalar types of their leaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DataTypes:
         return LIST if ty.name == "list" else self.declared[ty.name]
 
     def _argument(self, ty: t.Con, tag: int) -> t.Ty | None:
-        """The type of a constructor's argument."""
+        """The type of a constructor's argument; None if it takes none."""
         data = self.data(ty)
         argument = data.cases[tag][1]
         if argument is None:
@@ -34,7 +34,8 @@ class DataTypes:
         return found
 
     def fields(self, ty: t.Con, value: Con) -> tuple[tuple[str, Value, t.Ty], ...]:
-        """The fields of a record.  The argument of one with a single field is that field, not a tuple of it."""
+        """The fields of a record, as (name, value, type).  A record with one field holds it directly, not in a
+        tuple."""
         names, argument = self.data(ty).fields, self.argument(ty, 0)
         if len(names) == 1 and argument is not None:
             return ((names[0], value.arg, argument),)
@@ -47,7 +48,7 @@ class DataTypes:
     # ---- precision ------------------------------------------------------------------------------------------------
 
     def rounding(self, ty: t.Ty) -> Callable[[Value], Value]:
-        """A function that rounds the floats in a value of this type, given as f64s, to their own precision."""
+        """A function that takes a value of this type with f64 floats and rounds each to its own precision."""
         if self._mentioned(ty) <= {"f64"}:
             return lambda value: value
 
@@ -58,7 +59,7 @@ class DataTypes:
         return rounded
 
     def _mentioned(self, ty: t.Ty) -> set[str]:
-        """The float types in a type, within its data types too."""
+        """The float types in a type, including those inside its data types."""
         seen: set = set()
         todo: list = [ty]
         while todo:
@@ -80,7 +81,7 @@ class DataTypes:
         return {ty.name for ty in seen if isinstance(ty, t.Con) and ty.name in t.FLOATS}
 
     def leaf_kinds(self, value: Value, ty: t.Ty) -> list[str]:
-        """The names of the leaves' types, in order."""
+        """The names of the leaves' types, in order; empty for functions."""
         out: list[str] = []
         todo: list = [(value, ty)]
         while todo:

@@ -1,4 +1,4 @@
-"""An index or a slice out of bounds: which one it was, and of what, marked in the text `array[i, j][k]`."""
+"""Errors for an index or slice out of bounds: they mark the index and the array in the text `array[i, j][k]`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from dpl.node import node, replace
 from dpl.source import Span
 
 _PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|[][(){},]', re.DOTALL)
-_WRITTEN = re.compile(r"[-\d:\s]+")  # says itself what it is
+_WRITTEN = re.compile(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
 _BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
 
 
 class OutOfBounds(DplError):
-    """Of an index or slice: what it is, and how long the array.  `back` more indices are written behind it."""
+    """An index or slice (`value`) is out of bounds for an array of this length.  `back` more indices follow it in the
+    text."""
 
     def __init__(self, title: str, value: str, length: str | int, back: int = 0) -> None:
         super().__init__(Diagnostic("R0705", title))
         self.value, self.length, self.back = value, length, back
 
     def placed(self, span: Span) -> DplError:
-        """The error at a place, with what was too large there, and the array, which was too short."""
+        """The error in the indexing expression at `span`, marking the index and the array."""
         (bare,) = self.diagnostics
         parts = [(group, number) for group in index_groups(span) for number in range(len(group.parts))]
         if self.back >= len(parts):
@@ -46,14 +47,14 @@ def slice_error(low: int, high: int, length: int) -> OutOfBounds:
 
 @node
 class Group:
-    """`[i, j]` after an array: where its bracket is, and its indices."""
+    """`[i, j]` after an array: the position of its opening bracket, and the spans of its indices."""
 
     opens: int
     parts: tuple[Span, ...]
 
 
 def index_groups(span: Span) -> list[Group]:
-    """The brackets that an expression ends with; none, if it is no array with indices."""
+    """The index brackets at the end of an expression; none if it is not an indexed array."""
     groups: list[Group] = []
     opened: list[int] = []
     commas: list[int] = []
@@ -74,7 +75,7 @@ def index_groups(span: Span) -> list[Group]:
 
 
 def _group(span: Span, marks: list[int]) -> Group:
-    """`marks`: the bracket, the commas, the other bracket."""
+    """`marks` are the positions of the opening bracket, the commas and the closing bracket."""
     parts = []
     for before, after in pairwise(marks):
         text = span.text[before + 1 : after]

@@ -1,9 +1,9 @@
-"""Types while running: what the type variables in scope stand for.
+"""Types at run time: the types that the type variables in scope stand for.
 
-A polymorphic definition is compiled once; where its meaning depends on a type (literals, conversions, rounding,
-printing), the compiled code asks the `Types` of the activation, which is the first thing in every environment.  Equal
-instances are one object, so answers are remembered in it.  Effects do not matter here and are erased, and so are sizes
-but those that a definition must be told (`core/shapes.py`), which stand beside the types.
+A polymorphic definition is compiled once.  Where its meaning depends on a type (literals, conversions, rounding,
+printing), the compiled code asks the `Types` of the activation, the first item of every environment.  Equal instances
+are one object, so it caches the answers.  Effects and sizes are erased from these types; the sizes that a definition
+needs (`core/shapes.py`) are kept beside them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ANY_SIZE = t.Size()
 
 @cache
 def erase(ty: t.Ty) -> t.Ty:
-    """Without sizes and effects."""
+    """The type without sizes and effects."""
     match ty:
         case t.Con(name, args):
             return t.Con(name, tuple(ANY_SIZE if not is_type(a) else erase(a) for a in args))
@@ -39,7 +39,7 @@ def erase(ty: t.Ty) -> t.Ty:
 
 
 def is_type(arg: object) -> TypeGuard[t.Ty]:
-    """Whether an argument of a type is one, and no size or effect."""
+    """True if an argument of a type is a type, not a size or an effect."""
     return isinstance(arg, (t.Con, t.Tup, t.Arr, t.Fn, t.Lift)) or (isinstance(arg, t.Var) and arg.sort == "type")
 
 
@@ -50,7 +50,7 @@ def types_of(inst: tuple) -> tuple[t.Ty, ...]:
 
 @cache
 def is_closed(ty: t.Ty) -> bool:
-    """Whether an erased type mentions no variable."""
+    """True if an erased type mentions no variable."""
     match ty:
         case t.Var():
             return False
@@ -77,19 +77,19 @@ def type_args(params: tuple, inst: tuple) -> tuple[t.Ty, ...]:
 
 
 class Assignment(dict):
-    """Variables to types; one that nothing determined is as good as unit."""
+    """Type variables -> types.  An undetermined variable stands for unit."""
 
     def get(self, name: str, default: object = None) -> t.Ty:
         return super().get(name, t.UNIT)
 
 
-Handed = tuple[tuple[str, tuple[int, ...]], ...]  # names of type variables, and the sizes of what they stand for
-MOST = 1000  # instances that are remembered though they differ by sizes, of which there may be any number
+Handed = tuple[tuple[str, tuple[int, ...]], ...]  # (name of a type variable, the array sizes of its type)
+MOST = 1000  # cached instances that differ in sizes: there may be any number of these
 
 
 class Types:
-    """Closed types for variables, and the sizes of some of these.  `memo` is for the compiled code, keyed by where it
-    asks."""
+    """Closed types of the type variables, and the sizes of some.  `memo` is a cache for the compiled code, with a key
+    for each place in it."""
 
     __slots__ = ("_inner", "memo", "names", "sizes")
 
@@ -115,7 +115,7 @@ class Types:
 
 
 def staged(types: tuple[t.Ty, ...], make: Callable) -> tuple[Any, Callable | None]:
-    """`make(types)` now if they are closed, as (result, None); else (None, what gets it from the environment)."""
+    """(make(types), None) if the types are closed; otherwise (None, a function from the environment to the result)."""
     types = tuple(map(erase, types))
     if all(map(is_closed, types)):
         return make(types), None

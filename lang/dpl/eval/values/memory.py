@@ -1,4 +1,4 @@
-"""How much memory there is, and whether an array has room in it."""
+"""The memory limit: checks that a new array fits into memory."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from dpl import host
 from dpl.diagnostics import DplError
 
 ELEMENT = 8  # bytes; Python's numbers take more
-SLICE = 1 << 20  # elements between looks at the memory
-MOST_MEMORY = 0.6  # of what there is
+SLICE = 1 << 20  # elements between checks of memory
+MOST_MEMORY = 0.6  # a share of the machine's memory
 
 
 class Room:
-    """A number of elements, if there can be so many.  All that makes arrays of a size that programs choose asks."""
+    """Returns a number of elements, or raises R0802 if there is no memory for them.  Every function that makes an array
+    of a size chosen by the program must call it."""
 
     def __init__(self) -> None:
-        self.unseen = 0  # elements since the last look
+        self.unseen = 0  # elements since the last check
 
     def __call__(self, count: int) -> int:
         if ELEMENT * count > host.current.memory():
@@ -38,7 +39,7 @@ def out_of_memory(asked: int | None = None) -> DplError:
 
 
 def gathered(count: int, element: Callable[[int], Any]) -> list:
-    """The elements with these numbers, as long as there is room."""
+    """The elements 0 ... count - 1.  Raises R0802 when memory runs out."""
     found: list = []
     while len(found) < count:
         some = min(SLICE, count - len(found))

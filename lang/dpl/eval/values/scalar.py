@@ -1,6 +1,6 @@
 """Operations on single numbers: row of the table x scalar type -> function of scalars.
 
-scalar("mul", "f32")   rounds to f32 after multiplying; given Tagged floats, differentiates
+scalar("mul", "f32")   rounds to f32 after multiplying; differentiates if a float is Tagged
 cast("f64", "i8")      truncates and saturates
 """
 
@@ -22,7 +22,7 @@ from dpl.prims import TABLE
 
 
 def _wrapper(bits: int, signed: bool) -> Callable[[int], int]:
-    """Two's complement."""
+    """A function that wraps integers to this many bits (two's complement if signed)."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     modulus = 1 << bits
 
@@ -33,7 +33,7 @@ def _wrapper(bits: int, signed: bool) -> Callable[[int], int]:
 
 
 def _rounder(format_: str) -> Callable[[float], float]:
-    """To a narrower float type."""
+    """A function that rounds to a narrower float type."""
     narrow = struct.Struct(format_)
 
     def rounded(x: float) -> float:
@@ -53,20 +53,20 @@ FIT: dict[str, Callable] = {
 }
 """For each number type, the value of that type nearest to a Python number."""
 
-EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}  # rows that C does faster
+EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}  # faster than `eval`
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
 
 
 def evaluation(name: str) -> Callable:
-    """A row's meaning on plain numbers."""
+    """The `eval` function of a row: its meaning on plain numbers."""
     run = TABLE[name].eval
     assert run
     return run
 
 
 def _plain(name: str, kind: str) -> Callable:
-    """The same, its result brought to the type `kind`."""
+    """A row's meaning on plain numbers, with the result rounded or wrapped to the type `kind`."""
     run = EXACT.get(name) or evaluation(name)
     if kind in ("bool", "f64") or name in CLOSED:
         return run
@@ -90,7 +90,7 @@ def _dividing(run: Callable) -> Callable:
 
 
 class World:
-    """Where derivative rules are evaluated (`prims.table.Val`): values of one scalar type, perhaps tagged."""
+    """Evaluates derivative rules (`prims.table.Val`) on values of one scalar type, perhaps tagged."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -119,7 +119,7 @@ def world(kind: str) -> World:
 
 @cache
 def scalar(name: str, kind: str) -> Callable:
-    """The operation of a row at a scalar type."""
+    """The operation of a row at a scalar type.  It differentiates if an operand is Tagged."""
     if name in COMPARISONS:
         return COMPARISONS[name]
     plain = _plain(name, kind)
@@ -164,7 +164,8 @@ def _any(plain: Callable, active: Active) -> Callable:
 
 @cache
 def cast(source: str, target: str) -> Callable:
-    """The conversion between two scalar types; between floats it passes derivatives on, rounded to the other type."""
+    """The conversion between two scalar types.  Between floats it propagates derivatives, rounded to the other
+    type."""
     convert = evaluation(target)
     if target in t.INTS:
         return lambda x: convert(number(x))

@@ -1,11 +1,11 @@
-"""Taylor mode, one operation at a time: power series whose coefficients are computed when they are asked for.
+"""Taylor mode, one operation at a time: power series whose coefficients are computed on demand.
 
     y = exp x     y[0] = exp x[0];   y[k] = d[k - 1] / k,  where d = x' * y     (the row's derivative rule)
 
-A rule is read as an equation between series.  It may mention the series that it defines, for it asks only for earlier
-coefficients; what it mentions of other rows has a rule as well (`sin` and `cos` lead to each other, a power to the next
-lower one), so there is nothing to know about any row but its rule.  A coefficient is None where nothing is there: that
-contributes exactly nothing, as no tangent does.
+A derivative rule is read as an equation between series.  It may mention the series that it defines, because it uses
+only earlier coefficients.  Other rows that it mentions have rules too (`sin` and `cos` lead to each other, a power to
+the next lower one), so a rule is all that a row needs.  A coefficient None is a symbolic zero: it contributes nothing,
+like a missing tangent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpl.prims import TABLE, contribution
 
 
 class World(Protocol):
-    """Where rules are evaluated (scalar.py)."""
+    """Evaluates derivative rules on coefficients (implemented in scalar.py)."""
 
     kind: str
 
@@ -29,7 +29,7 @@ class World(Protocol):
 
 
 class Jet(Tagged):
-    """A number that depends on the variable of a `taylor`: its coefficients, the number itself first."""
+    """A number that depends on the variable of a `taylor`, as its Taylor coefficients: the number itself first."""
 
     __slots__ = ("coefficients",)
 
@@ -44,7 +44,7 @@ class Jet(Tagged):
 
 
 class Series:
-    """Coefficients; `later` gives number k, when those before are known."""
+    """A lazy power series.  `later(k)` computes coefficient k once those before it are known."""
 
     __slots__ = ("known", "later")
 
@@ -59,11 +59,11 @@ class Series:
 
 
 def nothing(_: int) -> None:
-    """A coefficient that is not there."""
+    """The coefficient None, a symbolic zero."""
 
 
 def series(x: Value | Series) -> Series:
-    """A number is a constant."""
+    """The operand as a series; a number becomes a constant series."""
     return x if isinstance(x, Series) else Series([x], nothing)
 
 
@@ -72,7 +72,7 @@ def first(x: Value | Series) -> Value:
 
 
 class SeriesWorld:
-    """Where rules are evaluated on series: `plain` is the world of their coefficients."""
+    """Evaluates derivative rules on series.  `plain` is the world of their coefficients."""
 
     def __init__(self, plain: World) -> None:
         self.plain = plain
@@ -145,14 +145,14 @@ class SeriesWorld:
     # ---- rows -----------------------------------------------------------------------------------------------------
 
     def row(self, name: str, args: tuple[Value | Series, ...]) -> Series:
-        """A row of the table; one that is met again with the same operands is the same series."""
+        """Apply a row of the table.  The same row with the same operands returns the same series."""
         key = (name, *args)
         if key not in self.rows:
             self.rows[key] = self.solved(TABLE[name].linear or (), args, self.plain.apply(name, *map(first, args)))
         return self.rows[key]
 
     def solved(self, rules: Sequence[Callable | None], args: tuple[Value | Series, ...], start: Value) -> Series:
-        """The solution of a rule."""
+        """The series that starts with `start` and satisfies the derivative rules of a row."""
 
         @cache
         def derivative() -> Series:
@@ -181,7 +181,8 @@ class SeriesWorld:
 
 
 def solved(rules: Sequence[Callable | None], world: World, args: tuple, start: Value, level: int) -> Jet:
-    """The result of an operation whose value is `start`; its operands are jets of one level, or do not depend on it."""
+    """The result of an operation with value `start`.  At least one operand is a jet of `level`; the others do not
+    depend on this level."""
     order = min(arg.order for arg in args if is_jet(arg, level))
     given = tuple([Series(list(arg.coefficients), nothing) if is_jet(arg, level) else arg for arg in args])
     made = SeriesWorld(world).solved(rules, given, start)

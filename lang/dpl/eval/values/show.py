@@ -1,14 +1,14 @@
-"""value, type -> text: what `print` and `show` write.  Native code must write the same.
+"""value, type -> text: the output of `print` and `show`.  Native code must write the same.
 
 * Floats: the shortest decimal that reads back at the type's own precision, laid out as Python's `repr` does: `1.0`,
   `1e-05`, `1e+16`, `-0.0`, `inf`, `-inf`, `nan`.  Integers in decimal; `true`, `false`; `()`; functions `<fun>`.
-* Strings bare at the top; inside data in double quotes with `\\"`, `\\\\`, `\\n`, `\\t` escaped and nothing else.
-* Tuples `(a, b)`, arrays `[a, b]` nested by rank, lists `[a; b]`, `[a;]`; nothing inside: `[]`.
+* Strings without quotes at the top level; inside data in double quotes, with only `\\"`, `\\\\`, `\\n`, `\\t` escaped.
+* Tuples `(a, b)`, arrays `[a, b]` nested by rank, lists `[a; b]`, `[a;]`; both are `[]` if empty.
 * Records `{ w = a; b = c }` in order of declaration.  Constructors `None`, `Some a`, `Node (a, b)`, references `ref a`:
   the argument stands in parentheses if it begins with `-` or is itself an application (a constructor with an argument,
-  a reference); a tuple has its own.  Nowhere else are there parentheses.
-* Abridged (`print`, not `show`): every array (at each rank by itself) and every list of more than 1,000 elements shows
-  its first 500, then `...` in the place of one element, then its last 500.
+  a reference); a tuple brings its own.  There are no other parentheses.
+* Abridged (`print`, not `show`): every list and every array (at each rank separately) of more than 1,000 elements shows
+  its first 500, then `...` as if it were one element, then its last 500.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dpl.eval.values.instance import is_type
 from dpl.eval.values.scalar import FIT
 from dpl.eval.values.value import Array, Con, Value, list_items, number
 
-Form = tuple[str, frozenset[str]]  # a format, and the kinds of numbers that are written by it
+Form = tuple[str, frozenset[str]]  # a format, and the kinds of numbers to which it applies
 
 LIMIT = 1000
 KEPT = 500
 ELLIPSIS = "..."
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
-DIGITS = {"f32": 9, "f16": 5}  # always enough to read back
+DIGITS = {"f32": 9, "f16": 5}  # enough digits to read any value back exactly
 
 
 class Shower:
@@ -37,7 +37,7 @@ class Shower:
         self.datas = datas
 
     def format(self, spec: str, value: Value, ty: t.Ty) -> str:
-        """Numbers as Python's `format` writes them; what has none in it is padded as text."""
+        """A value with its numbers formatted as by Python's `format`; a value without numbers is padded as text."""
         form = formats.read(spec)
         kinds = formats.numbers(form, formats.kinds_of(ty, self.datas.declared))
         shown = self.show(value, ty, form=(spec, kinds))
@@ -58,7 +58,7 @@ class Shower:
         return "".join(out)
 
     def _parts(self, value: Value, ty: t.Ty, is_argument: bool, abridged: bool, form: Form) -> list:
-        """A value as texts and (value, type, whether it is a constructor's argument)."""
+        """A value as a list of texts and of parts (value, type, True if it is a constructor's argument)."""
         match ty:
             case t.Con(name) if name in FIT or name in ("bool", "string"):
                 spec, kinds = form
@@ -111,7 +111,7 @@ def _abridge(items: list, abridged: bool) -> list:
 
 
 def _rows(value: Array) -> list:
-    """The elements over the outermost dimension."""
+    """The elements along the outermost dimension."""
     n, *inner = value.shape
     if not inner:
         return value.data
@@ -120,11 +120,11 @@ def _rows(value: Array) -> list:
 
 
 def formatted(value: Value, kind: str, spec: str) -> str:
-    """A number by a format; one without letter and precision changes nothing of the digits."""
+    """A number by a format.  A format without letter and precision keeps the number's digits."""
     plain = number(value)
     form = formats.read(spec)
     if kind in t.FLOATS and not (form.letter or form.precision):
-        plain = float(scalar_text(plain, kind))  # which are those of its own precision
+        plain = float(scalar_text(plain, kind))  # the digits of its own precision
     return format(plain, spec)
 
 

@@ -1,4 +1,4 @@
-"""String primitives by name: code points and numbers read, as native code does it."""
+"""String primitives: conversion to and from code points, and reading numbers; native code must agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_codes(xs: Array) -> str:
 
 
 def to_int(text: str) -> tuple[int, bool]:
-    """Decimal, within the range of `int`."""
+    """(n, True) for a decimal number within the range of `int`; otherwise (0, False)."""
     text = text.strip(SPACE)
     if INTEGER.fullmatch(text) and -(1 << 63) <= (n := int(text)) < 1 << 63:
         return n, True

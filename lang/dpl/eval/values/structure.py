@@ -1,10 +1,10 @@
-"""Values as trees of leaves: taking the leaves out, putting others in, comparing.
+"""Values as trees of leaves: listing the leaves, replacing them, comparing values.
 
     leaves ([1.0, x], Some 2)      = 1.0, x, 2
     rebuild ([1.0, x], Some 2) abc = ([a, b], Some c)
 
-Leaves are scalars, strings, and whatever has no inside here (functions, references).  All of it by explicit stacks,
-for lists and trees may be a million deep.
+Leaves are scalars, strings, functions and references.  The functions use explicit stacks, because lists and trees may
+be a million levels deep.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def leaves(value: Value) -> list:
 
 
 class _Close:
-    """On the work stack: the parts of this value are done, put them together."""
+    """An entry of the work stack: the parts of this value are done, so assemble them."""
 
     __slots__ = ("count", "value")
 
@@ -51,7 +51,7 @@ class _Close:
 
 
 def rebuild(value: Value, new: Iterator) -> Value:
-    """`value` with its leaves replaced, in order, by those of `new`."""
+    """`value` with its leaves replaced, in order, by the items of `new`."""
     done: list = []
     todo: list = [value]
     while todo:
@@ -91,7 +91,8 @@ def _assemble(whole: Value, parts: list) -> Value:
 
 
 def check_same_form(x: Value, y: Value, what: str) -> None:
-    """A run-time error unless the two have the same constructors and sizes."""
+    """Check that two values have the same constructors and sizes.  Raises R0503, which begins with `what` if sizes
+    differ."""
     todo = [(x, y)]
     while todo:
         a, b = todo.pop()
@@ -118,12 +119,12 @@ def sizes(shape: tuple[int, ...]) -> str:
 
 
 def same_rows(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether shapes are equal, except for the inner sizes of arrays without rows, which may be guesses."""
+    """True if two shapes without elements agree up to their first 0; the sizes after that may be guesses."""
     return 0 in a and a[: a.index(0) + 1] == b[: a.index(0) + 1]
 
 
 def equal(x: Value, y: Value) -> bool:
-    """Structural equality; of floats, IEEE's."""
+    """Structural equality; floats compare as in IEEE 754."""
     todo = [(x, y)]
     while todo:
         a, b = todo.pop()
@@ -149,8 +150,8 @@ def equal(x: Value, y: Value) -> bool:
 
 
 def compare(x: Value, y: Value) -> int:
-    """Below, at or above 0: constructors by tag and then payload, the rest lexicographic, an array or list that is
-    the beginning of another first.  A NaN inside data counts as equal to every float."""
+    """A number below, at or above 0.  Constructors compare by tag and then by argument, everything else
+    lexicographically; a proper prefix comes first.  A NaN inside data counts as equal to every float."""
     todo = [(x, y)]
     while todo:
         a, b = todo.pop()

@@ -1,8 +1,8 @@
 """The values of programs.
 
 Scalars and strings are Python's own (`int`, `float`, `bool`, `str`), tuples are tuples, `()` is `()`.  A float inside
-a derivative may be `Tagged` instead (active.py); every scalar operation copes with that.  Everything else is here.
-All of it is immutable but `Cell`, for all that a program can see.  An Array's list belongs to it: never share it.
+a derivative may be `Tagged` instead (active.py); every scalar operation accepts these.  All other values are here.  As
+far as a program can see, all but `Cell` are immutable.  An Array owns its list: never share that.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ Value: TypeAlias = Any
 class Array:
     """A regular array of any rank: `data` holds the elements in row-major order, none of them an Array.
 
-    Updates cost O(1) for whoever uses the newest version only (Baker's trick): the new version takes the list over, and
-    the old one remembers what it was different in.  Asked for its elements again, it makes a list of its own."""
+    An update costs O(1) if only the newest version is used (Baker's trick): the new version takes the list over, and
+    the old one remembers the elements in which it differs.  It makes a list of its own if it is read again."""
 
     __slots__ = ("_age", "_data", "_newer", "shape")
 
     def __init__(self, shape: tuple[int, ...], data: list, age: int = 0) -> None:
         self.shape = shape
         self._data: list | None = data
-        self._newer: tuple[Array, int, list] | None = None  # who has the list now, where it differs, what was there
-        self._age = age  # how many versions before this one share its list
+        self._newer: tuple[Array, int, list] | None = None  # (owner of the list, start of the change, old elements)
+        self._age = age  # the number of earlier versions that share its list
 
     @property
     def data(self) -> list:
@@ -35,7 +35,7 @@ class Array:
         """A version with some consecutive elements changed."""
         data = self.data
         stop = start + len(part)
-        if self._age >= len(data):  # lest a first version that is kept keep them all
+        if self._age >= len(data):  # otherwise a retained first version would retain every change
             data = data.copy()
             data[start:stop] = part
             return Array(self.shape, data)
@@ -99,7 +99,7 @@ class Partial:
 
 
 class Builtin:
-    """A function of one argument that the interpreter itself made: a pullback, an extern."""
+    """A function of one argument made by the interpreter: a pullback or an extern."""
 
     __slots__ = ("run",)
 
@@ -108,7 +108,8 @@ class Builtin:
 
 
 class Cont:
-    """A captured continuation: the frames up to the nearest `reset`.  Frames are immutable: it may be resumed twice."""
+    """A captured continuation: the frames up to the nearest `reset`.  Frames are immutable, so it may be resumed many
+    times."""
 
     __slots__ = ("frames",)
 
@@ -141,7 +142,7 @@ def make_list(items: list, tail: Con = NIL) -> Con:
 class Tagged:
     """A float that carries a derivative at some level; `primal` is the number itself (perhaps tagged at lower levels).
 
-    Comparisons look at the number alone."""
+    Comparisons use only the number."""
 
     __slots__ = ("level", "primal")
     level: int

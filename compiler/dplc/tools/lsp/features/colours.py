@@ -1,4 +1,4 @@
-"""The kinds of names, for colours: what a grammar of regular expressions cannot know."""
+"""Semantic tokens: the kinds of names, for colours, which a grammar of regular expressions cannot determine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tokens(document: Document) -> lsp.SemanticTokens:
 
 
 def relative(found: list[tuple[int, int, int, int, int]]) -> list[int]:
-    """Each place as its distance from the one before."""
+    """The tokens encoded for the protocol: each position relative to the previous one."""
     data: list[int] = []
     for before, (line, start, length, kind, bits) in pairwise([(0, 0, 0, 0, 0), *found]):
         data += [line - before[0], start - before[1] if line == before[0] else start, length, kind, bits]

@@ -20,7 +20,7 @@ from dplc.tools.lsp.text.documents import Document
 from dplc.tools.lsp.text.links import FIRST
 
 Kind = lsp.CompletionItemKind
-LOCAL, OWN, LIBRARY, WORD = "0123"  # the order in which they are offered
+LOCAL, OWN, LIBRARY, WORD = "0123"  # the order of the offers
 
 
 def completions(document: Document, place: int) -> list[lsp.CompletionItem]:
@@ -36,7 +36,7 @@ def completions(document: Document, place: int) -> list[lsp.CompletionItem]:
 
 
 def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """The nearest first."""
+    """The completions that the syntax allows at the cursor, nearest declarations first."""
     parser = cursor.draft.parser
     if cursor.qualifier:
         if after_brace(cursor):
@@ -59,7 +59,7 @@ def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def after_brace(cursor: Cursor) -> bool:
-    """Whether the first field of a record may be due."""
+    """True after `{`, where the first field of a record may follow."""
     return bool(cursor.draft.tokens) and cursor.draft.tokens[-1].kind == "LBRACE"
 
 
@@ -97,7 +97,7 @@ def texts(described) -> tuple[str, str]:
 
 @cache
 def of_library(module: str) -> dict[str, lsp.CompletionItem]:
-    """The members of a module of the library, with their types."""
+    """The completions for the members of a library module, by name."""
     exports = library().modules[module]
     offered = dict(members(exports))
     if module == FIRST:
@@ -124,7 +124,7 @@ def of_module(cursor: Cursor, types: bool) -> Iterator[lsp.CompletionItem]:
 
 
 def fields_of_module(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """In `{ Optim.`: a field that names the type."""
+    """After `{ Optim.`: the fields of the module's records."""
     modules = {**cursor.document.around.modules, **library().modules}
     if exports := modules.get(cursor.qualifier):
         for name, data in exports.fields.items():
@@ -132,7 +132,7 @@ def fields_of_module(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """The fields of the record before the point; of all types, if its type is not known."""
+    """The fields of the record before the point; those of all types if its type is unknown."""
     point = cursor.draft.tokens[-1].start
     before = [prune(t) for span, t in cursor.notes.expressions if span.end == point]
     known = [t.name for t in before if isinstance(t, ty.Con)]
@@ -166,7 +166,7 @@ def modules(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def module_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """The modules of the library, and of files beside this one."""
+    """The modules of the library, and the files beside this one."""
     path = cursor.document.path
     for beside in sorted(path.parent.glob("*.dp")) if path else ():
         if beside != path:
@@ -184,7 +184,7 @@ def type_names(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
 
 
 def keywords(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
-    """Those that may come next."""
+    """The keywords that may come next."""
     parser = cursor.draft.parser
     for word, kind in parser.tables.words.items():
         if word.isalpha() and parser.accepts(kind):

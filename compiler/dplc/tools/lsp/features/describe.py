@@ -33,7 +33,7 @@ BUILT_IN = {
 
 @node
 class Description:
-    """`text` is in DPL; `type` its part after the colon, if it is a value."""
+    """The description of a name: `text` is its declaration in DPL, `type` the part after the colon for a value."""
 
     text: str
     doc: str = ""
@@ -77,7 +77,7 @@ def describe_symbol(document: Document, symbol: Symbol) -> Description | None:
 
 
 def scheme_of(document: Document, symbol: Symbol) -> Scheme | None:
-    """The type of a value of this text."""
+    """The type of a value declared in this text; None if unknown."""
     found = document.found(document.book.page_of(symbol.span.start))
     if symbol.scope is None:
         entry = found.declares["values"].get(symbol.name)
@@ -86,7 +86,7 @@ def scheme_of(document: Document, symbol: Symbol) -> Scheme | None:
 
 
 def local_scheme(notes: Notes, symbol: Symbol) -> Scheme | None:
-    """The type of a local name: what was last noted at the smallest stretch around it."""
+    """The type of a local name: the last note for the smallest span around it; None if there is none."""
     around = [(span, s) for name, span, s in notes.locals if name == symbol.name and span.contains(symbol.span)]
     return min(reversed(around), key=lambda one: one[0].end - one[0].start)[1] if around else None
 
@@ -107,7 +107,7 @@ def describe_foreign(document: Document, target: Foreign) -> Description | None:
 
 
 def describe_entry(p: Printer, name: str, entry: Any, doc: str = "") -> Description | None:
-    """The description of a name that inference has resolved."""
+    """The description of a name from its entry in the type checker's environment."""
     match entry:
         case Value(scheme=scheme):
             shown = p.scheme(scheme)
@@ -141,7 +141,7 @@ def describe_module(document: Document, name: str) -> Description:
 
 
 def heading(text: str) -> str:
-    """The comment at the head of a file."""
+    """The comment at the top of a file."""
     lines = []
     for line in text.split("\n"):
         if not line.startswith("--"):
@@ -151,7 +151,7 @@ def heading(text: str) -> str:
 
 
 def members(exports: Exports) -> dict[str, tuple[str, Any]]:
-    """The exports of a module, by name, with their kinds."""
+    """The exports of a module: name -> (kind, entry)."""
     found: dict[str, tuple[str, Any]] = {}
     for space in ("types", "values", "constructors"):
         found.update({name: (space, entry) for name, entry in getattr(exports, space).items()})
@@ -159,7 +159,7 @@ def members(exports: Exports) -> dict[str, tuple[str, Any]]:
 
 
 def shortened(document: Document, symbol: Symbol) -> str:
-    """A type's declaration as written, its first lines."""
+    """The first lines of a type's declaration, as written."""
     start, end = document.book.now(symbol.whole)
     lines = document.text[start:end].split("\n")
     text = "\n".join([*lines[:12], *(["  ..."] if len(lines) > 12 else [])])

@@ -1,4 +1,4 @@
-"""Types and sizes that the text leaves out, shown where they could be written."""
+"""Inlay hints: types that the text omits, shown where they could be written."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_declaration(document: Document, names: Names) -> list[lsp.InlayHint]:
 
 
 def functions(decl: tree.Decl) -> list[tree.Binding]:
-    """The bindings of functions that say nothing of their result, local ones too."""
+    """The bindings of functions without a result type, including local ones."""
     found: list[tree.Binding] = []
     waiting: list = [decl]
     while waiting:
@@ -60,7 +60,7 @@ def functions(decl: tree.Decl) -> list[tree.Binding]:
 
 
 def result_hint(document: Document, p: Printer, b: tree.Binding, t: Type) -> lsp.InlayHint | None:
-    """The type of a function's result, after its parameters."""
+    """The hint with a function's result type, after its parameters."""
     for _ in b.params:
         t = prune(t)
         if not isinstance(t, ty.Fn):
@@ -70,7 +70,7 @@ def result_hint(document: Document, p: Printer, b: tree.Binding, t: Type) -> lsp
 
 
 def shown(document: Document, place: int, p: Printer, t: Type, after_space: bool = False) -> lsp.InlayHint | None:
-    if isinstance(prune(t), ty.Var | Meta):  # of any type: that is no news
+    if isinstance(prune(t), ty.Var | Meta):  # a type variable tells the reader nothing
         return None
     text = p.type(t)
     if len(text) > LONGEST:

@@ -62,7 +62,7 @@ def code(text: str) -> str:
 
 
 def captures(t: Type) -> bool:
-    """Whether calling it may capture the context."""
+    """True if calling a function of this type may capture the context (control effect)."""
     t = prune(t)
     while isinstance(t, ty.Fn):
         if isinstance(prune_effect(t.eff), ty.Ctl):

@@ -1,4 +1,4 @@
-"""Where a name is declared, and where it is mentioned; the same name changed everywhere."""
+"""Go to the declaration of a name, find its references, and rename it everywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD = re.compile(r"[^\W\d][\w']*")
 
 
 class Refused(Exception):
-    """Why something cannot be renamed."""
+    """A name cannot be renamed; the message says why."""
 
 
 def definition(document: Document, place: int) -> lsp.Location | None:
@@ -51,7 +51,7 @@ def references(document: Document, place: int, declaration: bool = True) -> list
 
 
 def meant(document: Document, place: int) -> tuple[Document, Symbol] | None:
-    """The target of the name at a place, and the document that declares it."""
+    """The document that declares the name at a place, and its symbol; None if unknown."""
     use = document.use_at(place)
     if use is None:
         return None
@@ -61,7 +61,7 @@ def meant(document: Document, place: int) -> tuple[Document, Symbol] | None:
 
 
 def mentions(home: Document, symbol: Symbol) -> Iterator[tuple[Document, Use]]:
-    """All uses of a symbol, in its own text and, if others can see it, in theirs."""
+    """All uses of a symbol in its own text, and in other texts if it is visible there."""
     for use, target in home.links.items():
         if target is symbol:
             yield home, use
@@ -90,7 +90,8 @@ def renameable(document: Document, place: int) -> lsp.Range | None:
 
 
 def rename(document: Document, place: int, name: str) -> lsp.WorkspaceEdit:
-    """The edits; refused where the program would mean something else."""
+    """The edits that rename a symbol.  Raises Refused if the name is not allowed or would change the program's
+    meaning."""
     found = meant(document, place)
     if found is None:
         named = document.use_at(place)
@@ -122,7 +123,7 @@ def in_library(document: Document) -> bool:
 
 
 def check_name(symbol: Symbol, name: str) -> None:
-    """The new name is one, and of the same kind."""
+    """Raises Refused unless the new name is a name of the same kind."""
     if not WORD.fullmatch(name) or name in tables().words:
         raise Refused(f"`{name}` is no name")
     if name[0].isupper() != symbol.name[0].isupper():
@@ -133,7 +134,7 @@ def check_name(symbol: Symbol, name: str) -> None:
 
 
 def short_form(document: Document, use: Use, symbol: Symbol, name: str) -> str:
-    """The new text of a use: `{ x; y }`, where one name is field and variable, is written out."""
+    """The new text of a use.  In `{ x; y }`, where a name is both field and variable, it becomes `field = variable`."""
     twins = [u for u in document.links if u is not use and u.span == use.span]
     if twins and symbol.kind == "field":
         return f"{name} = {symbol.name}"
@@ -149,7 +150,7 @@ def edited(text: str, edits: list[tuple[int, int, str]]) -> str:
 
 
 def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
-    """Reads the texts as they would be, and compares what every name refers to."""
+    """True if all names have the same targets in the changed texts as before."""
     trial = Workspace()
     for uri, text in ({uri: d.text for uri, d in workspace.open.items()} | changed).items():
         path = uris.to_fs_path(uri) if uri.startswith("file:") else None
@@ -163,7 +164,7 @@ def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
 
 
 def shape(document: Document) -> list[tuple]:
-    """The targets of all names of a text as numbers, in order: independent of how they are called."""
+    """The targets of all names of a text as numbers, in order: independent of the names themselves."""
     uses = sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
     numbers = {use.symbol: number for number, use in enumerate(uses) if use.declares}
     found: list[tuple] = []

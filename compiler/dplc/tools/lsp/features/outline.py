@@ -1,4 +1,4 @@
-"""The declarations of a text, with what is inside of types."""
+"""The outline of a text: its declarations, with the constructors and fields of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics -> what a client shows, and the changes that it offers with them."""
+"""Diagnostics -> the protocol's diagnostics, and the quick fixes for them."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def shown(document: Document, d: Diagnostic) -> lsp.Diagnostic:
 
 
 def message(d: Diagnostic) -> str:
-    """Title, note, and ways out, a line each."""
+    """The title, note, facts and helps, one per line."""
     lines = [d.title, d.note, *(f"{name}: {text}" for name, text in d.facts), *(f"help: {h}" for h in d.helps)]
     return unmarked("\n".join(line for line in lines if line))
 
 
 def span_range(document: Document, span: Span | None) -> lsp.Range:
-    """Where it is in this text; what is nowhere in it is said at its beginning."""
+    """The range of a span in this text; the beginning of the text if the span lies elsewhere."""
     if span is None or span.source is not document.book:
         return document.lines.range(0, 0)
     start, end = document.book.now(span)
@@ -71,7 +71,7 @@ def span_location(document: Document, span: Span) -> lsp.Location | None:
 
 
 def actions(document: Document, wanted: lsp.Range) -> list[lsp.CodeAction]:
-    """The mends of what is wrong in a stretch of the text: certain ones, and other names where one is unknown."""
+    """The quick fixes for the diagnostics in a range: their edits, and suggested names for an unknown name."""
     start, end = document.lines.offset(wanted.start), document.lines.offset(wanted.end)
     found: list[lsp.CodeAction] = []
     for d in document.diagnostics():
@@ -85,7 +85,7 @@ def actions(document: Document, wanted: lsp.Range) -> list[lsp.CodeAction]:
 
 
 def likely(d: Diagnostic) -> list[Edit]:
-    """Names that may have been meant, in place of the part of a name that is unknown."""
+    """Edits that replace the unknown part of a name by a suggested name."""
     if d.span is None or d.code not in MISSPELT:
         return []
     start, end = d.span.start, d.span.end
@@ -93,7 +93,7 @@ def likely(d: Diagnostic) -> list[Edit]:
     member = replace(d.span, start=module_ends + 1)
     names = [name for help_ in d.helps for name in suggested(help_)]
     match d.code:
-        case "E0560":  # a module is likely, or a member of another
+        case "E0560":  # the suggestion is a module, or a member of another one
             return [
                 Edit(d.span if "." in name else replace(d.span, start=start, end=module_ends), name) for name in names
             ]

@@ -1,4 +1,4 @@
-"""The function that is being applied at the cursor, and which of its arguments is being typed."""
+"""Signature help: the function applied at the cursor, and the argument being typed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dplc.tools.lsp.text.unfinished import ANYTHING
 
 @node
 class Call:
-    """`number` arguments stand before the one with the cursor."""
+    """An application; `number` is the position, from 0, of the argument with the cursor."""
 
     head: tree.Var | tree.Con
     number: int
@@ -43,7 +43,7 @@ def signature(document: Document, place: int) -> lsp.SignatureHelp | None:
 
 
 def call_at(cursor: Cursor) -> Call | None:
-    """The innermost application of a name in whose arguments the cursor is."""
+    """The innermost application of a name with the cursor in its arguments."""
     waiting: list[tuple[tree.Node, Call | None]] = [(decl, None) for decl in cursor.draft.decls]
     while waiting:
         n, inside = waiting.pop()
@@ -75,7 +75,7 @@ def target_of(cursor: Cursor, call: Call) -> Target | None:
 
 
 def type_of(cursor: Cursor, target: Target | None) -> tuple[Type | None, str]:
-    """The type of a function, and its documentation."""
+    """The type of a function, or None, and its documentation."""
     document = cursor.document
     if isinstance(target, Symbol) and target.scope is not None:
         scheme = local_scheme(cursor.notes, target)
@@ -100,7 +100,7 @@ def type_of(cursor: Cursor, target: Target | None) -> tuple[Type | None, str]:
 
 
 def written(p: Printer, name: str, t: Type, doc: str) -> lsp.SignatureInformation:
-    """`name : a -> b -> c`, and where each argument stands in it."""
+    """`name : a -> b -> c`, and the range of each argument in it."""
     label, parameters = f"{name} : ", []
     t = prune(t)
     while isinstance(t, ty.Fn):

@@ -1,6 +1,6 @@
-"""Pages -> types, errors and warnings.  What was found out about a page is kept while its text stays the same and all
-names that it mentions stand for the same things: when one definition changes, it is checked again, and those that use
-it only if its type has become another.
+"""Pages -> types, errors and warnings.  The results for a page are kept while its text is unchanged and all names that
+it mentions keep their meanings.  When a definition changes, it is checked again; its users are checked again only if
+its type has changed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dplc.passes.entry.exports import offered
 from dplc.tools.lsp.text.pages import Book, Page
 from dplc.tools.lsp.text.unfinished import ANYTHING, Draft
 
-OLD = 2000  # pages checked, after which what is known of unknowns is thrown away
+OLD = 2000  # the number of checked pages after which the solver is replaced by a new one
 
 KINDS = ("values", "types", "constructors", "fields")
-TABLES = ("captures", "global_evidence", "constructors")  # of a context, that declarations add to
+TABLES = ("captures", "global_evidence", "constructors")  # tables of a context to which declarations add
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found out about a page: the names that it `declares`, by kind; what it adds to the tables of its
-    context, and its functions, without that context; `numbers`, how many definitions of each name there were before."""
+    """The results for a page: the names that it `declares`, by kind; the entries that it adds to the tables of its
+    context; and its functions.  `numbers` is the number of earlier definitions of each name."""
 
     notes: Notes
     declares: dict[str, dict[str, Any]]
@@ -53,8 +53,8 @@ class Found:
     warnings: list[Diagnostic] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     unfinished: list = field(default_factory=list)
-    is_right: bool = True  # its syntax was
-    is_open: bool = False  # later uses may decide about its types
+    is_right: bool = True  # its syntax was right
+    is_open: bool = False  # later uses may determine its types
     mentioned: set[str] | None = None  # data types in its types
 
     def said(self) -> Iterable[Diagnostic]:
@@ -63,7 +63,7 @@ class Found:
 
 @dataclass(slots=True)
 class Surroundings:
-    """The surroundings of a text: its module's name, other modules, and how to explain their errors."""
+    """The surroundings of a text: its module's name, the other modules, and the contexts that explain their errors."""
 
     library: Library
     name: str
@@ -74,7 +74,7 @@ class Surroundings:
 
 
 class Checking:
-    """The checking of one text over time."""
+    """The incremental checker of one text."""
 
     def __init__(self) -> None:
         self.forget()
@@ -83,13 +83,13 @@ class Checking:
         self.found: dict[Page, Found] = {}
         self.solver = None
         self.datas: dict[str, term.Data] = {}
-        self.last: dict[str, Any] = {}  # what values were when they were last checked without an error of syntax
-        self.checked = 0  # pages, since the solver is new
-        self.reached: Context | None = None  # where a draft was checked
+        self.last: dict[str, Any] = {}  # the entries of values when last checked without a syntax error
+        self.checked = 0  # the number of pages checked with this solver
+        self.reached: Context | None = None  # the context in which a draft was checked
 
     def check(self, pages: list[Page], around: Surroundings, draft: Draft | None = None) -> Notes | None:
-        """Checks a text.  With a `draft`, the pages are only those that come before it, and it is checked after them;
-        its notes are answered, and nothing is kept."""
+        """Check a text.  With a `draft`, `pages` are those before it; the draft is checked after them, its notes are
+        returned, and no results are kept."""
         if self.checked > OLD:
             self.forget()
         before = dict(self.datas)
@@ -128,10 +128,10 @@ class Checking:
         cx.begin()
         return Checker(cx)
 
-    # ---- what is known
+    # ---- pages checked before
 
     def holds(self, found: Found, checker: Checker, changed: set[str]) -> bool:
-        """Whether a page would be found to be the same again."""
+        """True if checking the page again would give the same results."""
         cx = checker.cx
         if found.is_open or found.opens:
             return False
@@ -144,7 +144,7 @@ class Checking:
         return all(span_holds(span) for d in found.said() for span in spans(d))
 
     def mentioned(self, found: Found) -> set[str]:
-        """The data types that its types are made of."""
+        """The data types that occur in the page's types."""
         if found.mentioned is None:
             stack: list[Any] = [t for _, t in found.notes.expressions]
             stack += [scheme.ty for _, _, scheme in found.notes.locals]
@@ -163,7 +163,7 @@ class Checking:
         return found.mentioned
 
     def declare_again(self, found: Found, checker: Checker) -> None:
-        """Does to the context what checking the page did."""
+        """Repeat the effects on the context of checking the page."""
         cx = checker.cx
         for exports in found.opens:
             cx.layers.append(exports)
@@ -185,10 +185,10 @@ class Checking:
         self.datas.update(found.datas)
         cx.loud |= found.loud
 
-    # ---- what is new
+    # ---- new pages
 
     def declare(self, page: Page | Draft, checker: Checker) -> Found:
-        """Checks the declarations of a page."""
+        """Check the declarations of a page."""
         cx = checker.cx
         self.checked += 1
         cx.notes = notes = Notes()
@@ -236,7 +236,8 @@ class Checking:
         )
 
     def excuse(self, page: Page | Draft, checker: Checker) -> None:
-        """For an incomplete declaration only the syntax error is reported; its names keep their former meaning."""
+        """Drop the type errors of an incomplete declaration, for which only the syntax error is reported.  Its names
+        keep their previous meanings."""
         checker.problems, checker.unfinished = [], []
         checker.cx.warnings = Warnings()
         for decl in page.decls:
@@ -244,7 +245,7 @@ class Checking:
                 checker.cx.own.values[name] = self.last.get(name, Failed())
 
     def finish(self, found: Found, checker: Checker) -> None:
-        """Completes its core, now that everything is known."""
+        """Complete the core of a page, after all pages have been checked."""
         cx = checker.cx
         checker.unfinished, checker.problems, cx.warnings = found.unfinished, [], Warnings()
         found.items = checker.complete()
@@ -252,10 +253,10 @@ class Checking:
         found.warnings += cx.warnings.diagnostics
         found.unfinished = []
 
-    # ---- the whole
+    # ---- the whole text
 
     def warnings_of_the_whole(self, pages: list[Page], around: Surroundings, source: Source) -> list[Diagnostic]:
-        """Warnings that need all definitions: derivatives that are zero."""
+        """Warnings that need all definitions: derivatives that are always zero.  Empty if there are errors."""
         if any(not page.is_right or self.found[page].problems for page in pages):
             return []
         items = [item for page in pages for item in self.found[page].items]
@@ -263,12 +264,12 @@ class Checking:
 
 
 def changes(before: dict, after: dict) -> dict:
-    """The entries that are new, or others."""
+    """The entries of `after` that are new or have changed."""
     return {name: what for name, what in after.items() if before.get(name) is not what}
 
 
 def same(new: Any, old: Any) -> bool:
-    """Whether what a name stands for is as good as what it stood for: where that is declared does not matter."""
+    """True if a name's new entry is equivalent to the old one, wherever it is declared."""
     if new is old:
         return True
     if not isinstance(new, Value) or not isinstance(old, Value):
@@ -279,7 +280,7 @@ def same(new: Any, old: Any) -> bool:
 
 
 def essence(scheme: Scheme) -> tuple:
-    """A scheme in normal form, to compare it: unknown sizes are named by their numbers."""
+    """A scheme in a normal form for comparison, with unknown sizes named by their numbers."""
     env = {unknown: sizes.name(f"#{number}") for number, unknown in enumerate(scheme.unknowns)}
     relations = [(type(c), tuple(replace(t, env, {}) for t in c.types), c.extra) for c in scheme.relations]
     counts = [(scheme.unknowns.index(unknown), index) for unknown, index in scheme.counts]
@@ -287,12 +288,12 @@ def essence(scheme: Scheme) -> tuple:
 
 
 def spans(d: Diagnostic) -> Iterable[Span]:
-    """All places that a diagnostic names."""
+    """All spans of a diagnostic."""
     yield from (span for span in (d.span, *(label.span for label in d.labels), *(c.span for c in d.path)) if span)
 
 
 def span_holds(span: Span) -> bool:
-    """Whether a place is still in its text."""
+    """True if a span is still in its text."""
     return not isinstance(span.source, Book) or span.source.page_of(span.start).live
 
 

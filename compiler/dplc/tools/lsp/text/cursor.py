@@ -19,7 +19,8 @@ NAMES = ("LOWER", "QLOWER", "UPPER", "QUPPER")
 
 @dataclass(slots=True)
 class Cursor:
-    """`word` is what of a name stands before the cursor, `qualifier` the module before its point."""
+    """The cursor in its declaration.  `word` is the part of a name before the cursor, `qualifier` the module before its
+    point."""
 
     document: Document
     draft: Draft
@@ -30,7 +31,7 @@ class Cursor:
     linker: Linker
 
     def symbols(self) -> dict[str, Symbol]:
-        """The local names that are in scope, those inside before those outside."""
+        """The local names in scope; inner declarations come after outer ones and replace them."""
         found: dict[str, Symbol] = {}
         for names in self.names:
             found.update((symbol.name, symbol) for symbol in names.declares if names.early and symbol.space == "values")
@@ -47,12 +48,12 @@ class Cursor:
 
     @property
     def after_point(self) -> bool:
-        """Whether the field of something is due."""
+        """True after a point, where a field follows."""
         return bool(self.draft.tokens) and self.draft.tokens[-1].kind == "DOT"
 
 
 def cursor_at(document: Document, place: int) -> Cursor | None:
-    """None in comments and strings, and where nothing can be made of what stands before."""
+    """The cursor at a place; None in comments and strings, and if the text before it cannot be parsed."""
     page = document.book.page_at(place)
     if page is None or open_at(page, at := place - page.start + page.base):
         return None
@@ -81,12 +82,12 @@ def cursor_at(document: Document, place: int) -> Cursor | None:
 
 
 def open_at(page: Page, at: int) -> bool:
-    """Whether a place is in a comment, or in a string that is not closed."""
+    """True if a place is in a comment or in an unclosed string."""
     if any(c.span.start < at < c.span.end or (c.text.startswith("--") and at == c.span.end) for c in page.comments):
         return True
     return any(d.code == "E0102" and d.span and d.span.start < at for d in page.lexical if not holed(page, d, at))
 
 
 def holed(page: Page, d: Diagnostic, at: int) -> bool:
-    """Whether what is not closed is the hole of an interpolated string, in which names are typed."""
+    """True if the unclosed part is the hole of an interpolated string, which contains names."""
     return any(t.kind in ("INTERP_OPEN", "INTERP_MIDDLE") and d.span and t.end == d.span.end for t in page.tokens)

@@ -1,4 +1,4 @@
-"""The open texts and the files on disk; what their names refer to, across declarations and modules."""
+"""The open texts and the files on disk, and the targets of their names across declarations and modules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from dplc.tools.lsp.text.pages import Book, Page
 from dplc.tools.lsp.text.positions import Lines, readable
 from dplc.tools.lsp.text.unfinished import ANYTHING, Draft
 
-MOST_FILES = 500  # of the workspace that are looked through for references
+MOST_FILES = 500  # of the workspace that are searched for references
 
 
 @dataclass(slots=True)
 class Imports:
-    """The modules that a text imports: their names by what the text calls them, their files, what they offer, and what
-    is wrong with them."""
+    """The modules that a text imports: alias in the text -> name, name -> file, the run that checked them, and their
+    errors."""
 
     aliases: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Imports:
 
 
 class Document:
-    """One text: as an editor has it open, or as it is on disk."""
+    """One text, open in an editor or on disk."""
 
     def __init__(
         self, workspace: Workspace, uri: str, path: Path | None, encoding: PositionEncodingKind | str | None = None
@@ -61,7 +61,7 @@ class Document:
         self.update("")
 
     def update(self, text: str) -> None:
-        """The text is this now; nothing is found out before it is wanted."""
+        """Set the text.  It is checked later, on demand."""
         self.text = readable(text)
         self.lines = Lines(self.text, self.encoding)
         if self.book.update(self.text):
@@ -75,7 +75,7 @@ class Document:
 
     @cached_property
     def standard(self) -> str:
-        """The module's name, if this is a file of the standard library."""
+        """The module's name if this is a file of the standard library, otherwise empty."""
         files = {str(path.resolve()): name for name, path in standard_modules().items()}
         return files.get(str(self.path.resolve()), "") if self.path else ""
 
@@ -91,7 +91,7 @@ class Document:
             yield from self.names(page)
 
     def declared(self, space: str, name: str) -> Symbol | None:
-        """The symbol that other modules see under a name."""
+        """The symbol that other modules see under a name: its last declaration."""
         found = None
         for names in self.all_names():
             for symbol in names.declares:
@@ -100,7 +100,7 @@ class Document:
         return found
 
     def use_at(self, place: int) -> Use | None:
-        """The name at a place of the text, or right before it."""
+        """The name at a place of the text, or ending there."""
         page = self.book.page_at(place)
         if page is None:
             return None
@@ -110,7 +110,7 @@ class Document:
 
     @property
     def links(self) -> dict[Use, Target | None]:
-        """The target of each name of the text, as far as it is known."""
+        """The target of each name of the text; None if unknown."""
         if self._links is None:
             self._links = Linker(self).links()
         return self._links
@@ -124,7 +124,7 @@ class Document:
     # ---- other modules
 
     def module_file(self, called: str) -> Path | None:
-        """The file of the module that this text calls so."""
+        """The file of the module with this name or alias in the text."""
         for decl in reversed(self.import_declarations()):
             if called == (decl.alias or (module_name(Path(decl.target)) if decl.is_path else decl.target)):
                 if not decl.is_path and decl.target in standard_modules():
@@ -137,7 +137,7 @@ class Document:
         return [decl for page in self.pages for decl in page.decls if isinstance(decl, tree.DeclImport)]
 
     def offers(self, module: str, space: str, name: str) -> bool:
-        """Whether a module has something of that name."""
+        """True if a module has a member of this kind and name."""
         exports = library().modules.get(module)
         if exports is not None:
             return name in getattr(exports, space) or (module == FIRST and name in library().primitives.values)
@@ -146,7 +146,7 @@ class Document:
         return other is not None and other.declared(space, name) is not None
 
     def resolve(self, target: Target | None) -> tuple[Document, Symbol | None] | None:
-        """Where something is declared: a text, and what in it."""
+        """The document and the symbol that declare a target; the symbol is None for a module.  None if unknown."""
         if isinstance(target, Symbol):
             return self, target
         path = self.module_file(target.module) if target else None
@@ -177,7 +177,7 @@ class Document:
         return Surroundings(std, "main", names, run.datas, run.loud, run.home)
 
     def inside_library(self) -> Surroundings:
-        """A module of the library sees the private primitives, but not itself."""
+        """The surroundings of a library module, which sees the private primitives but not itself."""
         std = library()
         names = {name: exports for name, exports in std.modules.items() if name != self.standard}
         names["Prim"] = Exports(values=dict(primitives(public=False)))
@@ -185,7 +185,7 @@ class Document:
         return Surroundings(std, self.standard, names, datas, std.loud, lambda name: None)
 
     def import_modules(self) -> None:
-        """Reads and checks the modules that are imported; those that did not change are known."""
+        """Read and check the imported modules; unchanged ones are cached."""
         imports = Imports(run=Run(library(), self.workspace.modules))
         loader = Loader((), self.workspace.read)
         if self.path:
@@ -218,7 +218,7 @@ class Document:
             imports.problems.append(d)
 
     def check(self) -> None:
-        """Everything that is known of types is up to date afterwards."""
+        """Bring all types up to date."""
         if not self.checked:
             self._around = self.surroundings()
             self.checking.check(self.pages, self.around)
@@ -227,7 +227,7 @@ class Document:
 
     def check_draft(self, before: list[Page], draft: Draft) -> Notes:
         """The notes of inference on an incomplete declaration after some pages."""
-        self.checked = False  # the pages after it are not in sight now
+        self.checked = False  # the pages after the draft are not checked
         self._around = self.surroundings()
         return self.checking.check(before, self.around, draft) or Notes()
 
@@ -236,7 +236,7 @@ class Document:
         return self.checking.found[page]
 
     def diagnostics(self) -> list[Diagnostic]:
-        """All that is wrong with the text, or may be."""
+        """All errors and warnings of the text; none for the standard library."""
         if self.standard:
             return []
         self.check()
@@ -250,8 +250,8 @@ class Document:
         return [*syntax, *others]
 
     def record_at(self, page: Page, end: int) -> tuple[str, str] | None:
-        """The data type of the expression that ends there: its module as this text calls it ("" for its own) and its
-        name, if they are known."""
+        """(module, name) of the data type of the expression that ends at an offset.  The module is named as in this
+        text, with "" for the text itself.  None if the type is unknown."""
         if not self.checked:
             return None
         module, _, name = self.data_name(page, end).partition("#")[0].rpartition(".")
@@ -261,7 +261,7 @@ class Document:
         return ("" if module == self.around.name else called.get(module, module)), name
 
     def data_name(self, page: Page, end: int) -> str:
-        """The data type of the expression that ends at an offset of a page, if that is known."""
+        """The data type of the expression that ends at an offset of a page; empty if unknown."""
         for span, t in reversed(self.found(page).notes.expressions):
             t = prune(t)
             if span.end == end and isinstance(t, ty.Con):
@@ -270,17 +270,17 @@ class Document:
 
 
 class Workspace:
-    """All documents."""
+    """All documents: the open texts and the files read from disk."""
 
     def __init__(self) -> None:
         self.open: dict[str, Document] = {}  # by their URIs
         self.disk: dict[Path, tuple[int, Document]] = {}
-        self.modules: dict = {}  # what is known of modules, by the keys of their contents
+        self.modules: dict = {}  # checked modules, by the keys of their contents
         self.folders: list[Path] = []
         self.encoding: PositionEncodingKind | str | None = None
 
     def read(self, path: Path, name: str = "", where: Span | None = None) -> Source:
-        """A file's text, as an editor has it if it is open."""
+        """A file's text: the editor's if it is open, otherwise from disk."""
         document = self.opened(path)
         return Source(name or str(path), document.text, path) if document else read(path, name, where)
 
@@ -306,18 +306,18 @@ class Workspace:
         return document
 
     def forget(self) -> None:
-        """Drops what can be read again: files that no editor has open, and modules that no open text uses."""
+        """Drop data that can be read again: files that are not open, and modules that no open text uses."""
         self.disk.clear()
         self.forget_modules()
 
     def forget_modules(self) -> None:
-        """Each edit of a module makes another one of it, by its key."""
+        """Drop unused modules: each edit of a module creates an entry with a new key."""
         used = {key for d in self.open.values() if d.imports.run for key in d.imports.run.keys.values()}
         for key in self.modules.keys() - used:
             del self.modules[key]
 
     def files(self) -> list[Path]:
-        """The programs in the folders that are open."""
+        """The programs in the open folders, at most MOST_FILES."""
         found: list[Path] = []
         for folder in self.folders:
             for base, folders, names in os.walk(folder):

@@ -1,4 +1,4 @@
-"""Resolves the names of a text: names free in a declaration are looked up in what stands before it."""
+"""Resolves the names of a text: the free names of a declaration are looked up in the declarations before it."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Text(Protocol):
 
 
 class Linker:
-    """Goes through a text with what is in scope at each declaration."""
+    """Goes through the declarations of a text and keeps track of the names in scope."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.layers: list[dict[tuple[str, str], Symbol] | str] = [FIRST, {}]  # of this text, or a module's name
+        self.layers: list[dict[tuple[str, str], Symbol] | str] = [FIRST, {}]  # own names, or a module
         self.found: dict[Use, Target | None] = {}
 
     def links(self, before: Page | None = None) -> dict[Use, Target | None]:
-        """The links of the whole text, or only of the pages before one."""
+        """The links of the whole text, or only of the pages before `before`."""
         for page in self.text.pages:
             if page is before:
                 break
@@ -74,7 +74,7 @@ class Linker:
         return Foreign(use.name, "modules", "") if use.space == "modules" else None
 
     def field(self, use: Use, page: Page) -> Target | None:
-        """A field of the record in front of it, where several types have one of that name."""
+        """The field of the record before the point; its type decides among several fields of the same name."""
         if use.span.source.text[use.span.start - 1] != ".":
             return None
         module, owner = self.text.record_at(page, use.span.start - 1) or ("", "")

@@ -1,7 +1,7 @@
-"""Trees -> what each name refers to, inside a declaration; names from outside are left open.
+"""Trees -> the target of each name within a declaration; names from outside remain unresolved.
 
-let f x = let y = x + z in y     ->   `f` declared; `x`, `y` local, with the stretches in which they are visible;
-                                      `+`, `z` open
+let f x = let y = x + z in y     ->   `f` declared; `x`, `y` local, with the spans in which they are visible;
+                                      `+`, `z` unresolved
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ SPACES = ("values", "types", "constructors", "fields", "modules")
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """Something with a name.  `kind` is function, value, parameter, local, size, type, typevar, constructor, field or
-    module; `span` is its name, `whole` what declares it, `scope` where it is visible, if that is not the module;
-    `annotated` whether the text says its type."""
+    """A declared name.
+
+    kind         function, value, parameter, local, size, type, typevar, constructor, field or module
+    span         the name; `whole` is the declaration
+    scope        where a local name is visible; None for the rest of the module
+    annotated    true if the text states its type"""
 
     name: str
     kind: str
@@ -44,8 +47,8 @@ class Symbol:
 
 @dataclass(eq=False, slots=True)
 class Use:
-    """A name in the text: that of a symbol's declaration, or one that refers to something; `qualifier` is the module
-    in front of it."""
+    """An occurrence of a name in the text, in its declaration or elsewhere; `qualifier` is the module before its
+    point."""
 
     span: Span
     space: str
@@ -57,7 +60,7 @@ class Use:
 
 @node
 class Foreign:
-    """A name of another module, which is what the text calls it."""
+    """A name of another module; `module` is its name in this text."""
 
     module: str
     space: str
@@ -69,8 +72,8 @@ Target = Symbol | Foreign
 
 @dataclass(slots=True)
 class Names:
-    """Of one declaration: what it `declares` for those after it, its local `symbols`, and all `uses`; `early` says
-    that it sees what it declares itself."""
+    """The names of one declaration: those that it `declares` for later ones, its local `symbols`, and all `uses`.
+    `early` is true if the names that it declares are in scope inside it."""
 
     decl: tree.Decl
     declares: list[Symbol] = field(default_factory=list)
@@ -87,7 +90,7 @@ def names_of(decl: tree.Decl, tokens: Sequence[Token]) -> Names:
 
 
 class Reader:
-    """Walks one declaration, with what is in scope."""
+    """Walks one declaration and keeps track of the names in scope."""
 
     def __init__(self, decl: tree.Decl, tokens: Sequence[Token]) -> None:
         self.names = Names(decl)
@@ -97,19 +100,19 @@ class Reader:
         self.scopes: dict[str, list[Symbol]] = {}
         self.trail: list[str] = []
         self.frames: list[dict[str, Symbol]] = [{}]  # type variables
-        self.sized = decl.span  # where a size that an annotation names is visible
+        self.sized = decl.span  # the scope of a size named in an annotation
 
     # ---- places of names
 
     def place(self, name: str, start: int, end: int, last: bool = False) -> Span:
-        """Where a name stands between two offsets."""
+        """The span of the first (or `last`) occurrence of a name between two offsets; empty if there is none."""
         near = self.tokens[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
         found = [t for t in near if t.value == name and t.end <= end]
         token = found[-1 if last else 0] if found else None
         return Span(self.source, token.start, token.end) if token else Span(self.source, start, start)
 
     def declare(self, symbol: Symbol) -> Symbol:
-        """A name for the declarations that follow."""
+        """Declare a name for the declarations that follow."""
         self.names.declares.append(symbol)
         self.mention(symbol.span, symbol.space, symbol.name, symbol, declares=True)
         return symbol
@@ -200,7 +203,7 @@ class Reader:
         self.frames.pop()
 
     def binding(self, b: tree.Binding) -> None:
-        """The parameters, annotations and body of a binding; its own name is the caller's."""
+        """Read the parameters, annotations and body of a binding; the caller declares its name."""
         before, self.sized = self.sized, b.span if b.params else self.sized
         self.frames.append({})
         with self.scope():
@@ -215,7 +218,7 @@ class Reader:
     # ---- patterns
 
     def pattern(self, p: tree.Pattern, scope: Span, kind: str = "local") -> None:
-        """Binds the names of a pattern; of `a | a`, the first."""
+        """Bind the names of a pattern; in `a | a`, the second is a use of the first."""
         for variable, annotated in variables(p):
             place = self.place(variable.name, variable.span.start, variable.span.end, last=True)
             known = next((s for s in self.names.symbols if s.whole is p.span and s.name == variable.name), None)
@@ -226,7 +229,7 @@ class Reader:
         self.annotations(p)
 
     def annotations(self, p: tree.Pattern) -> None:
-        """Records the constructors, fields and types in a pattern."""
+        """Record the constructors, fields and types in a pattern."""
         match p:
             case tree.PatCon(span, name, arg):
                 self.mention(self.place(name, span.start, arg.span.start if arg else span.end), "constructors", name)
@@ -293,7 +296,7 @@ class Reader:
             self.expr(arm.body)
 
     def binder(self, e: tree.Fun | tree.Shift | tree.Comprehension) -> None:
-        """The inside of a form that binds names."""
+        """Read the inside of a form that binds names."""
         match e:
             case tree.Fun(span, params):
                 for p in params:
@@ -307,7 +310,7 @@ class Reader:
         self.expr(e.body)
 
     def block(self, e: tree.Expr) -> None:
-        """A chain of lets and sequences, however long."""
+        """Read a chain of lets and sequences, without recursion since it may be long."""
         with self.scope():
             while isinstance(e, tree.Let | tree.Seq):
                 if isinstance(e, tree.Seq):
@@ -348,7 +351,7 @@ class Reader:
                 self.pattern(pattern, scope)
 
     def named(self, name: str, start: int, end: int, scope: Span) -> None:
-        """A local name that is no pattern."""
+        """Bind a local name that is not in a pattern."""
         if name not in ("_", ANYTHING):
             place = self.place(name, start, end)
             self.local(Symbol(name, "local", place, place, scope))
@@ -392,7 +395,7 @@ class Reader:
 
 
 def variables(p: tree.Pattern, annotated: bool = False) -> Iterator[tuple[tree.PatVar | tree.PatAs, bool]]:
-    """The variables of a pattern, and whether it says their types."""
+    """The variables of a pattern, each with true if the pattern states its type."""
     match p:
         case tree.PatVar():
             yield p, annotated

@@ -1,9 +1,9 @@
-"""A text -> pages: stretches of it, most with one declaration, that are read once.
+"""A text -> pages: parts of it, most with one declaration, that are parsed once.
 
-When the text changes, the pages whose own text did not are kept, with their trees and whatever was found out about
-them, though they may stand elsewhere now.  So that their spans stay true, a book gives every new page offsets of its
-own, after those of all pages that it ever had; where a page stands in the text just now is asked of the page.  Of a
-page that has gone, its place stays, as something may still refer to it.
+When the text changes, pages whose own text is unchanged are kept with their trees and results, even if they move.  So
+that their spans remain valid, a book gives each new page its own range of offsets, after those of all earlier pages.
+The page itself knows its current place in the text.  A removed page keeps its range of offsets, because spans may still
+refer to it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,17 @@ from dplc.tools.lsp.text.names import Names
 from dplc.tools.lsp.text.unfinished import completed
 
 BOUNDARY = re.compile(r"^(?:[ \t]*--[^\n]*\n)*(?:let|type|do|export|expect|import|open|extern)\b(?!')", re.MULTILINE)
-JOINED = 20  # pieces of text that are tried as one declaration
-GARBAGE, SLACK = 8, 20_000  # a book starts anew when it has had so many times the text, and more, in pages
+JOINED = 20  # the most pieces of text that are tried as one declaration
+GARBAGE, SLACK = 8, 20_000  # a book starts again when its pages exceed GARBAGE times the text plus SLACK
 
 
 class Page:
-    """`base` is where its offsets begin, `start` and `line` where it stands in the text now; `decls` its declarations,
-    those of `broken` syntax as far as they go; `problems` what is wrong with its syntax otherwise."""
+    """A part of the text with its tokens and trees.
+
+    base            the first of its offsets
+    start, line     its current place in the text
+    broken          true if it cannot be parsed; `decls` then has the declarations as far as they go
+    problems        its other syntax errors"""
 
     def __init__(self, book: Book, text: str, base: int) -> None:
         self.book, self.text, self.base = book, text, base
@@ -46,7 +50,7 @@ class Page:
         self.tokens, self.comments, self.lexical = lexer.tokens, lexer.comments, lexer.problems
         builder = Builder(book)
         parser = Parser(tables(), builder, "file")
-        self.failed = parser.feed(self.tokens, 0)  # the token that fits nowhere
+        self.failed = parser.feed(self.tokens, 0)  # the number of the token that does not fit
         self.broken = self.failed is not None or bool(self.lexical)
         self.problems: list[Diagnostic] = []
         if not self.broken:
@@ -60,28 +64,28 @@ class Page:
         self.has_foreign = any(t.value in OPERATORS for t in self.tokens)
         self.foreign: list[Diagnostic] = []  # operators of other languages, unless the text defines them
         self.told: tuple[Page | None, list[Diagnostic]] | None = None
-        self.pieces = 1  # of the text between margins
+        self.pieces = 1  # the number of pieces of text that it consists of
         self.live = True  # it is in the text
-        self.names: list[Names] | None = None  # of its declarations, when they were asked for
+        self.names: list[Names] | None = None  # of its declarations, computed on demand
 
     def leave(self) -> None:
-        """It is in the text no more: only its place is of use."""
+        """Remove the page from the text and drop its data; only its range of offsets remains."""
         self.live = False
         self.tokens, self.comments, self.decls, self.names = [], [], (), None
         self.lexical, self.problems, self.foreign, self.told = [], [], [], None
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing is wrong with its syntax."""
+        """True if it has no syntax errors."""
         return not (self.broken or self.problems or self.foreign)
 
     @property
     def ends_early(self) -> bool:
-        """Whether more text could make it whole."""
+        """True if more text could complete it."""
         return self.failed is not None and self.tokens[self.failed].kind == "$END"
 
     def now(self, offset: int) -> int:
-        """Where a place of this page is in the text."""
+        """The current place in the text of an offset of this page."""
         return self.start + offset - self.base
 
     def diagnostics(self, following: Page | None) -> list[Diagnostic]:
@@ -93,7 +97,7 @@ class Page:
         return self.told[1]
 
     def first_problem(self, following: Page | None) -> Diagnostic:
-        """Said as of one text with what follows: messages look at what stands before and after."""
+        """The first error of this page and the following one read as one text, since messages depend on the context."""
         if self.lexical:
             return self.lexical[0]
         text = Source(self.book.name, self.text + (following.text if following else ""))
@@ -105,7 +109,7 @@ class Page:
             problem = brackets[0]
         elif failed is not None:
             problem = mistakes.explain(parser, tokens, failed)
-        else:  # what follows makes it whole, but so much of it was not tried
+        else:  # more text completes it than was tried
             problem = Diagnostic("E0101", "this declaration is not complete", Span(text, 0, len(self.text.rstrip())))
         return self.moved(problem, following)
 
@@ -124,7 +128,7 @@ class Page:
         return replace(d, span=span(d.span) if d.span else None, labels=labels)
 
     def token_at(self, offset: int) -> Token | None:
-        """The token that covers an offset of this page, or ends there."""
+        """The token that covers an offset of this page or ends there; None if there is none."""
         number = bisect_right(self.tokens, offset, key=lambda t: t.start) - 1
         if number >= 0 and offset <= self.tokens[number].end:
             before = self.tokens[number - 1] if number else None
@@ -139,11 +143,12 @@ def start_of(d: Diagnostic) -> int:
 
 
 class Book(Source):
-    """The text of one document over time."""
+    """The changing text of one document, which is `current`.  As a source, `text` joins the texts of all pages, old
+    ones too."""
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         super().__init__(name, "\n", path)
-        self.all: list[Page] = []  # that were ever in the text, in the order in which they were made
+        self.all: list[Page] = []  # all pages since the book started, in the order of their offsets
         self.pages: list[Page] = []  # in the order of the text
         self.current = ""
 
@@ -154,7 +159,7 @@ class Book(Source):
         return self is other
 
     def update(self, text: str) -> bool:
-        """The text is this now.  Whether the book starts anew, and all that was known of its pages is void."""
+        """Set the text.  Returns true if the book started again, so that all results for its pages are invalid."""
         full = len(self.text) > GARBAGE * len(text) + SLACK
         if full:
             self._text, self.all, self.pages = "\n", [], []
@@ -181,7 +186,7 @@ class Book(Source):
         return full
 
     def find_foreign(self) -> None:
-        """Operators of other languages: whether the program defines them, all its pages must be asked."""
+        """Find the errors for operators of other languages.  All pages are needed, since any may define an operator."""
         suspects = [page for page in self.pages if page.has_foreign]
         tokens = [t for page in self.pages for t in page.tokens] if suspects else []
         found = foreign_operators(self, tokens)
@@ -189,14 +194,14 @@ class Book(Source):
             page.foreign = [d for d in found if d.span and page.base <= d.span.start < page.base + len(page.text)]
 
     def kept(self, text: str, starts: list[int], number: int, known: dict[str, list[Page]], sizes: list[int]):
-        """The page that begins with a piece of the text, if there was one before."""
+        """A page from before the change that begins with piece `number` of the text; None if there is none."""
         for size in sizes:
             if number + size < len(starts) and (pages := known.get(text[starts[number] : starts[number + size]])):
                 return pages.pop()
         return None
 
     def page(self, text: str, starts: list[int], number: int) -> Page:
-        """A new page that begins with a piece of the text: several pieces, if only together they make sense."""
+        """A new page that begins with piece `number` of the text, with more pieces if it does not parse alone."""
         first = self.read(text[starts[number] : starts[number + 1]])
         page, last = first, number + 1
         while page.broken and last < len(starts) - 1:
@@ -210,7 +215,7 @@ class Book(Source):
         return first
 
     def closed(self, page: Page, text: str, starts: list[int], last: int) -> int:
-        """The number of the piece after the one in which a comment or string left open is closed; 0 if it never is."""
+        """The number of the piece after the one that closes an open comment or string; 0 if none closes it."""
         rest = Lexer(Source("", text[starts[last] - len(page.text) :]), tables()).read()
         edge, first = len(page.text), starts[last] - len(page.text)
         ends = [t.end for t in rest.tokens if t.start < edge < t.end]
@@ -227,16 +232,16 @@ class Book(Source):
     # ---- as a source
 
     def page_of(self, offset: int) -> Page:
-        """The page that an offset belongs to; it may have gone from the text."""
+        """The page to which an offset belongs; it may no longer be in the text."""
         return self.all[max(bisect_right(self.all, offset, key=lambda p: p.base) - 1, 0)]
 
     def page_at(self, place: int) -> Page | None:
-        """The page that stands at a place of the text now."""
+        """The page at a current place of the text."""
         number = bisect_right(self.pages, place, key=lambda p: p.start) - 1
         return self.pages[number] if number >= 0 else None
 
     def now(self, span: Span) -> tuple[int, int]:
-        """Where a span is in the text now."""
+        """The current start and end of a span in the text."""
         page = self.page_of(span.start)
         return page.now(span.start), page.now(min(span.end, page.base + len(page.text)))
 

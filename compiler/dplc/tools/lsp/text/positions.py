@@ -1,4 +1,4 @@
-"""Offsets in code points <-> lines and characters as a client counts them: in UTF-16 units, unless agreed otherwise."""
+"""Offsets in code points <-> lines and characters as a client counts them: in UTF-16 code units by default."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
 
 
 def readable(text: str) -> str:
-    """Halves of characters, which a client may send, as one replacement character each."""
+    """The text with each lone surrogate, which a client may send, replaced by a replacement character."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -25,7 +25,7 @@ class Lines:
         self.units = _UNITS.get(str(getattr(encoding, "value", encoding) or "utf-16"))
 
     def offset(self, position: Position) -> int:
-        """Places past the end of a line, or of the text, are taken for that end."""
+        """The offset of a position.  A position past the end of its line or of the text counts as that end."""
         if position.line >= len(self.starts):
             return len(self.text)
         start = self.starts[position.line]

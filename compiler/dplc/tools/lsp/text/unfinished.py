@@ -1,11 +1,11 @@
-"""Tokens of half a declaration -> a tree of what is there.
+"""Tokens of an incomplete declaration -> a syntax tree.
 
 let f x =                 let f x =
   let y = x * 2.0 in  ->    let y = x * 2.0 in
   y + (x                    y + (x)
 
-What is missing at the end is put in as the grammar asks for it: closing brackets and keywords first, and a name that
-stands for anything where an expression, pattern or type is due.
+Missing tokens at the end are inserted as the grammar requires: closing brackets and keywords first, and a placeholder
+name where an expression, pattern or type must follow.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dpl.syntax.docs import attach_docs
 from dpl.syntax.lexer import Token
 from dpl.syntax.tables import tables
 
-ANYTHING = "\x00"  # a name that nobody can write
-MOST = 400  # tokens put in
+ANYTHING = "\x00"  # the placeholder, a name that cannot be written
+MOST = 400  # the most tokens inserted
 CLOSING = (")", "]", "}", "end", "in", "then", "with", "->", "while", "do", "=")
 
 
 @dataclass(slots=True)
 class Draft:
-    """Half a declaration, up to a cursor at offset `at`; `parser` stands there, before what was put in."""
+    """An incomplete declaration up to a cursor at offset `at`.  `parser` has its state there, before any insertion."""
 
     at: int
     decls: tuple[tree.Decl, ...]
@@ -39,7 +39,8 @@ class Draft:
 
 
 def drafted(source: Source, tokens: list[Token], at: int) -> Draft | None:
-    """The declaration that tokens begin, with a name at the cursor that stands for anything, if one can be there."""
+    """The declaration that the tokens begin, with a placeholder name at the cursor if the grammar allows one.  None if
+    the tokens do not parse."""
     parser = Parser(tables(), Builder(source), "file")
     if tokens and parser.feed(tokens, 0) is not None:
         return None
@@ -49,7 +50,7 @@ def drafted(source: Source, tokens: list[Token], at: int) -> Draft | None:
 
 
 def completed(source: Source, tokens: Sequence[Token], comments: Sequence[tree.Comment], at: int) -> tree.File | None:
-    """The tree of tokens that read well so far and stop at offset `at`; None if nothing can be made of them."""
+    """The tree of tokens that end at offset `at`, completed.  None if they do not parse or cannot be completed."""
     parser = Parser(tables(), Builder(source), "file")
     if tokens and parser.feed(list(tokens), 0) is not None:
         return None
@@ -66,7 +67,7 @@ def completed(source: Source, tokens: Sequence[Token], comments: Sequence[tree.C
 
 
 def missing(parser: Parser, at: int) -> Token | None:
-    """A token that could come next, preferring those that complete the declaration."""
+    """A token that may come next, preferring those that complete the declaration; None if there is none."""
     words = parser.tables.words
     closing = [Token(words[word], at, at, word) for word in CLOSING]
     closing.insert(4, Token("INTERP_CLOSE", at, at, ("", "")))
