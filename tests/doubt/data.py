@@ -143,7 +143,9 @@ def by_list(h: Hole) -> str:
         body = f"match {xs[0]} with [] -> {r[0]} | {x[0]} :: rest -> {go} {h.apart(h.ty, x, r)} rest"
         return f"let rec {go} ({r[0]} : {h.ty}) ({xs[0]} : {xs[1]}) = {body} in {go} {start} {value}"
     rest = f"let {r[0]} = {go} rest in {h.apart(h.ty, x, r)}"
+    # beside an array, the unknown result of a recursion is taken to be of no higher rank
+    wanted = f" : {h.ty}" if "," in str(h.ty) else ""
     return (
-        f"let rec {go} ({xs[0]} : {xs[1]}) = match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest} "
+        f"let rec {go} ({xs[0]} : {xs[1]}){wanted} = match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest} "
         f"in {go} {value}"
     )
