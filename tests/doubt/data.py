@@ -145,7 +145,5 @@ def by_list(h: Hole) -> str:
     rest = f"let {r[0]} = {go} rest in {h.apart(h.ty, x, r)}"
     # beside an array, the unknown result of a recursion is taken to be of no higher rank
     wanted = f" : {h.ty}" if "," in str(h.ty) else ""
-    return (
-        f"let rec {go} ({xs[0]} : {xs[1]}){wanted} = match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest} "
-        f"in {go} {value}"
-    )
+    body = f"match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest}"
+    return f"let rec {go} ({xs[0]} : {xs[1]}){wanted} = {body} in {go} {value}"
