@@ -1,4 +1,4 @@
-"""Output as others see it: while the program runs, when a signal ends it, and when nobody takes it."""
+"""Output as others see it: while the program runs, when a signal ends it, and when the reader has gone."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def compiled(file: Path, more: str) -> Built:
 
 
 def compile_library(source: Source) -> tuple[Built, list[Source]]:
-    """The compiled library, and the sources of which it was made.  Raises DplError."""
+    """The compiled library and its sources.  Raises DplError."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state, library_text
     from dplc.machine.object.assemble import assemble

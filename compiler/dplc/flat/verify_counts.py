@@ -125,7 +125,7 @@ class _Fn:
     def use(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
             if not self.alive(token):
-                raise self.wrong(f"{self.named[token]} is used when nobody owns it any more")
+                raise self.wrong(f"{self.named[token]} is used after its last owner has gone")
 
     def none_left(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
