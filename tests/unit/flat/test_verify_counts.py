@@ -47,8 +47,8 @@ CONS = "switch xs\n  case 1 (p: (str, list))\n"
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("drop xs\n  keep(xs)\n  return", "xs is used when nobody owns it"),
-        ("eat(xs)\n  keep(xs)\n  return", "xs is used when nobody owns it"),
+        ("drop xs\n  keep(xs)\n  return", "xs is used after its last owner has gone"),
+        ("eat(xs)\n  keep(xs)\n  return", "xs is used after its last owner has gone"),
         ("return", "xs is never dropped"),
         ("dup xs\n  drop xs\n  return", "xs is never dropped"),
         ("drop ys\n  drop xs\n  return", "ys is given away without an owner"),
