@@ -158,8 +158,10 @@ class _Scope:
         params: dict[f.Var, f.Var] = {}  # keyed by the input array
 
         def element(atom: f.Atom) -> f.Atom:
-            if isinstance(atom, f.Const) or not isinstance(atom.ty, f.Arr):
+            if not isinstance(atom.ty, f.Arr):
                 return atom
+            if isinstance(atom, f.Const):  # null, in dead code
+                return f.Const(0.0, elem_of(atom.ty))
             if atom.name in elements:
                 return elements[atom.name]
             return params.setdefault(atom, self.fuser.fresh(atom.name, atom.ty))

@@ -42,13 +42,20 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
         case "acc_index" | "acc_slice", (a, b, *_):
             return a if is_null(b) else None
         case "sum_to", (a, *_):
-            return a if rank_of(a.ty) == op.attr("rank") or is_null(a) else None
+            if rank_of(a.ty) == op.attr("rank"):
+                return a
+            return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
         case _:
             return None
 
 
 def is_null(a: f.Atom) -> bool:
     return isinstance(a, f.Const) and a.value is None
+
+
+def zero_of(ty: f.Type) -> f.Const:
+    """The cotangent of a float or of an array of floats before any contribution."""
+    return f.Const(None if rank_of(ty) else 0.0, ty)
 
 
 def is_zero(a: f.Atom) -> bool:
@@ -74,6 +81,9 @@ def row(op: f.Op) -> f.Atom | None:
     args = op.args
     if all(isinstance(a, f.Const) and not isinstance(a.value, str | tuple) and a.value is not None for a in args):
         return constant(op, [a.value for a in args if isinstance(a, f.Const)])
+    if any(map(is_null, args)) and all(is_null(a) or not rank_of(a.ty) for a in args):
+        ty = type_of(op)  # only dead code computes with null; there is no array whose shape a loop could have
+        return zero_of(ty) if f.is_float(elem_of(ty)) else None
     match op.op, args:
         case "mul", (x, f.Const(1 | 1.0)) | (f.Const(1 | 1.0), x):
             return x
