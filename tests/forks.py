@@ -6,6 +6,7 @@ imports are shared: a run reads its environment, files and cache itself, and is 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -105,6 +106,7 @@ def import_everything() -> None:
                 pipeline.named(place)
     for module in ("dpl.eval.run", "dpl.render", "dpl.types.check", "dplc.machine.run.jit"):
         import_module(module)
+    gc.freeze()  # no collection in a fork looks at what is imported
 
 
 def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> None:
