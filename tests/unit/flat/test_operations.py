@@ -62,7 +62,7 @@ def lists(file: Path) -> list[set[str]]:
     return [found for found in kept if len(found) > 1] + [found for found in asked if len(found) > 2]
 
 
-def test_nobody_else_lists_operations() -> None:
+def test_no_other_file_lists_operations() -> None:
     found = {
         str(file.relative_to(FOLDER)): one
         for file in sorted(FOLDER.rglob("*.py"))
