@@ -128,6 +128,8 @@ STAGES = (
     Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
+    Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",
+          "dplc.passes.kernels.outline:outline"),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
           "dplc.passes.memory.reference_counts:count_references"),
     Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.emit.llvm:emit_text"),

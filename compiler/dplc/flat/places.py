@@ -48,3 +48,14 @@ def path(span: Span) -> list[tuple[str, Span]]:
         calls.append((span.label, span.caller))
         span = span.caller
     return calls[::-1]
+
+
+def without(span: Span, outer: int) -> Span:
+    """The span without its `outer` outermost calls."""
+    return _inner(span, len(path(span)) - outer) if outer and isinstance(span, Inlined) else span
+
+
+def _inner(span: Span, calls: int) -> Span:
+    if calls == 0 or not isinstance(span, Inlined):
+        return Span(span.source, span.start, span.end)
+    return Inlined(span.source, span.start, span.end, span.label, _inner(span.caller, calls - 1))

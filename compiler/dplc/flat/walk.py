@@ -137,6 +137,15 @@ def bound(fn: f.Fn) -> Iterator[f.Var]:
         yield from binders(bind.rhs)
 
 
+def bound_inside(rhs: f.Rhs) -> Iterator[f.Var]:
+    """All variables that are bound in the inner blocks of a right-hand side, and for them."""
+    yield from binders(rhs)
+    for block in blocks(rhs):
+        for bind in every(block):
+            yield from bind.vars
+            yield from binders(bind.rhs)
+
+
 def names(given: Iterable[f.Atom]) -> Iterator[str]:
     return (atom.name for atom in given if isinstance(atom, f.Var))
 

@@ -123,25 +123,27 @@ def solving(m: Measure, op: Op) -> Atom:
 
 def row(
     name: str, doc: str, *, result: Result, second: Second, dims: Dims, own: tuple[int, ...], fresh: bool, solid: Solid,
-    changes: bool, reduces: bool, fails: Fails, cost: Cost, cheap: bool, light: bool, short: bool,
-    derivative: Derivative,
+    changes: bool, reduces: bool, fails: Fails, cost: Cost, cheap: bool, light: bool, loops: bool,
+    short: bool, derivative: Derivative,
 ) -> Row:  # fmt: skip
     """An operation without effects."""
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=second, dims=dims,
         own=own, fresh=fresh, solid=solid, changes=changes, accumulates=False, reduces=reduces,
-        fails=fails, effects=Effect.NONE, cost=cost, cheap=cheap, light=light, short=short, derivative=derivative,
+        fails=fails, effects=Effect.NONE, cost=cost, cheap=cheap, light=light, loops=loops, short=short,
+        derivative=derivative,
     )  # fmt: skip
 
 
 def array(
     name: str, doc: str, *, result: Result, second: Second, dims: Dims, own: tuple[int, ...], fresh: bool, fails: Fails,
-    cost: Cost, light: bool, derivative: Derivative,
+    cost: Cost, light: bool, loops: bool, derivative: Derivative,
 ) -> Row:  # fmt: skip
     """An operation that returns an array, never null."""
     return row(
         name, doc, result=result, second=second, dims=dims, own=own, fresh=fresh, solid=always, changes=False,
-        reduces=False, fails=fails, cost=cost, cheap=False, light=light, short=False, derivative=derivative,
+        reduces=False, fails=fails, cost=cost, cheap=False, light=light, loops=loops, short=False,
+        derivative=derivative,
     )  # fmt: skip
 
 
@@ -152,7 +154,8 @@ def reduction(
     """An operation that sums elements."""
     return row(
         name, doc, result=result, second=second, dims=dims, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=True, fails=fails, cost=cost, cheap=False, light=False, short=False, derivative=derivative,
+        reduces=True, fails=fails, cost=cost, cheap=False, light=False, loops=True, short=False,
+        derivative=derivative,
     )  # fmt: skip
 
 
@@ -160,7 +163,8 @@ def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
     """A LAPACK routine, which may be unavailable.  Its derivative is that of the library function that uses it."""
     return row(
         name, doc, result=result, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=cost, cheap=False, light=False, short=False, derivative=NONE,
+        reduces=False, fails=Fails.NEVER, cost=cost, cheap=False, light=False, loops=False, short=False,
+        derivative=NONE,
     )  # fmt: skip
 
 
@@ -171,47 +175,49 @@ MATRIX, VECTOR = Arr(F64, 2), Arr(F64, 1)
 ROWS = (
     row("dim", "a, attr k -> i64: the length of dimension k",
         result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, short=True, derivative=ZERO),
+        reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, loops=False, short=True, derivative=ZERO),
     row("index", "a, i ... -> element, or the sub-array left after the indices (a view)",
         result=lambda args, at: (rows_of(args[0], len(args) - 1),), second=None,
         dims=lambda of, op, rank, k: of(op.args[0], k + len(op.args) - 1),
         own=(), fresh=False, solid=perhaps_null, changes=False, reduces=False,
-        fails=Fails.BOUNDS, cost=one, cheap=False, light=True, short=True, derivative=linear(0)),
+        fails=Fails.BOUNDS, cost=one, cheap=False, light=True, loops=False, short=True, derivative=linear(0)),
     row("update", "a, v, i ... -> a with v (an element or sub-array) there",
         result=like_first, second=lambda args, at: rows_of(args[0], len(args) - 2), dims=of_first,
         own=(0, 1), fresh=True, solid=always, changes=True, reduces=False,
-        fails=Fails.BOUNDS, cost=of_update, cheap=False, light=False, short=True, derivative=linear(0, 1)),
+        fails=Fails.BOUNDS, cost=of_update, cheap=False, light=False, loops=False, short=True, derivative=linear(0, 1)),
     array("slice", "a, lo, hi -> elements of dimension 0 (a view)",
           result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], k) if k else None,
-          own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, derivative=linear(0)),
+          own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, loops=False, derivative=linear(0)),
     array("concat", "a, b -> along dimension 0; inner shapes must agree",
           result=like_first, second=same_type, dims=unknown,
-          own=(), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, derivative=linear(0, 1)),
+          own=(), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False, derivative=linear(0, 1)),
     array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
           result=lambda args, at: (Arr(elem_of(args[0]), len(args) - 1),), second=None,
           dims=lambda of, op, rank, k: op.args[1 + k],
-          own=(0,), fresh=False, fails=Fails.VALUES, cost=free, light=False, derivative=linear(0)),
+          own=(0,), fresh=False, fails=Fails.VALUES, cost=free, light=False, loops=False, derivative=linear(0)),
     array("copy", "a -> the same elements, in memory of their own",
           result=like_first, second=None, dims=of_first,
-          own=(), fresh=True, fails=Fails.NEVER, cost=each_of_first, light=False, derivative=linear(0)),
+          own=(), fresh=True, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=linear(0)),
     array("transpose", "a of rank >= 2 -> its first two dimensions exchanged",
           result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], 1 - k if k < 2 else k),
-          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, derivative=linear(0)),
+          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=linear(0)),
     array("fill", "n, x -> n copies of x as a new outermost dimension; x may be an array",
           result=made_of(1), second=None, dims=of_filled,
-          own=(1,), fresh=True, fails=Fails.COUNT, cost=of_fill, light=False, derivative=linear(1)),
+          own=(1,), fresh=True, fails=Fails.COUNT, cost=of_fill, light=False, loops=True, derivative=linear(1)),
     array("iota", "n -> 0 .. n - 1 as i64",
           result=fixed(Arr(I64, 1)), second=None, dims=lambda of, op, rank, k: op.args[0],
-          own=(), fresh=True, fails=Fails.VALUES, cost=lambda m, op: op.args[0], light=False, derivative=NONE),
+          own=(), fresh=True, fails=Fails.VALUES, cost=lambda m, op: op.args[0], light=False, loops=True,
+          derivative=NONE),
     array("array", "x0 ... (at least one) -> array of them; array operands must have one shape",
           result=made_of(0), second=None, dims=of_elements,
-          own=(), fresh=True, fails=Fails.SHAPES, cost=of_array, light=True, derivative=linear()),
+          own=(), fresh=True, fails=Fails.SHAPES, cost=of_array, light=True, loops=False, derivative=linear()),
     array("matmul", "a, b of rank 2, attrs ta, tb (transposed first) -> rank 2",
           result=like_first, second=same_type, dims=of_product,
-          own=(), fresh=False, fails=Fails.SHAPES, cost=of_matmul, light=False, derivative=product(0, 1)),
+          own=(), fresh=False, fails=Fails.SHAPES, cost=of_matmul, light=False, loops=False, derivative=product(0, 1)),
     array("matmul_acc", "c (null or rank 2), a, b, attrs ta, tb -> c + a @ b",
           result=like_first, second=None, dims=of_product,
-          own=(0,), fresh=True, fails=Fails.SHAPES, cost=of_matmul, light=False, derivative=product(1, 2, 0)),
+          own=(0,), fresh=True, fails=Fails.SHAPES, cost=of_matmul, light=False, loops=False,
+          derivative=product(1, 2, 0)),
     reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
               result=lambda args, at: (rows_of(args[0], 1),), second=None,
               dims=lambda of, op, rank, k: of(op.args[0], k + 1),
@@ -225,10 +231,12 @@ ROWS = (
               fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
     row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
         result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, short=False, derivative=NONE),
+        reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, loops=False, short=False,
+        derivative=NONE),
     row("stop_grad", "x -> x, with derivative zero",
         result=like_first, second=None, dims=of_first, own=(0,), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=free, cheap=False, light=False, short=False, derivative=ZERO),
+        reduces=False, fails=Fails.NEVER, cost=free, cheap=False, light=False, loops=False, short=False,
+        derivative=ZERO),
     lapack("has_lapack", "-> bool: whether LAPACK is there, found when first asked", result=fixed(BOOL), cost=one),
     lapack("lapack_lu", "a -> both factors, order; this and the following as in prims",
            result=fixed(MATRIX, Arr(I64, 1)), cost=factoring(0, 2)),

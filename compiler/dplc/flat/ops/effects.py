@@ -29,7 +29,8 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        fails=fails, effects=effects, cost=cost, cheap=False, light=light, short=short, derivative=derivative,
+        fails=fails, effects=effects, cost=cost, cheap=False, light=light, loops=False, short=short,
+        derivative=derivative,
     )  # fmt: skip
 
 

@@ -144,6 +144,7 @@ class Row:
     cost         (measure, operation) -> how many operations it counts as; an atom if that is computed
     cheap        computing it again costs less than keeping it
     light        its time does not depend on the sizes of its arrays
+    loops        its code has a loop over elements in place; others call the runtime library for that
     short        it takes the time of an instruction or a few, on an array of numbers and indices
 
     derivative   its source and its properties
@@ -170,6 +171,7 @@ class Row:
     cost: Cost
     cheap: bool
     light: bool
+    loops: bool
     short: bool
     derivative: Derivative
     pure: bool = field(init=False)

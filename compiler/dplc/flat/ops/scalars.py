@@ -101,7 +101,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, derivative
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
         fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE,
-        cost=each, cheap=cheap, light=False, short=False, derivative=derivative,
+        cost=each, cheap=cheap, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def conversion(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
         fails=Fails.NEVER, effects=Effect.NONE,
-        cost=cost, cheap=cheap, light=False, short=False, derivative=derivative,
+        cost=cost, cheap=cheap, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
 
 

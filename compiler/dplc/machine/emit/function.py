@@ -41,7 +41,7 @@ class FunctionEmitter(BodyEmitter):
         self.finish(self.fn.body)
         convention = self.unit.convention(self.fn.name)
         head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
-        if is_cold(self.fn):
+        if self.fn.name in self.unit.cold:
             head += " optnone noinline"
         if self.unit.interruptible:  # the stack check is also the poll for an interrupt
             self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
@@ -268,8 +268,3 @@ class FunctionEmitter(BodyEmitter):
         if len(boxed) == 1:
             return w.let(f"select i1 {small}, i64 {immediate}, i64 {boxed[0]}")
         return w.choose(small, ("i64",), lambda: [immediate], lambda: [w.load("i64", w.at(cell, 8))])[0]
-
-
-def is_cold(fn: f.Fn) -> bool:
-    """A generated function that shows values of some type: not worth optimising."""
-    return not fn.label and fn.name.startswith("show")

@@ -20,6 +20,7 @@ from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.memory import Droppers
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
+from dplc.passes.kernels.frequency import cold
 from dplc.passes.recursion.modulo_cons import with_holes
 
 ENTRY = "dpl_entry"
@@ -40,7 +41,7 @@ def emit_program(
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
     debuggers."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program))
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), cold(program))
     unit.counting, unit.interruptible = counting, interruptible
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     unit.sites.number(f.NOWHERE)  # site 0 is an unknown place

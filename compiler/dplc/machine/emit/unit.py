@@ -26,6 +26,7 @@ class Unit:
     group: dict[str, int]  # functions -> their group: functions that call each other
     tailcc: set[int]  # groups whose tail calls are guaranteed
     holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
+    cold: set[str]  # functions that are not optimised (`passes/kernels/frequency.py`)
     debug: DebugInfo | None = None  # debug information, if it is wanted
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)

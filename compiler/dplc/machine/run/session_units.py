@@ -19,7 +19,6 @@ from dpl.system import kept
 
 from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER
-from dplc.machine.emit.effort import effort
 from dplc.machine.emit.program import emit_program
 from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm.literals import unescape
@@ -38,6 +37,7 @@ from dplc.machine.run.jit import (
 )
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.failure_codes import Failure
+from dplc.passes.kernels.frequency import effort
 
 NOTHING: Mapping[str, str] = {}
 STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')

@@ -1,0 +1,107 @@
+"""Execution frequency: which functions run a few times only, and which loops repay LLVM's optimiser.
+
+    let w = train data 0.1        `main` runs once, and so does `train` if this is its only call
+    let train xs rate = ...       its loop runs long
+
+Optimising pays in loops, recursion and operations on arrays.  It does not pay in code that runs once, nor in functions
+that format values: they spend their time in the runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import groups
+from dplc.flat.ops.row import Effect
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import blocks, every
+
+FEW = 16  # runs of a function that are not worth an optimisation
+SHORT = 4  # steps of a loop that are not worth one, if its body has no loop and no call
+
+
+def rare(program: f.Program) -> set[str]:
+    """The functions that run at most FEW times when the program runs once."""
+    number, recursive = groups(program)
+    runs = dict.fromkeys(program.fns, 0)
+    runs.update(dict.fromkeys(program.exports.values(), FEW + 1))  # callers outside may call them in a loop
+    runs[program.main] = 1
+    for name in sorted(program.fns, key=number.__getitem__, reverse=True):  # callers before callees
+        if number[name] in recursive:
+            runs[name] = FEW + 1
+        for callee, often in calls(program.fns[name].body, False):
+            runs[callee] += FEW + 1 if often else runs[name]
+    return {name for name, times in runs.items() if times <= FEW}
+
+
+def calls(block: f.Block, often: bool) -> Iterator[tuple[str, bool]]:
+    """The calls in a block, each with whether it is in a loop."""
+    for bind in block.binds:
+        if isinstance(bind.rhs, f.Call):
+            yield bind.rhs.fn, often
+        for inner in blocks(bind.rhs):
+            yield from calls(inner, often or isinstance(bind.rhs, f.For | f.While | f.Build))
+
+
+def cold(program: f.Program) -> set[str]:
+    """The functions that are not optimised: those that format values, and those that run rarely and have no loop that
+    repays it."""
+    few = rare(program)
+    return {
+        name
+        for name, fn in program.fns.items()
+        if formats(fn) or (name in few and not any(repays(bind) for bind in every(fn.body)))
+    }
+
+
+def effort(program: f.Program) -> int:
+    """LLVM's level for a program that runs once: 2, or 0 if nothing in it repays optimising."""
+    if cold(program) != set(program.fns):
+        return 2
+    return 2 if any(heavy(bind) for fn in program.fns.values() for bind in every(fn.body)) else 0
+
+
+def heavy(bind: f.Bind) -> bool:
+    """True for an operation on arrays whose code comes with the program, such as a matrix product."""
+    match bind.rhs:
+        case f.Op(name, args):
+            return not OPS[name].light and any(isinstance(x.ty, f.Arr) for x in (*args, *bind.vars))
+        case _:
+            return False
+
+
+def formats(fn: f.Fn) -> bool:
+    """True for a generated function that shows values of some type."""
+    return not fn.label and fn.name.startswith("show")
+
+
+def repays(bind: f.Bind) -> bool:
+    """True if a right-hand side is, or contains, a loop that repays optimising although it runs once."""
+    match bind.rhs:
+        case f.Map():
+            return True
+        case f.For() | f.While() | f.Build() as loop:
+            inside = [inner for block in blocks(loop) for inner in every(block)]
+            plain = not any(isinstance(inner.rhs, f.Call) or repays(inner) for inner in inside)
+            return not (plain and (is_short(loop) or any(writes(inner) for inner in inside)))
+        case f.Op(name, args):
+            row = OPS[name]
+            over = args[1:] if row.accumulates else (*args, *bind.vars)
+            return row.loops and any(isinstance(x.ty, f.Arr) for x in over)
+        case _:
+            return False
+
+
+def is_short(loop: f.For | f.While | f.Build) -> bool:
+    """True if a loop is known to have a few steps only."""
+    return (
+        not isinstance(loop, f.While)
+        and isinstance(loop.count, f.Const)
+        and isinstance(loop.count.value, int)
+        and loop.count.value <= SHORT
+    )
+
+
+def writes(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.Op) and Effect.APPEND in OPS[bind.rhs.op].effects

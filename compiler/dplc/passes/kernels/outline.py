@@ -1,0 +1,151 @@
+"""Outlining: the loops of functions that run rarely become functions of their own, *kernels*.
+
+    fn main()                                     fn loop.3f2a9c01b7(s: f64, n: i64, k: f64) -> (f64)
+      ...                                           r = for i < n state (t = s)
+      r = for i < n state (t = x)           =>        ...
+        ...                                         return r
+                                                  fn main()
+                                                    ...
+                                                    r = loop.3f2a9c01b7 x n k
+
+LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name is
+the hash of its text, so equal loops share a kernel.
+
+An operation of an inlined function knows the call that it was inlined at.  If all operations of a kernel come through
+one call, the kernel is a part of the called function: the spans in it begin there, and the call of the kernel has the
+rest of the path.  So a loop of a library function is one kernel, wherever it was inlined, and messages stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from dpl.node import replace
+from dpl.source import NOWHERE, Span
+
+from dplc.flat import places
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.show import show_fn
+from dplc.flat.walk import atoms, blocks, bound_inside, every, with_blocks
+from dplc.passes.kernels.frequency import cold, formats, rare, repays
+
+DIGITS = 10  # of the hash in a name
+
+
+def outline(program: f.Program) -> f.Program:
+    kernels: dict[str, f.Fn] = {}
+    fns = dict(program.fns)
+    for name in sorted(rare(program) - cold(program)):
+        if not formats(fns[name]):
+            fns[name] = replace(fns[name], body=_Outliner(kernels).block(fns[name].body))
+    return replace(program, fns=fns | kernels)
+
+
+class _Outliner:
+    """Replaces the loops of one function by calls of kernels, and adds these to `kernels`."""
+
+    def __init__(self, kernels: dict[str, f.Fn]) -> None:
+        self.kernels = kernels
+
+    def block(self, block: f.Block) -> f.Block:
+        return f.Block(tuple(map(self.bind, block.binds)), block.results)
+
+    def bind(self, bind: f.Bind) -> f.Bind:
+        if isinstance(bind.rhs, f.If | f.Switch):
+            return f.Bind(bind.vars, with_blocks(bind.rhs, self.block))
+        return f.Bind(bind.vars, self.call(bind)) if repays(bind) else bind
+
+    def call(self, bind: f.Bind) -> f.Call:
+        """The call of a kernel that binds the same variables."""
+        spans = list(spans_of(bind))
+        label, place, cut = common_call(spans)
+        kernel = _Kernel(bind, cut)
+        fn = f.Fn("", kernel.params, tuple([var.ty for var in bind.vars]), kernel.body, label)
+        marks = [mark(places.without(span, cut)) for span in spans]
+        text = "\n".join([show_fn(fn), *marks]).encode("utf-8", "surrogatepass")
+        name = f"{kind(bind.rhs)}.{sha256(text).hexdigest()[:DIGITS]}"
+        self.kernels[name] = replace(fn, name=name)
+        return f.Call(name, kernel.args, place)
+
+
+class _Kernel(Copier):
+    """A binding as a function: its parameters, the arguments of the call, and the body.  The inital state of a loop
+    has parameters of its own.  Every span loses its `cut` outermost calls."""
+
+    def __init__(self, bind: f.Bind, cut: int) -> None:
+        super().__init__(f.Supply(), {})
+        self.cut = cut
+        rhs, self.args = bind.rhs, ()
+        if isinstance(rhs, f.For | f.While):
+            self.args = rhs.inits
+            self.params = tuple([f.Var(self.supply.fresh(var.name), var.ty) for var in rhs.state])
+            rhs = replace(rhs, inits=self.params)
+        else:
+            self.params = ()
+        own = {var.name for var in (*self.params, *bound_inside(rhs))}
+        free = tuple({a.name: a for a in used(rhs) if isinstance(a, f.Var) and a.name not in own}.values())
+        self.args += free
+        self.params += tuple(map(self.var, free))
+        binds = self.binds((f.Bind(bind.vars, rhs),))
+        self.body = f.Block(binds, binds[0].vars)
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        return tuple([
+            f.Bind(bind.vars, replace(bind.rhs, span=places.without(bind.rhs.span, self.cut)))
+            if self.cut and isinstance(bind.rhs, SPANNED) else bind
+            for bind in super().binds(binds)
+        ])  # fmt: skip
+
+
+SPANNED = f.Op | f.Call | f.Ad | f.Build | f.Map
+
+
+def used(rhs: f.Rhs) -> Iterator[f.Atom]:
+    """The operands of a right-hand side and of its inner blocks, in order."""
+    yield from atoms(rhs)
+    for block in blocks(rhs):
+        for bind in block.binds:
+            yield from used(bind.rhs)
+        yield from block.results
+
+
+def kind(rhs: f.Rhs) -> str:
+    match rhs:
+        case f.Op(op):
+            return op
+        case f.For() | f.While():
+            return "loop"
+        case _:
+            return type(rhs).__name__.lower()
+
+
+# ---- places
+
+
+def spans_of(bind: f.Bind) -> Iterator[Span]:
+    """The known spans of a binding and of the bindings in it."""
+    for one in (bind, *(one for block in blocks(bind.rhs) for one in every(block))):
+        if isinstance(one.rhs, SPANNED) and one.rhs.span != NOWHERE:
+            yield one.rhs.span
+
+
+def common_call(spans: Sequence[Span]) -> tuple[str, Span, int]:
+    """The innermost inlined call through which all spans come: its function, its span, and the number of calls up to
+    it; "" and 0 if there is none."""
+    if not spans:
+        return "", NOWHERE, 0
+    paths = [places.path(span) for span in {id(span): span for span in spans}.values()]
+    common = 0
+    for calls in zip(*paths, strict=False):
+        if any(call != calls[0] for call in calls):
+            break
+        common += 1
+    return (*paths[0][common - 1], common) if common else ("", NOWHERE, 0)
+
+
+def mark(span: Span) -> str:
+    """A text that is the same for equal places."""
+    calls = " ".join(f"{label} {mark(place)}" for label, place in places.path(span)[-1:])
+    return f"{span.source.name} {span.start} {span.end} {calls}"
