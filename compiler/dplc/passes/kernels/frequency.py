@@ -87,7 +87,7 @@ def repays(bind: f.Bind) -> bool:
             return not (plain and (is_short(loop) or any(writes(inner) for inner in inside)))
         case f.Op(name, args):
             row = OPS[name]
-            over = args[1:] if row.accumulates else (*args, *bind.vars)
+            over = args[1:] if row.accumulates else bind.vars
             return row.loops and any(isinstance(x.ty, f.Arr) for x in over)
         case _:
             return False

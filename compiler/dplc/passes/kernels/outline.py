@@ -8,8 +8,8 @@
                                                     ...
                                                     r = loop.3f2a9c01b7 x n k
 
-LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name is
-the hash of its text, so equal loops share a kernel.
+LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name
+has the hash of its text, and equal loops share a kernel.
 
 An operation of an inlined function knows the call that it was inlined at.  If all operations of a kernel come through
 one call, the kernel is a part of the called function: the spans in it begin there, and the call of the kernel has the
@@ -63,15 +63,14 @@ class _Outliner:
         label, place, cut = common_call(spans)
         kernel = _Kernel(bind, cut)
         fn = f.Fn("", kernel.params, tuple([var.ty for var in bind.vars]), kernel.body, label)
-        marks = [mark(places.without(span, cut)) for span in spans]
-        text = "\n".join([show_fn(fn), *marks]).encode("utf-8", "surrogatepass")
-        name = f"{kind(bind.rhs)}.{sha256(text).hexdigest()[:DIGITS]}"
-        self.kernels[name] = replace(fn, name=name)
-        return f.Call(name, kernel.args, place)
+        name = f"{kind(bind.rhs)}.{digest(fn)}"
+        while (known := self.kernels.setdefault(name, replace(fn, name=name))) != replace(fn, name=name):
+            name += "'"  # the same text at other places of the program
+        return f.Call(known.name, kernel.args, place)
 
 
 class _Kernel(Copier):
-    """A binding as a function: its parameters, the arguments of the call, and the body.  The inital state of a loop
+    """A binding as a function: its parameters, the arguments of the call, and the body.  The initial state of a loop
     has parameters of its own.  Every span loses its `cut` outermost calls."""
 
     def __init__(self, bind: f.Bind, cut: int) -> None:
@@ -111,6 +110,11 @@ def used(rhs: f.Rhs) -> Iterator[f.Atom]:
         yield from block.results
 
 
+def digest(fn: f.Fn) -> str:
+    text = show_fn(replace(fn, label=""))
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
 def kind(rhs: f.Rhs) -> str:
     match rhs:
         case f.Op(op):
@@ -143,9 +147,3 @@ def common_call(spans: Sequence[Span]) -> tuple[str, Span, int]:
             break
         common += 1
     return (*paths[0][common - 1], common) if common else ("", NOWHERE, 0)
-
-
-def mark(span: Span) -> str:
-    """A text that is the same for equal places."""
-    calls = " ".join(f"{label} {mark(place)}" for label, place in places.path(span)[-1:])
-    return f"{span.source.name} {span.start} {span.end} {calls}"
