@@ -24,7 +24,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpl.system.entries import OURS, folder, read, usable, write
+from dpl.system.entries import OURS, folder, read, usable
+from dpl.system.entries import write as write
 
 Result = TypeVar("Result")
 

@@ -6,10 +6,14 @@ it is loaded is the list of words that hold addresses.  This module imports litt
 
 from __future__ import annotations
 
+from struct import iter_unpack, pack_into
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from mmap import mmap
 
+ADDRESSES = (1 << 64) - 1
 WORD = "<3q"  # offset of the word; what is added: 0 the image's address, i > 0 that of import i - 1; an addend
 
 
@@ -29,3 +33,9 @@ class Image:
         self.words = words
         self.imports = imports
         self.exports = exports
+
+    def fill(self, memory: bytearray | mmap, addresses: Sequence[int]) -> None:
+        """Write the image to the memory at `addresses[0]`; the others are those of the imports."""
+        memory[: len(self.contents)] = self.contents
+        for offset, of, addend in iter_unpack(WORD, self.words):
+            pack_into("<Q", memory, offset, (addresses[of] + addend) & ADDRESSES)

@@ -105,7 +105,7 @@ def split(shift: int) -> Field:
 
     def write(code: bytearray, place: int, target: int) -> None:
         steps = checked((target >> shift) - (place >> shift), 21)
-        insert(code, place, (steps & 3) << 29 | steps >> 2 << 5, 3 << 29 | 0x7FFFF << 5)
+        insert(code, place, (steps & 3) << 29 | (steps >> 2 & 0x7FFFF) << 5, 3 << 29 | 0x7FFFF << 5)
 
     return write
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from mmap import PROT_EXEC, PROT_READ, mmap
-from struct import iter_unpack, pack_into
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, mmap
 
-from dplc.machine.object.image import WORD, Image
+from dplc.machine.object.image import Image
 from dplc.machine.run.execute import LAPACK, Loaded, offer_lapack, run
 
 TYPE_CHECKING = False
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from dplc.machine.failure.failures import Sites
 
 MORE = ("libm.so.6", "libgcc_s.so.1")  # libraries of C that Python may not have loaded
-ADDRESSES = (1 << 64) - 1
 
 
 class Program:
@@ -40,15 +38,10 @@ class LoadedImage(Loaded):
     """An image in memory of its own."""
 
     def __init__(self, image: Image) -> None:
-        addresses = [symbol(name) for name in image.imports]
-        if None in addresses:
-            raise Missing(image.imports[addresses.index(None)])
-        self.memory = mmap(-1, image.size)
-        self.memory[: len(image.contents)] = image.contents
+        imports = [address(name) for name in image.imports]
+        self.memory = mmap(-1, image.size, MAP_PRIVATE | MAP_ANONYMOUS)
         base = self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        addresses.insert(0, base)
-        for offset, of, addend in iter_unpack(WORD, image.words):
-            pack_into("<Q", self.memory, offset, (addresses[of] + addend) & ADDRESSES)
+        image.fill(self.memory, [base, *imports])
         # Linux makes the instruction cache of AArch64 see new code when its pages become executable
         protect(base, image.code, PROT_READ | PROT_EXEC)
         protect(base + image.code, image.constants - image.code, PROT_READ)
@@ -63,8 +56,8 @@ class Missing(Exception):
         self.symbol = symbol
 
 
-def symbol(name: str) -> int | None:
-    """The address of a C function or variable of this process."""
+def address(name: str) -> int:
+    """The address of a C function or variable of this process.  Raises Missing."""
     if found := lookup(None, name.encode()):
         return found
     for library in MORE:
@@ -74,7 +67,7 @@ def symbol(name: str) -> int | None:
             continue
         if found := lookup(None, name.encode()):
             return found
-    return None
+    raise Missing(name)
 
 
 C = ctypes.CDLL(None, use_errno=True)
