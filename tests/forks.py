@@ -104,7 +104,7 @@ def import_everything() -> None:
         for place in (stage.function, stage.gives.show, stage.gives.verify):
             if place:
                 pipeline.named(place)
-    for module in ("dpl.eval.run", "dpl.render", "dpl.types.check", "dplc.machine.run.jit"):
+    for module in ("dpl.eval.run", "dpl.render", "dpl.types.check", "dplc.machine.run.linked"):
         import_module(module)
     gc.freeze()  # no collection in a fork looks at what is imported
 

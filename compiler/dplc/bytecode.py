@@ -6,6 +6,7 @@ takes longer than compiling a small program.  An entry is checked like all other
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.machinery import (
     BYTECODE_SUFFIXES,
@@ -16,10 +17,12 @@ from importlib.machinery import (
     SourceFileLoader,
     SourcelessFileLoader,
 )
-from pathlib import Path
-from typing import Any
 
-from dpl.system import kept
+from dpl.system import entries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Loader(SourceFileLoader):
@@ -28,13 +31,13 @@ class Loader(SourceFileLoader):
     def get_data(self, path: str) -> bytes:
         if not path.endswith(tuple(BYTECODE_SUFFIXES)):
             return super().get_data(path)
-        data = kept.read(Path(path))
+        data = entries.read(path)
         if data is None:
             raise FileNotFoundError(path)
         return data
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
-        kept.write(Path(path), bytes(data))
+        entries.write(path, bytes(data))
 
 
 def keep() -> None:
@@ -43,5 +46,5 @@ def keep() -> None:
     )  # fmt: skip
     sys.path_hooks.insert(0, FileFinder.path_hook(*loaders))
     sys.path_importer_cache.clear()
-    sys.pycache_prefix = str(kept.place("bytecode"))
+    sys.pycache_prefix = os.path.join(entries.folder(), "bytecode")
     sys.dont_write_bytecode = False

@@ -56,6 +56,11 @@ def dispatch(args: list[str]) -> int:
         code = run_from_cache(args[1:])
         if code is not None:
             return code
+    if args in (["--version"], ["-V"]):
+        from dplc.tools.version import version
+
+        sys.stdout.write(version() + "\n")
+        return 0
     from click import Abort
 
     from dplc.commands import cli

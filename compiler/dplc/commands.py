@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dplc import VERSION
-
 if TYPE_CHECKING:
     from dplc.tools.bench.cost import Report
 
@@ -33,11 +31,9 @@ class Verbs(click.Group):
 
 def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted:
-        import platform
-        from importlib.metadata import version
+        from dplc.tools.version import version
 
-        parts = f"llvmlite {version('llvmlite')}, numpy {version('numpy')}, python {platform.python_version()}"
-        click.echo(f"dpl {VERSION} ({parts})")
+        click.echo(version())
         ctx.exit()
 
 

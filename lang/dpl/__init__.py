@@ -6,10 +6,10 @@ For Python: `dpl.load("model.dp")` returns a program's exported definitions as f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` would take a tenth of the time in which a program from the cache starts
 if TYPE_CHECKING:
     import os
+    from typing import Any
 
     class Error(Exception):
         """An error in a program or in a call of its functions; the text says where and why."""
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     def load(path: str | os.PathLike[str]) -> Any: ...
 
 
+HOST = "dpl.host:Host"  # the class of the host (`host.py`), which the compiler changes
 DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.shapes"}
 
 

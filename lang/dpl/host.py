@@ -2,7 +2,7 @@
 
 The rest of `dpl` only computes.  `Host` uses nothing but plain Python, so it also works in a browser: it caches nothing
 and has no foreign functions.  `dpl.system` implements the interface for an operating system; the compiler's package
-selects it (`use`).  Callers write `host.current.clock()` and do not keep `current`.
+selects it (`dpl.HOST`).  Callers write `host.current.clock()` and do not keep `current`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+import dpl
 
 Result = TypeVar("Result")
 
@@ -119,9 +122,14 @@ class Host:
         return None
 
 
-current: Host = Host()
+current: Host
 
 
-def use(host: Host) -> None:
+def __getattr__(name: str) -> Host:
+    """`current`, made at its first use: programs from the cache never ask for it."""
     global current
-    current = host
+    if name != "current":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, kind = dpl.HOST.partition(":")
+    current = getattr(import_module(module), kind)()
+    return current

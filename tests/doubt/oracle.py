@@ -19,7 +19,8 @@ from dpl.eval.run import run
 from dpl.source import Source
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
-from dplc.machine.run.jit import execute
+from dplc.machine.run.linked import linked
+from dplc.machine.run.program import execute
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import STAGES, Context
 from dplc.stack import on_large_stack
@@ -166,4 +167,4 @@ def interpreted(text: str) -> None:
 
 def native(text: str, effort: int) -> None:
     module, sites = next(value for name, value in through_stages(text) if name == "llvm")
-    execute(Compiled(assemble(module, most=effort), sites.to_json()))
+    execute(linked(Compiled(assemble(module, most=effort), sites.to_json())))

@@ -33,12 +33,12 @@ from dplc.machine.failure.failures import missing
 from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
 from dplc.machine.run import cache
-from dplc.machine.run.jit import LoadedLibrary, find_lapack, is_linked
+from dplc.machine.run.execute import FINDER
+from dplc.machine.run.jit import LoadedLibrary, is_linked
 from dplc.stack import on_large_stack
 
 PREFIX = "dpl"
 SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
-FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
 
 
 @node

@@ -12,14 +12,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
-from dpl.diagnostics import Bug, Diagnostic, DplError
-
-from dplc.stack import memory_limit
-from dplc.tools.report import report
 from dplc.tools.streams import OutputFailed, give_up_output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Ended(BaseException):
@@ -61,6 +60,10 @@ def guarded(work: Callable[[], int]) -> int:
 
 def told(failure: Exception) -> int:
     """Report a failure and return its exit code."""
+    from dpl.diagnostics import Diagnostic, DplError
+
+    from dplc.tools.report import report
+
     if isinstance(failure, DplError):
         report(failure.diagnostics)
         return 1
@@ -74,6 +77,8 @@ def told(failure: Exception) -> int:
 def is_memory(failure: Exception) -> bool:
     """True if there was not enough memory for data or for loading code.  A failure to load LLVM does not state its
     cause, so it counts if memory is limited."""
+    from dplc.stack import memory_limit
+
     if not isinstance(failure, OSError | ImportError):
         return isinstance(failure, MemoryError)
     said = str(failure)
@@ -86,6 +91,10 @@ def output_failed(failure: OutputFailed) -> int:
     give_up_output()
     if failure.code == errno.EPIPE:
         return 141
+    from dpl.diagnostics import Diagnostic
+
+    from dplc.tools.report import report
+
     report([Diagnostic("R0506", str(failure))])
     return 1
 
@@ -139,6 +148,8 @@ def internal(failure: Exception) -> int:
     """Report a bug in DPL: write the details to a file and ask the user to report it.  Returns exit code 70."""
     import tempfile
     import traceback
+
+    from dpl.diagnostics import Bug
 
     details = "".join(traceback.format_exception(failure))
     with tempfile.NamedTemporaryFile("w", prefix="dpl-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:

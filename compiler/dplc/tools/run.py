@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+import time
 
-from dpl.node import replace
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dpl.core.term import Program
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from dpl.core import term
     from dpl.source import Source
 
+    from dplc.machine.run.program import Program
     from dplc.pipeline import Context
+
+    Result = TypeVar("Result")
 
 STDIN = "-"
 USUAL = 2  # LLVM's optimisation level; only code at this level is cached
@@ -27,45 +30,66 @@ def run_from_cache(args: list[str]) -> int | None:
         return None
     from dplc.machine.run.cache import find
 
-    compiled = find(Path(args[0]))
-    if compiled is None:
+    program = find(args[0])
+    if program is None:
         return None
-    from dplc.machine.run.jit import execute
+    from dplc.machine.run.program import execute
 
-    if compiled.warnings:
+    warn_again(program)
+    return execute(program, args[1:])
+
+
+def warn_again(program: Program) -> None:
+    """Report the warnings of a program from the cache."""
+    if program.warnings:
+        import pickle
+
         from dplc.tools.report import warn
 
-        warn(pickle.loads(compiled.warnings))
-    return execute(compiled, args[1:])
+        warn(pickle.loads(program.warnings))
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
                 no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
+    from dplc.machine.run.cache import find, store
+    from dplc.machine.run.program import load, run_loaded
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
 
-    source = text_of(file, expression)
     context = Context(verify=verify, effort=effort)
-    compiled = None if engine == "interp" else on_large_stack(lambda: compile_native(source, context, engine is None))
-    warn(context.warnings)
+    kept = file if file != STDIN and engine != "interp" and effort == USUAL and not no_cache else None
+    program = timed("find", context, lambda: find(kept)) if kept and not verify else None
+    if program is not None:
+        warn_again(program)
+    else:
+        context.seconds.clear()
+        source = text_of(file, expression)
+        if engine != "interp":
+            program = on_large_stack(lambda: compile_native(source, context, engine is None))
+        warn(context.warnings)
+        if program is not None and kept and source.path:
+            store(kept, [m.source for m in context.modules], program)
+    loaded = timed("load", context, lambda: load(program)) if program else None
     if timings:
         tell(context)
-    if compiled is None:
+    if program is None or loaded is None:
         return on_large_stack(lambda: interpret(source, args, context))
-    if source.path and not no_cache and effort == USUAL:
-        from dplc.machine.run.cache import store
+    return run_loaded(program, loaded, args)
 
-        if context.warnings:
-            compiled = replace(compiled, warnings=pickle.dumps(context.warnings))
-        store(source.path, [m.source for m in context.modules], compiled)
-    from dplc.machine.run.jit import execute
 
-    return execute(compiled, args)
+def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
+    """The result of the work.  Its time is noted under this name."""
+    begin = time.perf_counter()
+    result = work()
+    context.seconds[name] = time.perf_counter() - begin
+    return result
 
 
 def text_of(file: str | None, expression: str | None) -> Source:
+    from pathlib import Path
+
     from dpl.source import Source
     from dpl.syntax.load import decoded, read
 
@@ -79,16 +103,22 @@ def text_of(file: str | None, expression: str | None) -> Source:
     return read(Path(file))
 
 
-def compile_native(source: Source, context: Context, may_be_interpreted: bool):
-    """The object code, or None, with a warning, if the program must be interpreted.  If it may not be, raises
-    DplError."""
-    from dpl.diagnostics import Diagnostic, DplError
+def compile_native(source: Source, context: Context, may_be_interpreted: bool) -> Program | None:
+    """The linked program, or None, with a warning, if it must be interpreted.  If it may not be, raises DplError."""
+    import pickle
 
+    from dpl.diagnostics import Diagnostic, DplError
+    from dpl.node import replace
+
+    from dplc.machine.run.linked import linked
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_to
 
     try:
-        return compile_to("object", source, context)[1]
+        compiled = compile_to("object", source, context)[1]
+        program = timed("link", context, lambda: linked(compiled))
+        program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
+        return program
     except NeedsInterpreter as need:
         refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span, helps=need.helps)
         if not may_be_interpreted:
@@ -109,7 +139,7 @@ def interpret(source: Source, args: list[str], context: Context) -> int:
     return interpret_program(program, args)
 
 
-def interpret_program(program: Program, args: list[str]) -> int:
+def interpret_program(program: term.Program, args: list[str]) -> int:
     from dpl.eval.run import ProgramExit, run
 
     try:

@@ -10,7 +10,9 @@ import io
 import os
 import sys
 
-from dpl.source import Source
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dpl.source import Source
 
 STDIN = "<stdin>"
 
@@ -61,6 +63,7 @@ def stand_in(file: int) -> None:
 
 def standard_input() -> Source:
     """The whole standard input as a source.  Raises DplError if it cannot be read."""
+    from dpl.source import Source
     from dpl.syntax.load import decoded, unreadable
 
     try:

@@ -3,7 +3,7 @@
     kept.read(kept.place("objects", name))     the bytes of an entry, or None
     kept.once(find, make)                      the result of one process, which finds or makes it while others wait
 
-An entry is    magic | SHA-256 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
+An entry is    magic | BLAKE2 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
 as missing and is made again.
 
 Some entries are code, or pickles, which can run code when they are read.  The checksum does not prove their origin, so
@@ -17,52 +17,30 @@ from __future__ import annotations
 
 import os
 import pickle
-import stat
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpl.system.entries import OURS, folder, read, usable
+from dpl.system.entries import write as write
+
 Result = TypeVar("Result")
 
-MAGIC = b"DPL kept 1\n"
 PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock")
 PATIENCE = 120  # seconds to wait for another process that makes the same entry
-OURS = 0o700
 
 
 def cache_dir() -> Path:
     """The folder of the cache; it may be missing or not writable."""
-    if chosen := os.environ.get("DPL_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "dpl"
+    return Path(folder())
 
 
 def place(*names: str) -> Path:
     """The path of an entry; the folder may be missing or not writable."""
     return cache_dir().joinpath(*names)
-
-
-def read(path: Path) -> bytes | None:
-    """The contents of an entry, or None if it is missing, damaged or not trustworthy."""
-    if not usable(cache_dir()):
-        return None
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read() if stat.S_ISREG(status.st_mode) and is_ours(status) else b""
-    except OSError:
-        return None
-    start = len(MAGIC) + 32
-    if data[: len(MAGIC)] != MAGIC or sha256(data[start:]).digest() != data[len(MAGIC) : start]:
-        return None
-    return data[start:]
 
 
 def unpickled(path: Path) -> Any:
@@ -72,45 +50,6 @@ def unpickled(path: Path) -> Any:
         return None if data is None else pickle.loads(data)
     except Exception:  # another version of Python wrote it
         return None
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write an entry atomically.  Does nothing if the folder cannot be written."""
-    if not usable(cache_dir()):
-        return
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        path.parent.mkdir(mode=OURS, parents=True, exist_ok=True)
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OURS & 0o666), "wb") as file:
-            file.write(MAGIC + sha256(data).digest() + data)
-        os.replace(temporary, path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-@cache
-def usable(folder: Path) -> bool:
-    """True if only this user (or the superuser) can write to a folder, which is made if missing.  Warns if the folder
-    belongs to another user or others may write to it."""
-    try:
-        folder.mkdir(mode=OURS, parents=True, exist_ok=True)
-        status = folder.stat()
-    except OSError:  # the folder cannot be made
-        return False
-    if not is_ours(status):
-        reason = "other users may write to it" if status.st_mode & 0o022 else "it belongs to another user"
-        sys.stderr.write(f"warning: the cache {folder} is not used: {reason}\n")
-        return False
-    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
-        with suppress(OSError):
-            folder.chmod(OURS)
-    return True
-
-
-def is_ours(status: os.stat_result) -> bool:
-    """True if only this user or the superuser could have written the file."""
-    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
 
 
 def once(find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
@@ -140,7 +79,7 @@ def alone() -> Iterator[None]:
     file = None
     outermost, within.alone = not within.alone, True
     try:
-        if outermost and usable(cache_dir()):
+        if outermost and usable(folder()):
             with suppress(OSError):
                 file = os.open(place("lock"), os.O_RDWR | os.O_CREAT, OURS & 0o666)
                 wait_for(file)
@@ -162,10 +101,10 @@ def wait_for(file: int) -> None:
             time.sleep(0.02)
 
 
-def prune(folder: Path, most: int) -> None:
+def prune(place: Path, most: int) -> None:
     """Remove the oldest entries until the others take no more than `most` bytes."""
     entries = []
-    for file in files(folder):
+    for file in files(place):
         with suppress(OSError):  # another process removed it
             status = file.stat()
             entries.append((status.st_mtime, status.st_size, file))
@@ -178,9 +117,9 @@ def prune(folder: Path, most: int) -> None:
         total -= size
 
 
-def files(folder: Path) -> list[Path]:
+def files(place: Path) -> list[Path]:
     try:
-        return list(folder.iterdir())
+        return list(place.iterdir())
     except OSError:
         return []
 
@@ -188,10 +127,10 @@ def files(folder: Path) -> list[Path]:
 def size() -> int:
     """The number of bytes of all entries."""
     found = 0
-    for folder, _, names in os.walk(cache_dir()):
+    for inside, _, names in os.walk(cache_dir()):
         for name in names:
             with suppress(OSError):
-                found += os.lstat(os.path.join(folder, name)).st_size
+                found += os.lstat(os.path.join(inside, name)).st_size
     return found
 
 

@@ -11,7 +11,8 @@ from dplc.flat.verify import verify
 from dplc.machine.emit.llvm import emit_text
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
-from dplc.machine.run.jit import execute
+from dplc.machine.run.linked import linked
+from dplc.machine.run.program import execute
 from dplc.passes.arrays.fuse import fuse
 from dplc.passes.memory.reference_counts import count_references
 
@@ -69,7 +70,7 @@ def native(program: f.Program, capfd) -> str:
     fused = fuse(program)
     verify(fused)
     text, sites = emit_text(count_references(fused))
-    assert execute(Compiled(assemble(text), sites.to_json())) == 0
+    assert execute(linked(Compiled(assemble(text), sites.to_json()))) == 0
     return capfd.readouterr().out
 
 

@@ -5,10 +5,20 @@ import os
 import pytest
 from dpl.source import Source
 from dpl.system import kept
-from dplc.machine.object.compiled import Compiled
+from dplc.machine.object.image import Image
 from dplc.machine.run import cache
+from dplc.machine.run.program import Program
 
-COMPILED = Compiled(b"\x7fELF code", "[[], []]")
+IMAGE = Image(b"image", 4096, 8192, 10000, b"words", ["sin"], {"dpl_entry": 16})
+PROGRAM = Program(IMAGE, b"\x7fELF code", "[[], []]", b"warnings")
+
+
+def contents(program):
+    """All that a program has."""
+    image = program.image
+    return [getattr(program, name) for name in Program.__slots__ if name != "image"], [
+        getattr(image, name) for name in Image.__slots__
+    ]
 
 
 @pytest.fixture
@@ -17,12 +27,12 @@ def program(tmp_path, monkeypatch):
     main, module = tmp_path / "main.dp", tmp_path / "model.dp"
     main.write_text('import "model.dp"\n')
     module.write_text("let x = 1\n")
-    cache.store(main, [Source(p.name, path=p) for p in (main, module)], COMPILED)
+    cache.store(main, [Source(p.name, path=p) for p in (main, module)], PROGRAM)
     return main, module
 
 
 def test_what_was_stored_is_found(program):
-    assert cache.find(program[0]) == COMPILED
+    assert contents(cache.find(program[0])) == contents(PROGRAM)
 
 
 @pytest.mark.parametrize("changed", (0, 1))
@@ -48,5 +58,5 @@ def test_the_least_recently_used_go_first(tmp_path):
 
 def test_without_a_place_to_write_nothing_happens(program, monkeypatch):
     monkeypatch.setenv("DPL_CACHE", "/proc/nowhere")
-    cache.store(program[0], [], COMPILED)
+    cache.store(program[0], [], PROGRAM)
     assert cache.find(program[0]) is None

@@ -8,16 +8,17 @@ import sys
 PROGRAM = """
 import mmap, threading
 from dpl.source import Source
-from dplc.machine.failure.failures import Sites
-from dplc.machine.run.jit import load
+from dplc.machine.run.linked import linked
+from dplc.machine.run.program import load
 from dplc.pipeline import Context, compile_to
 compiled = compile_to("object", Source("<here>", "do print (Linalg.solve [[2.0]] [3.0])"), Context())[1]
+program = linked(compiled)
 pages = [mmap.mmap(-1, 4096 * n) for n in (1, 2, 3, 5, 8, 13, 2, 1, 1, 4) for _ in range(2)]
 def run():
     for page in pages[::2]:
         page.close()
     for _ in range(20):
-        pages.append((load(compiled.code, Sites.from_json(compiled.sites)), mmap.mmap(-1, 4096)))
+        pages.append((load(program), mmap.mmap(-1, 4096)))
     print(len(pages))
 threading.stack_size(6 << 30)
 thread = threading.Thread(target=run)

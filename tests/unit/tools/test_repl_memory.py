@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from dplc.machine.run.jit import Loaded
+from dplc.machine.run.execute import Loaded
 from dplc.tools.repl.session import Session
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "interp"])

@@ -13,6 +13,8 @@ from typing import Any
 
 from dpl.diagnostics import Bug
 
+from dplc.machine.object import elf
+
 # what is read of DWARF: tags, attributes, and the bytes of forms of fixed size
 UNIT, SUBPROGRAM, INLINED = 0x11, 0x2E, 0x1D
 NAME, LOW, HIGH, ORIGIN, RANGES, CALL_LINE = 0x03, 0x11, 0x12, 0x31, 0x55, 0x59
@@ -59,57 +61,34 @@ class Bytes:
 
 
 class Object:
-    """An ELF object: its sections by name, relocated as if at address 0, and the functions in it."""
+    """An ELF object: its debug sections, relocated as if at address 0, and the functions in it."""
 
     def __init__(self, code: bytes) -> None:
-        head = Bytes(code, 0x28)
-        table, head.at = head.int(8), 0x3A
-        size, count, names = head.int(2), head.int(2), head.int(2)
-        headers = []
-        for i in range(count):
-            h = Bytes(code, table + i * size)
-            headers.append([h.int(n) for n in (4, 4, 8, 8, 8, 8, 4, 4, 8, 8)])
-        self.contents = [bytearray(code[h[4] : h[4] + h[5]]) if h[1] != 8 else bytearray() for h in headers]
-        strings = bytes(self.contents[names])
-        self.index = {Bytes(strings, h[0]).string(): i for i, h in enumerate(headers)}
-        self.symbols: list[tuple[str, int, int, int]] = []  # name, section, value, size
-        for i, h in enumerate(headers):
-            if h[1] == 2:
-                self._read_symbols(bytes(self.contents[i]), bytes(self.contents[h[6]]))
-        for i, h in enumerate(headers):
-            if h[1] == 4:
-                self._relocate(bytes(self.contents[i]), self.contents[h[7]])
-
-    def _read_symbols(self, table: bytes, strings: bytes) -> None:
-        for at in range(0, len(table), 24):
-            s = Bytes(table, at)
-            name, _, section, value, size = s.int(4), s.int(2), s.int(2), s.int(8), s.int(8)
-            self.symbols.append((Bytes(strings, name).string(), section, value, size))
-
-    def _relocate(self, relocations: bytes, section: bytearray) -> None:
-        for at in range(0, len(relocations), 24):
-            r = Bytes(relocations, at)
-            offset, kind, symbol, addend = r.int(8), r.int(4), r.int(4), r.int(8, signed=True)
-            size = 8 if kind in WIDE else 4
-            value = (self.symbols[symbol][2] + addend) & ((1 << 8 * size) - 1)
-            section[offset : offset + size] = value.to_bytes(size, "little")
+        self.elf = elf.read(code)
+        self.text = self.elf.section(".text")
 
     def section(self, name: str) -> bytes:
-        return bytes(self.contents[self.index[name]]) if name in self.index else b""
+        number = self.elf.section(name)
+        section = bytearray(self.elf.sections[number].contents)
+        for r in self.elf.relocations.get(number, ()):
+            size = 8 if r.kind in WIDE else 4
+            value = (self.elf.symbols[r.symbol].value + r.addend) & ((1 << 8 * size) - 1)
+            section[r.offset : r.offset + size] = value.to_bytes(size, "little")
+        return bytes(section)
 
     def address(self, name: str) -> int:
         """The address of a symbol in the code."""
-        for symbol, _, value, _ in self.symbols:
-            if symbol == name:
-                return value
+        for symbol in self.elf.symbols:
+            if symbol.name == name:
+                return symbol.value
         raise Bug(f"no symbol {name}")
 
     def function(self, address: int) -> str:
         """The function of flat whose code contains the address; empty for the runtime's."""
-        text = self.index[".text"]
-        for name, section, value, size in self.symbols:
-            if section == text and value <= address < value + size and name.startswith("dpl "):
-                return name[4:]
+        for symbol in self.elf.symbols:
+            inside = symbol.section == self.text and symbol.value <= address < symbol.value + symbol.size
+            if inside and symbol.name.startswith("dpl "):
+                return symbol.name[4:]
         return ""
 
 

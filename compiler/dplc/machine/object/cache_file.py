@@ -1,26 +1,33 @@
 """Files of the cache that hold object code and a header.
 
 length of the header | header (JSON) | code
+
+This module imports little, as programs from the cache need it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
-from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
-from dpl import resources
-from dpl.system import kept
+import dpl
+from dpl.system import entries
 
-from dplc.machine.llvm import target
+from dplc.machine.llvm import processor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
+
+COMPILER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+LANGUAGE = os.path.dirname(os.path.realpath(dpl.__file__))
+SOURCES = (".py", ".dp", ".lark", ".rt")
 
 
-def read(path: Path) -> tuple[bytes, bytes] | None:
+def read(path: str | Path) -> tuple[bytes, bytes] | None:
     """The header as JSON text, and the code."""
-    data = kept.read(path)
+    data = entries.read(path)
     if data is None:
         return None
     end = 8 + int.from_bytes(data[:8], "little")
@@ -28,28 +35,41 @@ def read(path: Path) -> tuple[bytes, bytes] | None:
 
 
 def write(path: Path, header: Any, code: bytes) -> None:
+    import json
+
+    from dpl.system import kept
+
     text = json.dumps(header).encode()
     kept.write(path, len(text).to_bytes(8, "little") + text + code)
 
 
-def name(*parts: bytes, made_by: Sequence[Path] = ()) -> str:
+def name(*parts: bytes, made_by: Sequence[str] = ()) -> str:
     """The name of the file for these parts, on this machine.  It changes with DPL itself, or, if given, only with the
     folders `made_by`."""
-    compiler = Path(__file__).resolve().parents[2]
-    folders = made_by or (compiler, Path(resources.__file__).parent, resources.stdlib(), resources.grammar())
-    key = sha256()
-    for part in (*parts, target.describe().encode(), version(folders)):
-        key.update(len(part).to_bytes(8, "little") + part)
-    return key.hexdigest()
+    known = (*parts, processor.describe(), version(made_by or own_folders()))
+    return entries.checksum(b"".join(len(part).to_bytes(8, "little") + part for part in known)).hex()
 
 
-def version(folders: Sequence[Path]) -> bytes:
+def own_folders() -> list[str]:
+    """The compiler, the language, and what is read by them, which a checkout has beside the language."""
+    beside = os.path.dirname(os.path.dirname(LANGUAGE))
+    return [COMPILER, LANGUAGE, *(os.path.join(beside, data) for data in ("stdlib", "grammar"))]
+
+
+def version(folders: Sequence[str]) -> bytes:
     """A fingerprint of the source files in these folders: their names, sizes and times."""
-    marks = []
-    for root in folders:
-        for folder, _, names in os.walk(root):
-            for file in names:
-                if file.endswith((".py", ".dp", ".lark", ".rt")):
-                    status = os.stat(os.path.join(folder, file))
-                    marks.append(f"{file} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(sorted(marks)).encode()
+    return "\n".join(sorted(mark for folder in folders for mark in marks(folder))).encode()
+
+
+def marks(folder: str) -> Iterator[str]:
+    """A line for each source file inside; a folder that is missing has none."""
+    try:
+        found = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in found:
+        if entry.name.endswith(SOURCES):
+            status = entry.stat()
+            yield f"{entry.name} {status.st_size} {status.st_mtime_ns}"
+        elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+            yield from marks(entry.path)

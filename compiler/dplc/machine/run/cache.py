@@ -1,38 +1,40 @@
 """Compiled programs on disk, so that a program that ran before starts at once.
 
 A cache file (`cache_file.py`) is named by a hash of the program's path and text, of DPL itself and of this machine.
-Its header lists the files that the program was made of, each with the hash of its text, and the sites where the program
-may fail.  If one of these files has changed, it is ignored.  The least recently used are deleted when there are too
-many.
+Its header lists the files that the program was made of, each with the hash of its text.  If one of these files has
+changed, it is ignored.  After the header: the parts of the program.  The least recently used are deleted when there are
+too many.
+
+This module imports little: a program from the cache should start quickly.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
 
-from dpl.source import Source
-from dpl.system import kept
+from dpl.system import entries
 
 from dplc.machine.object import cache_file
-from dplc.machine.object.compiled import Compiled
+from dplc.machine.object.image import Image
+from dplc.machine.run.program import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dpl.source import Source
 
 MOST = 512 << 20  # bytes of all files
 
 
-def find(path: Path) -> Compiled | None:
-    """The object code of a program, if none of its files has changed."""
-    try:
-        if not path.is_file():  # a pipe can be read only once
-            return None
-        place = _place(path, path.read_bytes())
-    except OSError:
+def find(path: str | Path) -> Program | None:
+    """The program in a file, if it has run before and none of its files has changed."""
+    if not os.path.isfile(path) or (text := contents(path)) is None:  # a pipe can be read only once
         return None
+    place = _place(path, text)
     if (entry := cache_file.read(place)) is None:
         return None
     header = json.loads(entry[0])
@@ -40,37 +42,69 @@ def find(path: Path) -> Compiled | None:
         return None
     with suppress(OSError):  # a read-only cache is used all the same
         os.utime(place)
-    return Compiled(entry[1], header["sites"], b64decode(header["warnings"]))
+    return unpacked(header, entry[1])
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:
     """Whether files still have the texts from which `digests` were computed."""
-    return all(digest(Path(file)) == known for file, known in files)
+    return all(digest(file) == known for file, known in files)
 
 
 def digests(sources: Sequence[Source]) -> list[list[str]]:
     """The path of each source with the hash of its text."""
-    return [[str(s.path.resolve()), sha256(s.text.encode()).hexdigest()] for s in sources if s.path]
+    return [[str(s.path.resolve()), entries.checksum(s.text.encode()).hex()] for s in sources if s.path]
 
 
-def store(path: Path, sources: Sequence[Source], compiled: Compiled) -> None:
-    """Keeps the object code of the program at `path`, which was made of these sources."""
-    try:
-        place = _place(path, path.read_bytes())
-    except OSError:
+def store(path: str | Path, sources: Sequence[Source], program: Program) -> None:
+    """Keeps the program at `path`, which was made of these sources."""
+    from pathlib import Path
+
+    from dpl.system import kept
+
+    if (text := contents(path)) is None:
         return
-    warnings = b64encode(compiled.warnings).decode()
-    cache_file.write(place, {"files": digests(sources), "sites": compiled.sites, "warnings": warnings}, compiled.code)
+    header, parts = packed(program)
+    place = Path(_place(path, text))
+    cache_file.write(place, {"files": digests(sources), **header}, parts)
     kept.prune(place.parent, MOST)
 
 
-def _place(path: Path, text: bytes) -> Path:
+def packed(program: Program) -> tuple[dict, bytes]:
+    """A header, and the parts one after the other."""
+    image = program.image
+    parts = image.contents, image.words, program.sites.encode(), program.warnings, program.code
+    header = {
+        "ends": [image.code, image.constants, image.size], "imports": image.imports, "exports": image.exports,
+        "parts": [len(part) for part in parts],
+    }  # fmt: skip
+    return header, b"".join(parts)
+
+
+def unpacked(header: dict, data: bytes) -> Program:
+    parts, start = [], 0
+    for size in header["parts"]:
+        parts.append(data[start : start + size])
+        start += size
+    contents, words, sites, warnings, code = parts
+    image = Image(contents, *header["ends"], words, header["imports"], header["exports"])
+    return Program(image, code, sites.decode(), warnings)
+
+
+def _place(path: str | Path, text: bytes) -> str:
     """The cache file of a program; the path counts, as it is part of the program's messages."""
-    return kept.place("objects", cache_file.name(os.fsencode(path), os.fsencode(path.resolve()), text))
+    name = cache_file.name(os.fsencode(path), os.fsencode(os.path.realpath(path)), text)
+    return os.path.join(entries.folder(), "objects", name)
 
 
-def digest(path: Path) -> str:
+def contents(path: str | Path) -> bytes | None:
     try:
-        return sha256(path.read_bytes()).hexdigest()
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:
-        return ""
+        return None
+
+
+def digest(path: str | Path) -> str:
+    """The hash of a file's text; empty if it cannot be read."""
+    text = contents(path)
+    return "" if text is None else entries.checksum(text).hex()

@@ -1,78 +1,26 @@
-"""Object code -> a running program.
+"""Object code that LLVM's JIT loads: the units of sessions, which refer to one another, and libraries for Python.
 
-The program runs on a thread of its own with a very large stack, so that only memory limits recursion; pages that are
-never touched cost nothing.  A failure fills in a record and jumps back to the entry; the record becomes a message.
-
-This module imports little: a program from the cache should start quickly.
+Whole programs are linked by ourselves (`object/link.py`) and run without LLVM (`program.py`).
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
-import threading
 from collections.abc import Sequence
 
 import llvmlite.binding as llvm
-from dpl.diagnostics import DplError
 
-from dplc.machine.failure.failures import Record, Sites, error, missing
+from dplc.machine.failure.failures import Sites, missing
 from dplc.machine.llvm import target
-from dplc.machine.object.compiled import Compiled
-from dplc.machine.runtime import shared
-from dplc.machine.runtime.failure_codes import Failure
-
-ENTRY, FLUSH, LAPACK = "dpl_entry", "dpl_flush", "rt.lapack"
-STACK_MIB = 2048  # enough for ten million calls; at most a quarter of the machine's memory
-CALLS = 64  # a failure records so many of the innermost calls, and as many of the outermost
-NEED = 64 << 10  # bytes of stack that Python has used before native code begins, rounded up
+from dplc.machine.run.execute import ENTRY, FLUSH, Loaded
 
 
-class FailureRecord(ctypes.Structure):
-    _fields_ = [
-        ("code", ctypes.c_int64), ("site", ctypes.c_int64), ("a", ctypes.c_int64), ("b", ctypes.c_int64),
-        ("text", ctypes.c_void_p), ("size", ctypes.c_int64), ("count", ctypes.c_int64),
-        ("calls", ctypes.c_int64 * (2 * CALLS)),
-    ]  # fmt: skip
-
-    def addresses(self) -> list[int]:
-        """Return addresses, innermost first; of a long trace, both ends."""
-        last = range(max(CALLS, self.count - CALLS), self.count)
-        return [*self.calls[: min(CALLS, self.count)], *(self.calls[CALLS + i % CALLS] for i in last)]
-
-
-class Argument(ctypes.Structure):
-    _fields_ = [("text", ctypes.c_char_p), ("size", ctypes.c_int64)]
-
-
-class Loaded:
-    """Object code in memory, with its entry points resolved."""
+class LoadedUnit(Loaded):
+    """The object code of a unit in memory."""
 
     def __init__(self, jit: llvm.LLJIT, library: llvm.JITLibraryBuilder, name: str) -> None:
         self.jit = jit
         self.tracker = library.export_symbol(ENTRY).export_symbol(FLUSH).link(jit, name)
-        pointer, size, status = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-        entry = ctypes.CFUNCTYPE(status, size, pointer, ctypes.c_int32, size, pointer)
-        self.entry = entry(self.tracker[ENTRY])
-        self.flush = ctypes.CFUNCTYPE(None)(self.tracker[FLUSH])
-
-    def flush_soon(self) -> None:
-        """Writes buffered output before the process ends.  It takes a second at most, as the reader may have stopped
-        reading."""
-        flushing = threading.Thread(target=self.flush, daemon=True)
-        flushing.start()
-        flushing.join(1)
-
-
-def load(code: bytes, sites: Sites) -> Loaded:
-    """Loads a whole program, with a runtime library of its own."""
-    jit = new_jit()
-    require_externs(sites)
-    library = llvm.JITLibraryBuilder().add_object_img(code).add_object_img(shared.code()).add_current_process()
-    loaded = Loaded(jit, library.export_symbol(LAPACK), "program")
-    offer_lapack(loaded.tracker)
-    return loaded
+        super().__init__(lambda symbol: self.tracker[symbol])
 
 
 class LoadedLibrary:
@@ -108,103 +56,3 @@ def require_externs(sites: Sites) -> None:
     for symbol in sites.externs:
         if not is_linked(symbol):
             raise missing(symbol, sites)
-
-
-def offer_lapack(tracker: llvm.ResourceTracker) -> None:
-    ctypes.c_void_p.from_address(tracker[LAPACK]).value = ctypes.cast(FINDER, ctypes.c_void_p).value
-
-
-def find_lapack(table: int) -> None:
-    """Fills in the table of `rt/lapack.rt` on demand; this function is its first entry."""
-    from dpl.system.lapack import find
-
-    if found := find():
-        entries = (found.width, *found.addresses)
-        (ctypes.c_int64 * len(entries)).from_address(table + 8)[:] = entries
-
-
-FINDER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(find_lapack)
-
-
-AGAIN = 0.1  # seconds between two looks for signals
-
-
-class Running(threading.Thread):
-    """A program that is running.  `done` says when it has ended (a `join` that is interrupted makes a thread look
-    ended)."""
-
-    def __init__(self, loaded: Loaded, args: Sequence[str], stack: int) -> None:
-        super().__init__(daemon=True, name="program")
-        self.loaded = loaded
-        self.args = [os.fsencode(arg) for arg in args]  # as bytes, which need not be UTF-8
-        self.stack = stack
-        self.record = FailureRecord()
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
-        terminal = int(os.isatty(1))
-        self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
-        self.done.set()
-
-    def wait(self) -> None:
-        """Waits for the end.  Python sees a signal that came just before the wait only when the wait is over, so it
-        wakes up now and then."""
-        while self.is_alive() and not self.done.wait(AGAIN):
-            pass
-
-
-def execute(compiled: Compiled, args: Sequence[str] = ()) -> int:
-    """Runs a program; its exit code, or DplError if it failed."""
-    sites = Sites.from_json(compiled.sites)
-    loaded = load(compiled.code, sites)
-    try:
-        running = start(loaded, args)
-        running.wait()
-    except BaseException:  # Ctrl-C, or a signal that ends the process
-        loaded.flush_soon()
-        raise
-    match running.record.code:
-        case Failure.NONE:
-            return 0
-        case Failure.EXIT:
-            return running.record.a & 0xFF
-        case _:
-            raise failure(compiled, loaded, running.record, sites)
-
-
-def failure(compiled: Compiled, loaded: Loaded, record: FailureRecord, sites: Sites) -> DplError:
-    """The message for a failure record."""
-    from dplc.machine.failure.trace import frames
-
-    text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
-    calls = frames(compiled.code, ENTRY, loaded.tracker[ENTRY], record.addresses())
-    what = Record(Failure(record.code), record.site, record.a, record.b, -record.size, text)
-    return error(what, list(calls), sites)
-
-
-def start(loaded: Loaded, args: Sequence[str]) -> Running:
-    """Starts a program on a thread with the largest stack that the system gives."""
-    sys.stdout.flush()  # our output comes before that of the program
-    mib = stack_mib()
-    before = threading.stack_size()
-    while True:
-        running = Running(loaded, args, mib << 20)
-        try:
-            threading.stack_size(mib << 20)
-            running.start()
-            return running
-        except (RuntimeError, ValueError, MemoryError):  # the system refuses a stack of this size
-            if mib <= 8:
-                raise MemoryError from None
-            mib //= 2
-        finally:
-            threading.stack_size(before)
-
-
-def stack_mib() -> int:
-    chosen = os.environ.get("DPL_STACK", "")
-    if chosen.isdigit() and int(chosen) > 0:
-        return int(chosen)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(64, min(STACK_MIB, memory >> 22))

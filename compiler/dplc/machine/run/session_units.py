@@ -25,16 +25,8 @@ from dplc.machine.llvm.literals import unescape
 from dplc.machine.object import cache_file
 from dplc.machine.object.assemble import assemble, module
 from dplc.machine.object.compiled import Compiled
-from dplc.machine.run.jit import (
-    LAPACK,
-    Loaded,
-    Running,
-    failure,
-    new_jit,
-    offer_lapack,
-    require_externs,
-    start,
-)
+from dplc.machine.run.execute import LAPACK, Loaded, Running, failure, offer_lapack, start
+from dplc.machine.run.jit import LoadedUnit, new_jit, require_externs
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.kernels.frequency import effort
@@ -68,7 +60,7 @@ class SessionUnits:
         self.jit = new_jit()
         library = llvm.JITLibraryBuilder().add_object_img(shared.code()).add_current_process()
         self.runtime = library.export_symbol(LAPACK).export_symbol(LIMIT).link(self.jit, RUNTIME)
-        offer_lapack(self.runtime)
+        offer_lapack(self.runtime[LAPACK])
         self.cells: dict[str, ctypes.Array] = {}
         self.count = 0
 
@@ -103,7 +95,7 @@ class SessionUnits:
             case Failure.DEPTH if stopped:
                 raise KeyboardInterrupt
             case _:
-                raise failure(unit.compiled, loaded, running.record, unit.sites)
+                raise failure(unit.compiled.code, loaded, running.record, unit.sites)
 
     def load(self, unit: SessionUnit, instead: Mapping[str, str] = NOTHING) -> Loaded:
         """Loads a unit beside the others.  `instead` renames some of the cells that it uses."""
@@ -114,7 +106,7 @@ class SessionUnits:
         for name, size in unit.cells.items():
             found = self.cells.setdefault(instead.get(name, name), cell(size))
             library = library.import_symbol(name, ctypes.addressof(found))
-        return Loaded(self.jit, library, f"unit {self.count}")
+        return LoadedUnit(self.jit, library, f"unit {self.count}")
 
     def wait(self, running: Running) -> bool:
         """Waits for the end; whether Ctrl-C was pressed."""

@@ -51,7 +51,7 @@ def code() -> bytes:
 
 @cache
 def _kept() -> tuple[bytes, bytes]:
-    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[Path(__file__).parents[1]]))
+    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(Path(__file__).parents[1])]))
 
     def make() -> tuple[bytes, bytes]:
         made = build()

@@ -16,6 +16,7 @@ from dpl.node import node
 from dpl.source import Source
 
 from dplc.machine.object.compiled import Compiled
+from dplc.machine.run.linked import linked
 from dplc.passes import NeedsInterpreter
 from dplc.tools.bench.cases import Case
 from dplc.tools.bench.driver import FIRST, Subject, program
@@ -83,7 +84,7 @@ def run(code: Compiled, chosen: Sequence[Case], sizes: Sequence[Sequence[int]], 
     first = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "program"
-        file.write_bytes(pickle.dumps(code))
+        file.write_bytes(pickle.dumps(linked(code)))
         while first < len(calls):
             process = Process(file, first, limit)
             for number, row in process.rows():

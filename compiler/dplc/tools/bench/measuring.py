@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dpl.diagnostics import DplError
 
-from dplc.machine.run.jit import execute
+from dplc.machine.run.program import execute
 from dplc.tools.process import share_heap
 
 

@@ -34,7 +34,7 @@ from dplc.stack import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
 
 if TYPE_CHECKING:
-    from dplc.machine.run.jit import Loaded
+    from dplc.machine.run.execute import Loaded
     from dplc.machine.run.session_units import SessionUnit
 
 ANY = "picture"  # the cell of the picture to draw

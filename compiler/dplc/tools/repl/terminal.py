@@ -70,7 +70,7 @@ def history() -> History:
     """The history of all sessions, kept on disk if possible."""
     file = kept.place("history")
     try:
-        if kept.usable(file.parent):
+        if kept.usable(str(file.parent)):
             file.open("ab").close()
             return FileHistory(str(file))
     except OSError:

@@ -10,8 +10,7 @@ import pickle
 import sys
 from pathlib import Path
 
-from dplc.machine.object.compiled import Compiled
-from dplc.machine.run.jit import execute
+from dplc.machine.run.program import Program, execute
 from dplc.stack import on_large_stack
 from dplc.tools.process import guarded
 
@@ -19,7 +18,7 @@ from dplc.tools.process import guarded
 def fulfil(file: Path) -> int:
     """Run the expectation.  Returns an exit code like `dpl run`."""
     ready = pickle.loads(file.read_bytes())
-    if isinstance(ready, Compiled):
+    if isinstance(ready, Program):
         return execute(ready)
     from dplc.tools.run import interpret_program
 

@@ -23,6 +23,8 @@ from dpl.node import node
 from dpl.render import render
 from dpl.syntax.load import read
 
+from dplc.machine.object.compiled import Compiled
+from dplc.machine.run.linked import linked
 from dplc.passes import NeedsInterpreter
 from dplc.passes.entry.expectations import expectations
 from dplc.pipeline import Context, compile_to
@@ -121,7 +123,7 @@ def prepare(file: Path, wanted: Wanted) -> tuple[list[tuple[int, str, int]], byt
         ready = compile_to(stage, source, Context(testing=True))[1]
     except NeedsInterpreter:
         ready = compile_to("check", source, Context(testing=True))[1]
-    return cases, pickle.dumps(ready)
+    return cases, pickle.dumps(linked(ready) if isinstance(ready, Compiled) else ready)
 
 
 def environment(number: int, seed: int) -> dict[str, str]:

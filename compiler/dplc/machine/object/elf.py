@@ -1,0 +1,95 @@
+"""ELF objects, as LLVM writes them: sections, symbols and relocations.
+
+The names and numbers are those of the System V ABI, of its supplements for x86-64 and AArch64, and of `elf.h`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from dpl.diagnostics import Bug
+from dpl.node import node
+
+SYMBOLS, RELOCATIONS, EMPTY = 2, 4, 8  # types of sections; an empty one has a size and no contents (SHT_NOBITS)
+WRITE, LOAD, EXECUTE, THREAD_LOCAL = 1, 2, 4, 0x400  # flags of sections
+LOCAL, GLOBAL, WEAK = 0, 1, 2  # bindings of symbols
+UNDEFINED, RESERVED = 0, 0xFF00  # sections of symbols: none, and numbers that stand for no section
+
+HEADER, SECTION = Struct("<16xHH20xQ10xHHH"), Struct("<IIQQQQIIQQ")
+SYMBOL, RELOCATION = Struct("<IBBHQQ"), Struct("<QIIq")
+
+
+@node
+class Section:
+    """A part of an object.  `contents` has `size` bytes, except in sections that are all zeros."""
+
+    name: str
+    type: int
+    flags: int
+    contents: bytes
+    size: int
+    alignment: int
+
+
+@node
+class Symbol:
+    """A name for a place in a section, or for something in another object (UNDEFINED)."""
+
+    name: str
+    section: int
+    value: int
+    size: int
+    binding: int
+
+
+@node
+class Relocation:
+    """A place of a section that depends on the address of a symbol."""
+
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+@node
+class Object:
+    """`relocations` has those of a section by its number."""
+
+    machine: int
+    sections: list[Section]
+    symbols: list[Symbol]
+    relocations: dict[int, list[Relocation]]
+
+    def section(self, name: str) -> int:
+        """The number of a section; 0 if there is none of that name."""
+        return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
+
+
+def read(code: bytes) -> Object:
+    if code[:6] != b"\x7fELF\x02\x01":
+        raise Bug("machine code that is no 64-bit little-endian ELF object")
+    _, machine, table, size, count, names = HEADER.unpack_from(code)
+    rows = [SECTION.unpack_from(code, table + i * size) for i in range(count)]
+    data = [b"" if row[1] == EMPTY else code[row[4] : row[4] + row[5]] for row in rows]
+    sections = [
+        Section(text(data[names], row[0]), row[1], row[2], data[i], row[5], max(1, row[8]))
+        for i, row in enumerate(rows)
+    ]
+    symbols, relocations = [], {}
+    for i, (_, kind, _, _, _, _, link, of, _, _) in enumerate(rows):
+        if kind == SYMBOLS:
+            symbols = [
+                Symbol(text(data[link], name), section, value, length, info >> 4)
+                for name, info, _, section, value, length in SYMBOL.iter_unpack(data[i])
+            ]
+        elif kind == RELOCATIONS:
+            relocations[of] = [
+                Relocation(offset, kind, symbol, addend)
+                for offset, kind, symbol, addend in RELOCATION.iter_unpack(data[i])
+            ]
+    return Object(machine, sections, symbols, relocations)
+
+
+def text(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(0, start)].decode()

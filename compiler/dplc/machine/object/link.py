@@ -1,0 +1,208 @@
+"""A static linker: ELF objects -> an image that can be loaded at any address.
+
+Programs are linked when they are compiled, so that little is left to do when they are loaded from the cache, and LLVM
+is not needed for it.  After Levine, "Linkers and Loaders" (2000): sections get places, symbols get addresses,
+relocations are applied.  Symbols that no object defines are imported through the global offset table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import pack
+
+from dpl.diagnostics import Bug
+
+from dplc.machine.object import elf
+from dplc.machine.object.elf import Object, Relocation, Symbol
+from dplc.machine.object.image import WORD, Image
+from dplc.machine.object.relocate import ADDRESS, CALL, MACHINES, SLOT
+
+UNUSED = ".eh_frame"  # for exceptions, which our code does not have
+
+CODE, CONSTANTS, DATA, ZEROS = range(4)  # the parts of an image
+
+Place = tuple[int, int, int]  # the number of an object, that of its section, and an offset
+Target = Place | str  # where a symbol is; the name of an import
+
+
+def link(objects: Sequence[bytes], exports: Sequence[str]) -> Image:
+    """The image of these objects.  `exports` are the symbols whose offsets it has."""
+    return Linking([elf.read(code) for code in objects]).image(exports)
+
+
+class Linking:
+    """What is known of one image: the places of sections, stubs and slots, and the words to be written on loading."""
+
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self.objects = objects
+        numbers = {o.machine for o in objects}
+        if len(numbers) != 1 or (machine := MACHINES.get(*numbers)) is None:
+            raise Bug(f"no linker for machine code of {sorted(numbers)}")
+        self.machine = machine
+        self.definitions = definitions(objects)
+        self.size = 0
+        self.starts: dict[tuple[int, int], int] = {}  # of sections
+        self.slots: dict[Target, int] = {}
+        self.stubs: dict[str, int] = {}
+        self.imports: dict[str, int] = {}
+        self.words: list[tuple[int, int, int]] = []
+
+    def image(self, exports: Sequence[str]) -> Image:
+        self.find_wanted()
+        code = self.place_code()
+        constants = self.place_constants()
+        self.place(DATA)
+        filled = self.size
+        self.place(ZEROS)
+        contents = self.contents(filled)
+        words = b"".join(pack(WORD, *word) for word in sorted(self.words))
+        offsets = {name: self.address(self.definitions[name]) for name in exports}
+        return Image(bytes(contents), code, constants, self.size, words, list(self.imports), offsets)
+
+    # ---- symbols
+
+    def target(self, i: int, symbol: Symbol) -> Target:
+        if symbol.binding != elf.LOCAL and symbol.name in self.definitions:
+            return self.definitions[symbol.name]
+        if symbol.section == elf.UNDEFINED:
+            return symbol.name
+        return i, symbol.section, symbol.value
+
+    def address(self, target: Target) -> int:
+        """The offset in the image.  That of an imported function is its stub's."""
+        if isinstance(target, str):
+            return self.stubs[target]
+        i, section, value = target
+        return self.starts[i, section] + value
+
+    def find_wanted(self) -> None:
+        """Find the stubs, slots and imports that relocations need."""
+        for i, _, relocation in self.relocations():
+            kind, target = self.kind(relocation), self.of(i, relocation)
+            if isinstance(target, str):
+                self.imports.setdefault(target, len(self.imports) + 1)
+                if kind.means == CALL:
+                    self.stubs.setdefault(target, 0)
+                elif kind.means not in (SLOT, ADDRESS):
+                    raise Bug(f"`{target}` is in no object, but is used as if it were near")
+            if kind.means == SLOT or (kind.means == CALL and isinstance(target, str)):
+                self.slots.setdefault(target, 0)
+
+    def relocations(self) -> Iterator[tuple[int, int, Relocation]]:
+        """Those of all sections that are loaded, each with the numbers of its object and section."""
+        for i, found in enumerate(self.objects):
+            for n, relocations in found.relocations.items():
+                if is_loaded(found.sections[n]):
+                    for relocation in relocations:
+                        yield i, n, relocation
+
+    def kind(self, relocation: Relocation):
+        if relocation.kind not in self.machine.kinds:
+            raise Bug(f"a relocation of kind {relocation.kind}")
+        return self.machine.kinds[relocation.kind]
+
+    def of(self, i: int, relocation: Relocation) -> Target:
+        return self.target(i, self.objects[i].symbols[relocation.symbol])
+
+    # ---- places
+
+    def place(self, part: int) -> None:
+        """Give places to all sections of a part."""
+        for i, found in enumerate(self.objects):
+            for n, section in enumerate(found.sections):
+                if is_loaded(section) and part_of(section) == part:
+                    self.starts[i, n] = aligned(self.size, section.alignment)
+                    self.size = self.starts[i, n] + section.size
+
+    def place_code(self) -> int:
+        """Place code and stubs; returns their end."""
+        self.place(CODE)
+        self.size = aligned(self.size, 16)
+        for name in self.stubs:
+            self.stubs[name] = self.size
+            self.size += self.machine.stub_size
+        return self.next_page()
+
+    def place_constants(self) -> int:
+        """Place constants and slots; returns their end."""
+        self.place(CONSTANTS)
+        self.size = aligned(self.size, 8)
+        for target in self.slots:
+            self.slots[target] = self.size
+            self.size += 8
+        return self.next_page()
+
+    def next_page(self) -> int:
+        self.size = aligned(self.size, self.machine.page)
+        return self.size
+
+    # ---- contents
+
+    def contents(self, size: int) -> bytearray:
+        made = bytearray(size)
+        for (i, n), start in self.starts.items():
+            contents = self.objects[i].sections[n].contents
+            made[start : start + len(contents)] = contents
+        for name, start in self.stubs.items():
+            self.machine.stub(made, start, self.slots[name])
+        for target, slot in self.slots.items():
+            self.word(slot, target, 0)
+        for i, n, relocation in self.relocations():
+            kind, target = self.kind(relocation), self.of(i, relocation)
+            place = self.starts[i, n] + relocation.offset
+            if kind.means == ADDRESS:
+                self.word(place, target, relocation.addend)
+            else:
+                at = self.slots[target] if kind.means == SLOT else self.address(target)
+                kind.write(made, place, at + relocation.addend)
+        return made
+
+    def word(self, place: int, target: Target, addend: int) -> None:
+        if isinstance(target, str):
+            self.words.append((place, self.imports[target], addend))
+        else:
+            self.words.append((place, 0, self.address(target) + addend))
+
+
+def definitions(objects: Sequence[Object]) -> dict[str, Place]:
+    """Where the global symbols are; one that is not weak counts before those that are."""
+    found: dict[str, Place] = {}
+    strong: set[str] = set()
+    for i, each in enumerate(objects):
+        for symbol in each.symbols:
+            if symbol.binding == elf.LOCAL or symbol.section == elf.UNDEFINED:
+                continue
+            if symbol.section >= elf.RESERVED:
+                raise Bug(f"the symbol `{symbol.name}` is in no section")
+            if symbol.binding != elf.WEAK:
+                if symbol.name in strong:
+                    raise Bug(f"two objects define `{symbol.name}`")
+                strong.add(symbol.name)
+                found[symbol.name] = i, symbol.section, symbol.value
+            else:
+                found.setdefault(symbol.name, (i, symbol.section, symbol.value))
+    return found
+
+
+def is_loaded(section: elf.Section) -> bool:
+    if not section.flags & elf.LOAD or section.name == UNUSED:
+        return False
+    if section.flags & elf.THREAD_LOCAL:
+        raise Bug(f"the section {section.name} has variables of threads, which an image cannot have")
+    return True
+
+
+def part_of(section: elf.Section) -> int:
+    match section.flags & (elf.WRITE | elf.EXECUTE), section.type == elf.EMPTY:
+        case elf.EXECUTE, False:
+            return CODE
+        case 0, False:
+            return CONSTANTS
+        case elf.WRITE, zeros:
+            return ZEROS if zeros else DATA
+        case _:
+            raise Bug(f"the section {section.name} is both written and executed, or has nothing that is read")
+
+
+def aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment

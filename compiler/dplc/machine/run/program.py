@@ -1,0 +1,110 @@
+"""Linked programs: loaded into memory and run, without LLVM.
+
+This module imports little: a program from the cache should start quickly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, mmap
+
+from dplc.machine.object.image import Image
+from dplc.machine.run.execute import LAPACK, Loaded, offer_lapack, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dplc.machine.failure.failures import Sites
+
+MORE = ("libm.so.6", "libgcc_s.so.1")  # libraries of C that Python may not have loaded
+
+
+class Program:
+    """An image with what is needed when it fails: the object code of the program (it has the debug information) and
+    its sites, as JSON.  `warnings` are pickled; empty if there are none."""
+
+    __slots__ = ("code", "image", "sites", "warnings")
+
+    def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"") -> None:
+        self.image = image
+        self.code = code
+        self.sites = sites
+        self.warnings = warnings
+
+
+class LoadedImage(Loaded):
+    """An image in memory of its own."""
+
+    def __init__(self, image: Image) -> None:
+        imports = [address(name) for name in image.imports]
+        self.memory = mmap(-1, image.size, MAP_PRIVATE | MAP_ANONYMOUS)
+        base = self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        image.fill(self.memory, [base, *imports])
+        # Linux makes the instruction cache of AArch64 see new code when its pages become executable
+        protect(base, image.code, PROT_READ | PROT_EXEC)
+        protect(base + image.code, image.constants - image.code, PROT_READ)
+        super().__init__(lambda name: base + image.exports[name])
+
+
+class Missing(Exception):
+    """No library in use has this symbol."""
+
+    def __init__(self, symbol: str) -> None:
+        super().__init__(f"no C library in use has `{symbol}`")
+        self.symbol = symbol
+
+
+def address(name: str) -> int:
+    """The address of a C function or variable of this process.  Raises Missing."""
+    if found := lookup(None, name.encode()):
+        return found
+    for library in MORE:
+        try:
+            ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+        except OSError:  # another C library, which has all in one
+            continue
+        if found := lookup(None, name.encode()):
+            return found
+    raise Missing(name)
+
+
+C = ctypes.CDLL(None, use_errno=True)
+lookup = C.dlsym
+lookup.argtypes, lookup.restype = (ctypes.c_void_p, ctypes.c_char_p), ctypes.c_void_p
+
+
+def protect(start: int, size: int, how: int) -> None:
+    if C.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), how):
+        raise OSError(ctypes.get_errno(), f"cannot make code executable: {os.strerror(ctypes.get_errno())}")
+
+
+def load(program: Program) -> Loaded:
+    """Loads a program.  Raises DplError if a C function is missing that it declares."""
+    try:
+        loaded = LoadedImage(program.image)
+    except Missing as error:
+        sites = sites_of(program)
+        if error.symbol not in sites.externs:
+            raise
+        from dplc.machine.failure.failures import missing
+
+        raise missing(error.symbol, sites) from None
+    offer_lapack(loaded.base + program.image.exports[LAPACK])
+    return loaded
+
+
+def sites_of(program: Program) -> Sites:
+    from dplc.machine.failure.failures import Sites
+
+    return Sites.from_json(program.sites)
+
+
+def execute(program: Program, args: Sequence[str] = ()) -> int:
+    """Runs a program; its exit code, or DplError if it failed."""
+    return run_loaded(program, load(program), args)
+
+
+def run_loaded(program: Program, loaded: Loaded, args: Sequence[str]) -> int:
+    return run(loaded, args, program.code, lambda: sites_of(program))

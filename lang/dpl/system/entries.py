@@ -1,0 +1,87 @@
+"""Entries of the cache on disk (`kept.py`): read if they can be trusted, and written.
+
+This module imports little: a program from the cache should start quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
+
+try:
+    from _blake2 import blake2b  # for `hashlib`, Python loads OpenSSL, which takes longer than what is hashed here
+except ImportError:
+    from hashlib import blake2b
+
+MAGIC = b"DPL kept 2\n"
+OURS = 0o700
+
+
+def folder() -> str:
+    """The folder of the cache; it may be missing or not writable."""
+    if chosen := os.environ.get("DPL_CACHE"):
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "dpl")
+
+
+def read(path: str | os.PathLike[str]) -> bytes | None:
+    """The contents of an entry, or None if it is missing, damaged or not trustworthy."""
+    if not usable(folder()):
+        return None
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read() if stat.S_ISREG(status.st_mode) and is_ours(status) else b""
+    except OSError:
+        return None
+    start = len(MAGIC) + 32
+    content = data[start:]
+    return content if data[:start] == MAGIC + checksum(content) else None
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write an entry atomically.  Does nothing if the folder cannot be written."""
+    if not usable(folder()):
+        return
+    temporary = f"{os.fspath(path)}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        os.makedirs(os.path.dirname(temporary), OURS, exist_ok=True)
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OURS & 0o666), "wb") as file:
+            file.write(MAGIC + checksum(data) + data)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=32).digest()
+
+
+@cache
+def usable(folder: str) -> bool:
+    """True if only this user (or the superuser) can write to a folder, which is made if missing.  Warns if the folder
+    belongs to another user or others may write to it."""
+    try:
+        os.makedirs(folder, OURS, exist_ok=True)
+        status = os.stat(folder)
+    except OSError:  # the folder cannot be made
+        return False
+    if not is_ours(status):
+        reason = "other users may write to it" if status.st_mode & 0o022 else "it belongs to another user"
+        sys.stderr.write(f"warning: the cache {folder} is not used: {reason}\n")
+        return False
+    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+        with suppress(OSError):
+            os.chmod(folder, OURS)
+    return True
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """True if only this user or the superuser could have written the file."""
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022

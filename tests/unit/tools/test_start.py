@@ -1,0 +1,47 @@
+"""What a program from the cache and `dpl --version` import: little, so that they start at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ROOT
+
+HEAVY = (
+    "llvmlite", "numpy", "lark", "click", "pickle", "typing", "dataclasses", "pathlib", "inspect", "hashlib",
+    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline", "dplc.commands",
+    "dplc.machine.llvm.target", "dplc.machine.object.link",
+)  # fmt: skip
+WITHOUT = """
+import sys
+before = set(sys.modules)  # an installation may import some of them for each Python
+from dplc.cli import main
+try:
+    main()
+finally:
+    print(sorted(set({heavy}) & (set(sys.modules) - before)), file=sys.stderr)
+"""
+
+
+def without_heavy_modules(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The command in a new process, which says at last what it has imported of the heavy modules."""
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("lang", "compiler"))
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(heavy=HEAVY), *words], timeout=60, check=False, capture_output=True,
+        encoding="utf-8", env={**os.environ, "PYTHONPATH": paths, **env},
+    )  # fmt: skip
+
+
+def test_a_program_from_the_cache(dpl, cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "hello.dp"
+    file.write_text("do print (Sys.args, sin 0.0)\n")
+    assert dpl("run", file).stdout == "([], 0.0)\n"
+    run = without_heavy_modules("run", str(file), "a", DPL_CACHE=str(cache))
+    assert (run.stdout, run.stderr) == ('(["a";], 0.0)\n', "[]\n")
+
+
+def test_the_version() -> None:
+    run = without_heavy_modules("--version")
+    assert run.stdout.startswith("dpl 0.") and run.stderr == "[]\n"
