@@ -176,11 +176,12 @@ def run_mono(program: Any, context: Context) -> Any:
 
 
 def run_object(made: Any, context: Context) -> Any:
+    from dplc.machine.llvm.versions import final
     from dplc.machine.object.assemble import assemble
     from dplc.machine.object.compiled import Compiled
 
     text, sites = made
-    return Compiled(assemble(text, most=context.effort), sites.to_json())
+    return Compiled(assemble(final(text), most=context.effort), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:
@@ -190,8 +191,10 @@ def show_trees(modules: list[Module]) -> str:
 
 
 def show_llvm(made: Any) -> str:
+    from dplc.machine.llvm.versions import final
+
     text, _ = made
-    return text
+    return final(text)
 
 
 def show_code(made: Any) -> str:

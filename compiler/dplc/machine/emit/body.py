@@ -7,7 +7,7 @@ right-hand side and get at inner blocks through this class; `function.py` fills 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.diagnostics import Bug
 
@@ -34,6 +34,21 @@ class BodyEmitter(Emitter, ABC):
     @abstractmethod
     def rhs(self, bind: f.Bind) -> Values:
         """Writes a right-hand side; the leaves of the variables that it binds."""
+
+    @abstractmethod
+    def loop(
+        self,
+        types: Sequence[str],
+        inits: Values,
+        cond: Callable[[Values], str],
+        body: Callable[[Values], Values],
+        mark: str = "",
+    ) -> Values:
+        """As `Writer.loop`, for a loop of the program."""
+
+    @abstractmethod
+    def with_locations(self, lines: list[str]) -> list[str]:
+        """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
 
     # ---- atoms
 

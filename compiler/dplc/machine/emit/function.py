@@ -9,10 +9,12 @@ parameter, so that every function can make tail calls.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit import loops, maps, ops
+from dplc.machine.emit import loops, maps, ops, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
 from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
@@ -30,6 +32,7 @@ class FunctionEmitter(BodyEmitter):
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
+        self.resumable = fn.name in unit.kernels  # until its loop is written (`resume.py`)
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
@@ -45,17 +48,30 @@ class FunctionEmitter(BodyEmitter):
             head += " optnone noinline"
         if self.unit.interruptible:  # the stack check is also the poll for an interrupt
             self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
-        start = self._with_locations(self._check_depth()) if self.deep else None
+        start = self.with_locations(self._check_depth()) if self.deep else None
         if self.unit.debug:
             self.w.lines = self.unit.debug.with_locations(self.w.lines, self.scope, self.fn.span)
             arguments = self.unit.debug.arguments(self.fn, self.scope)
             start = [*arguments, *(start or ["  br label %start"])]
         else:
-            self.w.lines = self._with_locations(self.w.lines)
-        return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}")
+            self.w.lines = self.with_locations(self.w.lines)
+        linkage = "dso_local" if self.fn.name in self.unit.replaceable else "internal"
+        return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}", linkage=linkage)
 
-    def _with_locations(self, lines: list[str]) -> list[str]:
-        """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
+    def loop(
+        self,
+        types: Sequence[str],
+        inits: Values,
+        cond: Callable[[Values], str],
+        body: Callable[[Values], Values],
+        mark: str = "",
+    ) -> Values:
+        if not self.resumable:
+            return self.w.loop(types, inits, cond, body, mark)
+        self.resumable = False  # the loops inside are not
+        return resume.loop(self, types, inits, cond, body, mark)
+
+    def with_locations(self, lines: list[str]) -> list[str]:
         debug = self.unit.debug
         somewhere = debug.location(self.scope, self.fn.span) if debug else self.unit.location(self.scope, 0)
 

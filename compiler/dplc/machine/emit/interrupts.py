@@ -54,8 +54,8 @@ def count_to(
         return w.let(f"icmp slt i64 {state[0]}, {count}")
 
     if not e.unit.interruptible or not short:
-        return w.count_to(count, polling, types, inits, mark)
-    return w.loop(("i64", *types), ["0", *inits], unfinished, strip)[1:]
+        return w.count_to(count, polling, types, inits, mark, loop=e.loop)
+    return e.loop(("i64", *types), ["0", *inits], unfinished, strip)[1:]
 
 
 def is_short(block: f.Block) -> bool:

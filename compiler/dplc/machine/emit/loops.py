@@ -71,7 +71,7 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
     if not loop.collect:
 
         def run(inits: Values) -> Values:
-            return w.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
+            return e.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
 
         found = inplace.chains(loop)
         if not found:
@@ -100,7 +100,7 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         return [*values[: len(types)], owner, data, w.add(count, "1"), room]
 
     all_types = (*types, "ptr", "ptr", "i64", "i64")
-    last = w.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
+    last = e.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
     owner, data, count, _ = last[-4:]
     used = w.scale(count, size)
     w.store("i64", used, w.at(owner, 8))  # the part of the block that holds elements

@@ -27,6 +27,8 @@ class Unit:
     tailcc: set[int]  # groups whose tail calls are guaranteed
     holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
     cold: set[str]  # functions that are not optimised (`passes/kernels/frequency.py`)
+    kernels: set[str] = field(default_factory=set)  # functions whose loop can be resumed (`resume.py`)
+    replaceable: set[str] = field(default_factory=set)  # functions that the quick version lets the other one replace
     debug: DebugInfo | None = None  # debug information, if it is wanted
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)

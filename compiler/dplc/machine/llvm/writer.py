@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dplc.machine.llvm.versions import FINAL
+
 Values = list[str]
+Loop = Callable[[Sequence[str], Values, Callable[[Values], str], Callable[[Values], Values], str], Values]
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
 
 
@@ -103,8 +106,10 @@ class Writer:
         cond: Callable[[Values], str],
         body: Callable[[Values], Values],
         mark: str = "",
+        quick: Callable[[str, Values], None] | None = None,
     ) -> Values:
-        """state = inits; while cond state { state = body state }; gives the last state.  `mark` is loop metadata."""
+        """state = inits; while cond state { state = body state }; gives the last state.  `mark` is loop metadata.
+        `quick`, given the label of the head and the new state, writes the end of a step for the quick version."""
         head, inside, done = self.block("head"), self.block("body"), self.block("done")
         before = self.label
         self.jump(head)
@@ -117,7 +122,10 @@ class Writer:
         after = body(state)
         for i, t in enumerate(types):
             self.lines[here + i] = f"  {state[i]} = phi {t} [ {inits[i]}, %{before} ], [ {after[i]}, %{self.label} ]"
-        self.do(f"br label %{head}{mark}")
+        here = FINAL if quick else ""
+        self.do(f"br label %{head}{mark}{here}")
+        if quick:
+            quick(head, after)
         self.start(done)
         return state
 
@@ -129,8 +137,9 @@ class Writer:
         inits: Sequence[str] = (),
         mark: str = "",
         first: str = "0",
+        loop: Loop | None = None,
     ) -> Values:
-        """for i from `first` to n - 1, with a state."""
+        """for i from `first` to n - 1, with a state.  `loop` writes the loop, instead of the method of that name."""
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -139,7 +148,7 @@ class Writer:
         def below(state: Values) -> str:
             return self.let(f"icmp slt i64 {state[0]}, {n}")
 
-        return self.loop(("i64", *types), [first, *inits], below, step, mark)[1:]
+        return (loop or self.loop)(("i64", *types), [first, *inits], below, step, mark)[1:]
 
     def repeat(self, n: str, body: Callable[[str], object], mark: str = "") -> None:
         """for i < n, without a state."""
@@ -228,10 +237,11 @@ def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def function(
-    head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None, place: str = ""
-) -> str:
+    head: str, w: Writer, end: str = "  ret void\n", start: Sequence[str] | None = None, place: str = "",
+    linkage: str = "internal",
+) -> str:  # fmt: skip
     """The text of a function.  `start` are lines before the body, which must branch to the label `start`; `place` is
     its debug scope."""
     before = "\n".join((*w.slots, *(start or ("  br label %start",))))
     body = "\n".join(line for line in w.lines if line)
-    return f"define internal {head} nounwind{place} {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"
+    return f"define {linkage} {head} nounwind{place} {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"

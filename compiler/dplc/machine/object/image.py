@@ -20,12 +20,13 @@ WORD = "<3q"  # offset of the word; what is added: 0 the image's address, i > 0 
 class Image:
     """`contents` has the image without the zeros at its end; `code` and `constants` are the ends of these parts, and
     `size` that of all.  `words` are packed as WORD.  `exports` has the offsets of some symbols, `imports` the names of
-    C functions and variables."""
+    C functions and variables.  `cells` has the offsets of the cells that replaceable functions are called through."""
 
-    __slots__ = ("code", "constants", "contents", "exports", "imports", "size", "words")
+    __slots__ = ("cells", "code", "constants", "contents", "exports", "imports", "size", "words")
 
     def __init__(self, contents: bytes, code: int, constants: int, size: int, words: bytes,
-                 imports: Sequence[str], exports: Mapping[str, int]) -> None:  # fmt: skip
+                 imports: Sequence[str], exports: Mapping[str, int],
+                 cells: Mapping[str, int]) -> None:  # fmt: skip
         self.contents = contents
         self.code = code
         self.constants = constants
@@ -33,6 +34,7 @@ class Image:
         self.words = words
         self.imports = imports
         self.exports = exports
+        self.cells = cells
 
     def fill(self, memory: bytearray | mmap, addresses: Sequence[int]) -> None:
         """Write the image to the memory at `addresses[0]`; the others are those of the imports."""

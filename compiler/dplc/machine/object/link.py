@@ -30,10 +30,17 @@ def link(objects: Sequence[bytes], exports: Sequence[str]) -> Image:
     return Linking([elf.read(code) for code in objects]).image(exports)
 
 
+def link_replaceable(first: bytes, *others: bytes) -> Image:
+    """The image of these objects, whose exports are all global symbols.  The global functions of the first one are
+    called through cells, which may be set to other versions while the program runs: `cells` has their offsets."""
+    linking = Linking([elf.read(code) for code in (first, *others)], replaceable=True)
+    return linking.image(linking.definitions)
+
+
 class Linking:
     """What is known of one image: the places of sections, stubs and slots, and the words to be written on loading."""
 
-    def __init__(self, objects: Sequence[Object]) -> None:
+    def __init__(self, objects: Sequence[Object], replaceable: bool = False) -> None:
         self.objects = objects
         numbers = {o.machine for o in objects}
         if len(numbers) != 1 or (machine := MACHINES.get(*numbers)) is None:
@@ -45,19 +52,20 @@ class Linking:
         self.slots: dict[Target, int] = {}
         self.stubs: dict[str, int] = {}
         self.imports: dict[str, int] = {}
+        self.cells: dict[str, int] = dict.fromkeys(functions(objects[0]), 0) if replaceable else {}
         self.words: list[tuple[int, int, int]] = []
 
-    def image(self, exports: Sequence[str]) -> Image:
+    def image(self, exports: Iterable[str]) -> Image:
         self.find_wanted()
         code = self.place_code()
         constants = self.place_constants()
-        self.place(DATA)
+        self.place_data()
         filled = self.size
         self.place(ZEROS)
         contents = self.contents(filled)
         words = b"".join(pack(WORD, *word) for word in sorted(self.words))
         offsets = {name: self.address(self.definitions[name]) for name in exports}
-        return Image(bytes(contents), code, constants, self.size, words, list(self.imports), offsets)
+        return Image(bytes(contents), code, constants, self.size, words, list(self.imports), offsets, self.cells)
 
     # ---- symbols
 
@@ -79,6 +87,9 @@ class Linking:
         """Find the stubs, slots and imports that relocations need."""
         for i, _, relocation in self.relocations():
             kind, target = self.kind(relocation), self.of(i, relocation)
+            if (cell := self.through_cell(i, relocation)) is not None:
+                self.stubs.setdefault(cell, 0)
+                continue
             if isinstance(target, str):
                 self.imports.setdefault(target, len(self.imports) + 1)
                 if kind.means == CALL:
@@ -87,6 +98,11 @@ class Linking:
                     raise Bug(f"`{target}` is in no object, but is used as if it were near")
             if kind.means == SLOT or (kind.means == CALL and isinstance(target, str)):
                 self.slots.setdefault(target, 0)
+
+    def through_cell(self, i: int, relocation: Relocation) -> str | None:
+        """The name of the function if this is a call through a cell."""
+        name = self.objects[i].symbols[relocation.symbol].name
+        return name if name in self.cells and self.kind(relocation).means == CALL else None
 
     def relocations(self) -> Iterator[tuple[int, int, Relocation]]:
         """Those of all sections that are loaded, each with the numbers of its object and section."""
@@ -132,6 +148,14 @@ class Linking:
             self.size += 8
         return self.next_page()
 
+    def place_data(self) -> None:
+        """Place variables and cells."""
+        self.place(DATA)
+        self.size = aligned(self.size, 8)
+        for name in self.cells:
+            self.cells[name] = self.size
+            self.size += 8
+
     def next_page(self) -> int:
         self.size = aligned(self.size, self.machine.page)
         return self.size
@@ -144,7 +168,9 @@ class Linking:
             contents = self.objects[i].sections[n].contents
             made[start : start + len(contents)] = contents
         for name, start in self.stubs.items():
-            self.machine.stub(made, start, self.slots[name])
+            self.machine.stub(made, start, self.cells[name] if name in self.cells else self.slots[name])
+        for name, cell in self.cells.items():
+            self.word(cell, self.definitions[name], 0)
         for target, slot in self.slots.items():
             self.word(slot, target, 0)
         for i, n, relocation in self.relocations():
@@ -153,7 +179,8 @@ class Linking:
             if kind.means == ADDRESS:
                 self.word(place, target, relocation.addend)
             else:
-                at = self.slots[target] if kind.means == SLOT else self.address(target)
+                cell = self.through_cell(i, relocation)
+                at = self.stubs[cell] if cell else self.slots[target] if kind.means == SLOT else self.address(target)
                 kind.write(made, place, at + relocation.addend)
         return made
 
@@ -182,6 +209,13 @@ def definitions(objects: Sequence[Object]) -> dict[str, Place]:
             else:
                 found.setdefault(symbol.name, (i, symbol.section, symbol.value))
     return found
+
+
+def functions(code: Object) -> Iterator[str]:
+    """The global functions that an object defines."""
+    for symbol in code.symbols:
+        if symbol.binding == elf.GLOBAL and symbol.section and code.sections[symbol.section].flags & elf.EXECUTE:
+            yield symbol.name
 
 
 def is_loaded(section: elf.Section) -> bool:

@@ -75,6 +75,7 @@ def packed(program: Program) -> tuple[dict, bytes]:
     parts = image.contents, image.words, program.sites.encode(), program.warnings, program.code
     header = {
         "ends": [image.code, image.constants, image.size], "imports": image.imports, "exports": image.exports,
+        "cells": image.cells,
         "parts": [len(part) for part in parts],
     }  # fmt: skip
     return header, b"".join(parts)
@@ -86,7 +87,7 @@ def unpacked(header: dict, data: bytes) -> Program:
         parts.append(data[start : start + size])
         start += size
     contents, words, sites, warnings, code = parts
-    image = Image(contents, *header["ends"], words, header["imports"], header["exports"])
+    image = Image(contents, *header["ends"], words, header["imports"], header["exports"], header["cells"])
     return Program(image, code, sites.decode(), warnings)
 
 

@@ -55,6 +55,21 @@ def cold(program: f.Program) -> set[str]:
     }
 
 
+def replaceable(program: f.Program) -> set[str]:
+    """The functions that take up their work anew where it pays: those called by functions that are not optimised, and
+    recursive ones."""
+    number, recursive = groups(program)
+    slow = cold(program)
+    called = {callee for name in slow for callee, _ in calls(program.fns[name].body, False)}
+    return (called | {name for name in program.fns if number[name] in recursive}) - slow
+
+
+def kernels(program: f.Program) -> set[str]:
+    """The functions that the stage `outline` made of one loop of several steps."""
+    few = rare(program) - cold(program)
+    return {n for n in few if any(isinstance(b.rhs, f.For | f.While | f.Build) for b in program.fns[n].body.binds)}
+
+
 def effort(program: f.Program) -> int:
     """LLVM's level for a program that runs once: 2, or 0 if nothing in it repays optimising."""
     if cold(program) != set(program.fns):
