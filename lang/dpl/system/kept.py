@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,15 +53,32 @@ def unpickled(path: Path) -> Any:
         return None
 
 
-def once(find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
+def once(find: Callable[[], Result | None], make: Callable[[], Result], what: str = "") -> Result:
     """The result of `find` from the cache, or of `make`, which also stores it.  If several processes find nothing, only
-    one makes it."""
+    one makes it.  A terminal shows meanwhile `what` is being done."""
     found = find()
     if found is None:
         with alone():
             found = find()  # another process may have made it meanwhile
-            return make() if found is None else found
+            if found is None:
+                with shown(what):
+                    return make()
     return found
+
+
+@contextmanager
+def shown(what: str) -> Iterator[None]:
+    """Show on a terminal what is being done that takes a second or more."""
+    if not what or not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"{what}, once ...")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 class Within(threading.local):

@@ -11,8 +11,8 @@ from conftest import ROOT
 
 HEAVY = (
     "llvmlite", "numpy", "lark", "click", "pickle", "typing", "dataclasses", "pathlib", "inspect", "hashlib",
-    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline", "dplc.commands",
-    "dplc.machine.llvm.target", "dplc.machine.object.link",
+    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline",
+    "dplc.commands", "dplc.machine.llvm.target", "dplc.machine.object.link",
 )  # fmt: skip
 WITHOUT = """
 import sys
