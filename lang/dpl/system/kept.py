@@ -25,7 +25,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpl.system.entries import OURS, folder, read, usable
+from dpl.system import entries
+from dpl.system.entries import OURS, read, usable
 from dpl.system.entries import write as write
 
 Result = TypeVar("Result")
@@ -36,7 +37,7 @@ PATIENCE = 120  # seconds to wait for another process that makes the same entry
 
 def cache_dir() -> Path:
     """The folder of the cache; it may be missing or not writable."""
-    return Path(folder())
+    return Path(entries.folder())
 
 
 def place(*names: str) -> Path:
@@ -97,7 +98,7 @@ def alone() -> Iterator[None]:
     file = None
     outermost, within.alone = not within.alone, True
     try:
-        if outermost and usable(folder()):
+        if outermost and usable(entries.folder()):
             with suppress(OSError):
                 file = os.open(place("lock"), os.O_RDWR | os.O_CREAT, OURS & 0o666)
                 wait_for(file)
@@ -119,10 +120,10 @@ def wait_for(file: int) -> None:
             time.sleep(0.02)
 
 
-def prune(place: Path, most: int) -> None:
+def prune(folder: Path, most: int) -> None:
     """Remove the oldest entries until the others take no more than `most` bytes."""
     entries = []
-    for file in files(place):
+    for file in files(folder):
         with suppress(OSError):  # another process removed it
             status = file.stat()
             entries.append((status.st_mtime, status.st_size, file))
@@ -135,9 +136,9 @@ def prune(place: Path, most: int) -> None:
         total -= size
 
 
-def files(place: Path) -> list[Path]:
+def files(folder: Path) -> list[Path]:
     try:
-        return list(place.iterdir())
+        return list(folder.iterdir())
     except OSError:
         return []
 
@@ -145,10 +146,10 @@ def files(place: Path) -> list[Path]:
 def size() -> int:
     """The number of bytes of all entries."""
     found = 0
-    for inside, _, names in os.walk(cache_dir()):
+    for folder, _, names in os.walk(cache_dir()):
         for name in names:
             with suppress(OSError):
-                found += os.lstat(os.path.join(inside, name)).st_size
+                found += os.lstat(os.path.join(folder, name)).st_size
     return found
 
 

@@ -86,7 +86,8 @@ def unpacked(header: dict, data: bytes) -> Program:
         parts.append(data[start : start + size])
         start += size
     contents, words, sites, warnings, code = parts
-    image = Image(contents, *header["ends"], words, header["imports"], header["exports"])
+    code_end, constants_end, end = header["ends"]
+    image = Image(contents, code_end, constants_end, end, words, header["imports"], header["exports"])
     return Program(image, code, sites.decode(), warnings)
 
 
