@@ -1,7 +1,8 @@
 """Keeps the Python bytecode of imported modules in DPL's own cache.
 
-If Python must not write bytecode beside its sources, as in containers, it compiles all sources at every start, which
-takes longer than compiling a small program.  An entry is checked like all others, and made again if damaged.
+If Python must not write bytecode beside its sources, as in containers, it compiles all sources at every start that were
+not compiled when they were installed, which takes longer than compiling a small program.  An entry is checked like all
+others, and made again if damaged.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class Loader(SourceFileLoader):
-    """Python's own loader, except that bytecode is read from and written to the cache."""
+    """Python's own loader, except that bytecode is written to the cache, and read from there first."""
 
     def get_data(self, path: str) -> bytes:
-        if not path.endswith(tuple(BYTECODE_SUFFIXES)):
-            return super().get_data(path)
-        data = entries.read(path)
-        if data is None:
-            raise FileNotFoundError(path)
-        return data
+        kept = entries.read(entry(path)) if path.endswith(tuple(BYTECODE_SUFFIXES)) else None
+        return super().get_data(path) if kept is None else kept
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
-        entries.write(path, bytes(data))
+        entries.write(entry(path), bytes(data))
+
+
+def entry(path: str) -> str:
+    return os.path.join(entries.folder(), "bytecode", path.lstrip(os.sep))
 
 
 def keep() -> None:
@@ -46,5 +47,4 @@ def keep() -> None:
     )  # fmt: skip
     sys.path_hooks.insert(0, FileFinder.path_hook(*loaders))
     sys.path_importer_cache.clear()
-    sys.pycache_prefix = os.path.join(entries.folder(), "bytecode")
     sys.dont_write_bytecode = False

@@ -30,7 +30,7 @@ class Cache(Protocol):
 
     def write(self, path: Path, data: bytes) -> None: ...
 
-    def once(self, find: Callable[[], Result | None], make: Callable[[], Result]) -> Result: ...
+    def once(self, find: Callable[[], Result | None], make: Callable[[], Result], what: str = "") -> Result: ...
 
     def prune(self, folder: Path, most: int) -> None: ...
 
@@ -47,7 +47,7 @@ class NoCache:
 
     def write(self, path: Path, data: bytes) -> None: ...
 
-    def once(self, find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
+    def once(self, find: Callable[[], Result | None], make: Callable[[], Result], what: str = "") -> Result:
         return make()
 
     def prune(self, folder: Path, most: int) -> None: ...
@@ -59,6 +59,10 @@ class Host:
     @property
     def cache(self) -> Cache:
         return NoCache()
+
+    def shipped(self, name: str, sources: Iterable[Path], *more: str) -> bytes | None:
+        """What was made from these files and texts when DPL was installed, if it was."""
+        return None
 
     # ---- files
 

@@ -33,4 +33,5 @@ def codes() -> Path:
 
 def checker() -> list[Path]:
     """The source files that affect the types of a program."""
-    return sorted(path for path in _PACKAGE.rglob("*.py") if _PACKAGE / "eval" not in path.parents)
+    others = {_PACKAGE / "eval", _PACKAGE / "examples"}
+    return sorted(path for path in _PACKAGE.rglob("*.py") if others.isdisjoint(path.parents))

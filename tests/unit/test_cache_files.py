@@ -161,7 +161,7 @@ def test_every_kind_of_entry_is_made_again_in_silence(dpl, tmp_path: Path) -> No
     main = tmp_path / "main.dp"
     main.write_text('import "model.dp"\ndo print (Model.y + 1)\n')
     cache = tmp_path / "cache"
-    options = {"DPL_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    options = {"DPL_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     assert dpl("run", main, **options).stdout == "3\n"
     entries = [p for p in cache.rglob("*") if p.is_file() and p.stat().st_size]
     kinds = {p.relative_to(cache).parts[0].partition("-")[0] for p in entries}

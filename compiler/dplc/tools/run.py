@@ -53,7 +53,6 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
                 no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
     from dplc.machine.run.cache import find, store
-    from dplc.machine.run.program import load, run_loaded
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
@@ -63,19 +62,27 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     program = timed("find", context, lambda: find(kept)) if kept and not verify else None
     if program is not None:
         warn_again(program)
-    else:
-        context.seconds.clear()
-        source = text_of(file, expression)
-        if engine != "interp":
-            program = on_large_stack(lambda: compile_native(source, context, engine is None))
-        warn(context.warnings)
-        if program is not None and kept and source.path:
+        return run_compiled(program, args, context, timings)
+    context.seconds.clear()
+    source = text_of(file, expression)
+    if engine != "interp":
+        program = on_large_stack(lambda: compile_native(source, context, engine is None))
+    warn(context.warnings)
+    if program is not None:
+        if kept and source.path:
             store(kept, [m.source for m in context.modules], program)
-    loaded = timed("load", context, lambda: load(program)) if program else None
+        return run_compiled(program, args, context, timings)
     if timings:
         tell(context)
-    if program is None or loaded is None:
-        return on_large_stack(lambda: interpret(source, args, context))
+    return on_large_stack(lambda: interpret(source, args, context))
+
+
+def run_compiled(program: Program, args: list[str], context: Context, timings: bool) -> int:
+    from dplc.machine.run.program import load, run_loaded
+
+    loaded = timed("load", context, lambda: load(program))
+    if timings:
+        tell(context)
     return run_loaded(program, loaded, args)
 
 

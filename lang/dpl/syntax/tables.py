@@ -10,11 +10,13 @@ import hashlib
 import pickle
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dpl import host, resources
 from dpl.node import node
 
+NAME = "grammar"
 _FORMAT = 1  # the version of the cached format
 
 
@@ -55,8 +57,8 @@ STARTS = ("file", "expression", "type_alone")
 @cache
 def tables() -> Tables:
     """The tables of the language, from the cache or newly constructed."""
-    text = (resources.grammar() / "dpl.lark").read_text(encoding="utf-8")
-    key = hashlib.sha256(f"{_FORMAT} {sys.version_info[:2]} {text}".encode()).hexdigest()[:16]
+    text = source().read_text(encoding="utf-8")
+    key = hashlib.sha256(f"{version()} {text}".encode()).hexdigest()[:16]
     kept = host.current.cache
     path = kept.place(f"grammar-{key}.pickle")
 
@@ -65,11 +67,24 @@ def tables() -> Tables:
         return None if data is None else _thaw(data)
 
     def make() -> Tables:
-        made = construct(text)
-        kept.write(path, pickle.dumps(_freeze(made)))
-        return made
+        packed = host.current.shipped(NAME, [source()], *version()) or packed_tables()
+        kept.write(path, packed)
+        return _thaw(pickle.loads(packed))
 
     return kept.once(find, make)
+
+
+def source() -> Path:
+    return resources.grammar() / "dpl.lark"
+
+
+def version() -> list[str]:
+    """What the tables depend on besides the grammar."""
+    return [f"{_FORMAT} {sys.version_info[:2]}"]
+
+
+def packed_tables() -> bytes:
+    return pickle.dumps(_freeze(construct(source().read_text(encoding="utf-8"))))
 
 
 def _freeze(made: Tables) -> tuple:

@@ -39,9 +39,7 @@ def read(path: str | os.PathLike[str]) -> bytes | None:
             data = file.read() if stat.S_ISREG(status.st_mode) and is_ours(status) else b""
     except OSError:
         return None
-    start = len(MAGIC) + 32
-    content = data[start:]
-    return content if data[:start] == MAGIC + checksum(content) else None
+    return checked(data)
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
@@ -52,11 +50,23 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     try:
         os.makedirs(os.path.dirname(temporary), OURS, exist_ok=True)
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OURS & 0o666), "wb") as file:
-            file.write(MAGIC + checksum(data) + data)
+            file.write(sealed(data))
         os.replace(temporary, path)
     except OSError:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def sealed(content: bytes) -> bytes:
+    """The bytes of an entry with this content."""
+    return MAGIC + checksum(content) + content
+
+
+def checked(data: bytes) -> bytes | None:
+    """The content of an entry; None if it is damaged."""
+    start = len(MAGIC) + 32
+    content = data[start:]
+    return content if data[:start] == MAGIC + checksum(content) else None
 
 
 def checksum(data: bytes) -> bytes:

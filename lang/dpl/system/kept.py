@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpl.system.entries import OURS, folder, read, usable
+from dpl.system import entries
+from dpl.system.entries import OURS, read, usable
 from dpl.system.entries import write as write
 
 Result = TypeVar("Result")
@@ -35,7 +37,7 @@ PATIENCE = 120  # seconds to wait for another process that makes the same entry
 
 def cache_dir() -> Path:
     """The folder of the cache; it may be missing or not writable."""
-    return Path(folder())
+    return Path(entries.folder())
 
 
 def place(*names: str) -> Path:
@@ -52,15 +54,32 @@ def unpickled(path: Path) -> Any:
         return None
 
 
-def once(find: Callable[[], Result | None], make: Callable[[], Result]) -> Result:
+def once(find: Callable[[], Result | None], make: Callable[[], Result], what: str = "") -> Result:
     """The result of `find` from the cache, or of `make`, which also stores it.  If several processes find nothing, only
-    one makes it."""
+    one makes it.  A terminal shows meanwhile `what` is being done."""
     found = find()
     if found is None:
         with alone():
             found = find()  # another process may have made it meanwhile
-            return make() if found is None else found
+            if found is None:
+                with shown(what):
+                    return make()
     return found
+
+
+@contextmanager
+def shown(what: str) -> Iterator[None]:
+    """Show on a terminal what is being done that takes a second or more."""
+    if not what or not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"{what}, once ...")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 class Within(threading.local):
@@ -79,7 +98,7 @@ def alone() -> Iterator[None]:
     file = None
     outermost, within.alone = not within.alone, True
     try:
-        if outermost and usable(folder()):
+        if outermost and usable(entries.folder()):
             with suppress(OSError):
                 file = os.open(place("lock"), os.O_RDWR | os.O_CREAT, OURS & 0o666)
                 wait_for(file)
@@ -101,10 +120,10 @@ def wait_for(file: int) -> None:
             time.sleep(0.02)
 
 
-def prune(place: Path, most: int) -> None:
+def prune(folder: Path, most: int) -> None:
     """Remove the oldest entries until the others take no more than `most` bytes."""
     entries = []
-    for file in files(place):
+    for file in files(folder):
         with suppress(OSError):  # another process removed it
             status = file.stat()
             entries.append((status.st_mtime, status.st_size, file))
@@ -117,9 +136,9 @@ def prune(place: Path, most: int) -> None:
         total -= size
 
 
-def files(place: Path) -> list[Path]:
+def files(folder: Path) -> list[Path]:
     try:
-        return list(place.iterdir())
+        return list(folder.iterdir())
     except OSError:
         return []
 
@@ -127,10 +146,10 @@ def files(place: Path) -> list[Path]:
 def size() -> int:
     """The number of bytes of all entries."""
     found = 0
-    for inside, _, names in os.walk(cache_dir()):
+    for folder, _, names in os.walk(cache_dir()):
         for name in names:
             with suppress(OSError):
-                found += os.lstat(os.path.join(inside, name)).st_size
+                found += os.lstat(os.path.join(folder, name)).st_size
     return found
 
 

@@ -22,6 +22,11 @@ class System(Host):
 
         return kept
 
+    def shipped(self, name: str, sources: Iterable[Path], *more: str) -> bytes | None:
+        from dpl.system import shipped
+
+        return shipped.find(name, sources, *more)
+
     def kind(self, path: Path) -> str:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode):

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from dpl import host, resources
 from dpl.core import term
@@ -16,6 +17,7 @@ from dpl.types.primitives import primitives
 from dpl.types.state.env import Exports
 
 FIRST = "Prelude"
+NAME, WHAT = "library", "checking the standard library"
 
 
 class Lazy(MutableMapping):
@@ -66,22 +68,31 @@ class Library:
 
 @cache
 def library() -> Library:
-    """The library from the cache; if it is not there, the library is checked and stored."""
+    """The library from the cache; if it is not there, as it was shipped, or else newly checked."""
     path = host.current.cache.place(f"stdlib-{version()}.bin")
 
     def make() -> Library:
-        packed = pickle.dumps(check_library(), 5)
+        packed = host.current.shipped(NAME, sources()) or packed_library()
         host.current.cache.write(path, packed)
         return pickle.loads(packed)
 
-    return host.current.cache.once(lambda: host.current.cache.unpickled(path), make)
+    return host.current.cache.once(lambda: host.current.cache.unpickled(path), make, WHAT)
 
 
 @cache
 def version() -> str:
     """A hash that changes with the library, the grammar or the checker."""
+    return host.current.stamp(sources())
+
+
+def sources() -> list[Path]:
+    """The files that the checked library depends on."""
     grammar = [path for path in resources.grammar().glob("*") if path.is_file()]
-    return host.current.stamp([*standard_modules().values(), *grammar, *resources.checker()])
+    return [*standard_modules().values(), *grammar, *resources.checker()]
+
+
+def packed_library() -> bytes:
+    return pickle.dumps(check_library(), 5)
 
 
 def check_library() -> Library:

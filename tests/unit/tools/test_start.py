@@ -11,8 +11,8 @@ from conftest import ROOT
 
 HEAVY = (
     "llvmlite", "numpy", "lark", "click", "pickle", "typing", "dataclasses", "pathlib", "inspect", "hashlib",
-    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline", "dplc.commands",
-    "dplc.machine.llvm.target", "dplc.machine.object.link",
+    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline",
+    "dplc.commands", "dplc.machine.llvm.target", "dplc.machine.object.link",
 )  # fmt: skip
 WITHOUT = """
 import sys
@@ -45,3 +45,14 @@ def test_a_program_from_the_cache(dpl, cache: Path, tmp_path: Path) -> None:
 def test_the_version() -> None:
     run = without_heavy_modules("--version")
     assert run.stdout.startswith("dpl 0.") and run.stderr == "[]\n"
+
+
+def test_options_that_change_nothing_find_it_too(dpl, tmp_path: Path) -> None:
+    """And the times of a cached run are its own."""
+    file = tmp_path / "hello.dp"
+    file.write_text("do print 1\n")
+    assert "object" in dpl("run", "--timings", file).stderr
+    run = dpl("run", "-O", "2", "--engine", "native", "--timings", file, DPL_CHECK="0")
+    assert run.stdout == "1\n" and [line.split()[0] for line in run.stderr.splitlines()] == ["find", "load", "total"]
+    for other in (["-O1"], ["--no-cache"]):
+        assert "object" in dpl("run", *other, "--timings", file, DPL_CHECK="0").stderr

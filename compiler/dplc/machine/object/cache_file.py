@@ -30,17 +30,24 @@ def read(path: str | Path) -> tuple[bytes, bytes] | None:
     data = entries.read(path)
     if data is None:
         return None
+    return parts(data)
+
+
+def parts(data: bytes) -> tuple[bytes, bytes]:
+    """The header as JSON text, and the code, of a file's contents."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[8:end], data[end:]
 
 
-def write(path: Path, header: Any, code: bytes) -> None:
+def write(path: str | Path, header: Any, code: bytes) -> None:
+    entries.write(path, contents(header, code))
+
+
+def contents(header: Any, code: bytes) -> bytes:
     import json
 
-    from dpl.system import kept
-
     text = json.dumps(header).encode()
-    kept.write(path, len(text).to_bytes(8, "little") + text + code)
+    return len(text).to_bytes(8, "little") + text + code
 
 
 def name(*parts: bytes, made_by: Sequence[str] = ()) -> str:

@@ -43,9 +43,9 @@ class Linking:
     def __init__(self, objects: Sequence[Object], replaceable: bool = False) -> None:
         self.objects = objects
         numbers = {o.machine for o in objects}
-        if len(numbers) != 1 or (machine := MACHINES.get(*numbers)) is None:
+        if len(numbers) != 1 or not numbers <= MACHINES.keys():
             raise Bug(f"no linker for machine code of {sorted(numbers)}")
-        self.machine = machine
+        self.machine = MACHINES[numbers.pop()]
         self.definitions = definitions(objects)
         self.size = 0
         self.starts: dict[tuple[int, int], int] = {}  # of sections

@@ -87,7 +87,9 @@ def unpacked(header: dict, data: bytes) -> Program:
         parts.append(data[start : start + size])
         start += size
     contents, words, sites, warnings, code = parts
-    image = Image(contents, *header["ends"], words, header["imports"], header["exports"], header["cells"])
+    code_end, constants_end, end = header["ends"]
+    imports, exports, cells = header["imports"], header["exports"], header["cells"]
+    image = Image(contents, code_end, constants_end, end, words, imports, exports, cells)
     return Program(image, code, sites.decode(), warnings)
 
 

@@ -14,9 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from dpl.node import node
-from dpl.system import kept
+from dpl.system import kept, shipped
 
+from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
+
+NAME = "runtime"
+MACHINE = Path(__file__).parents[1]
 
 # of functions that are not inlined, and of variables: programs must see them
 OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal (?!.*alwaysinline)")
@@ -51,14 +55,24 @@ def code() -> bytes:
 
 @cache
 def _kept() -> tuple[bytes, bytes]:
-    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(Path(__file__).parents[1])]))
+    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(MACHINE)]))
 
     def make() -> tuple[bytes, bytes]:
-        made = build()
-        cache_file.write(path, made.texts, made.code)
-        return json.dumps(made.texts).encode(), made.code
+        data = shipped.find(NAME, sources(), target.describe()) or packed()
+        kept.write(path, data)
+        return cache_file.parts(data)
 
-    return kept.once(lambda: cache_file.read(path), make)
+    return kept.once(lambda: cache_file.read(path), make, "compiling the runtime library")
+
+
+def sources() -> list[Path]:
+    """The files that the library's code depends on."""
+    return [path for path in MACHINE.rglob("*") if path.suffix in (".py", ".rt")]
+
+
+def packed() -> bytes:
+    made = build()
+    return cache_file.contents(made.texts, made.code)
 
 
 def build() -> Shared:
