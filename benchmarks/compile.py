@@ -10,8 +10,8 @@ cached   the same program again
 
 Printed are processor seconds to the first output and to the end, the same by the clock, and ratios of the former to a
 fixed piece of work that is measured around the run: the least of N runs each.  A busy machine slows all programs alike,
-so ratios of different days can be compared, seconds cannot.  One more compilation gives the seconds of the stages
-(`--timings`: `front` ends with `lambda_sets`, `middle` with `reference_counts`), another the lines of LLVM.
+so ratios of different days can be compared, seconds cannot.  One more compilation gives the shares of the stages in its
+time (`--timings`: `front` ends with `lambda_sets`, `middle` with `reference_counts`), another the lines of LLVM.
 `--compare` shows the ratios beside those that an earlier `--json` wrote.  It needs Linux.
 """
 
@@ -152,14 +152,16 @@ def least(runs: list[Run]) -> Run:
 
 
 def groups(file: Path, cache: Path) -> dict[str, float]:
-    """Seconds of each group of stages."""
+    """The share of each group of stages in the time that it takes to compile."""
     words = ["run", "--engine", "native", "--no-cache", "--timings", str(file), *ARGUMENTS.get(file.stem, [])]
-    seconds, group = dict.fromkeys(GROUPS, 0.0), "front"
+    seconds: dict[str, float] = dict.fromkeys(GROUPS, 0.0)
+    group = "front"
     for stage, milliseconds in STAGE.findall(done(words, cache).stderr):
         if stage != "total":
             group = FIRST_OF.get(stage, group)
-            seconds[group] += float(milliseconds) / 1e3
-    return seconds
+            seconds[group] += float(milliseconds)
+    total = sum(seconds.values())
+    return {group: part / total for group, part in seconds.items()}
 
 
 def done(words: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
@@ -216,14 +218,14 @@ def thousand_lines() -> str:
 # ---- the report ----
 
 RUNS = f"{'first':>7}{'end':>6}{'clock':>7}{'clock':>6}{'ratio':>8}{'ratio':>7}"
-HEAD = f"{'':20}{'cold':>15}{'cached':>41}\n{'':20}{RUNS}{RUNS}{''.join(f'{group:>8}' for group in GROUPS)}{'lines':>8}"
+HEAD = f"{'':20}{'cold':>13}{'cached':>43}\n{'':20}{RUNS}{RUNS}{''.join(f'{group:>8}' for group in GROUPS)}{'lines':>8}"
 
 
 def row(name: str, record: Record) -> str:
     text = f"{name:20}"
     for r in (record.cold, record.cached):
         text += f"{r.first_cpu:7.2f}{r.cpu:6.2f}{r.first_wall:7.2f}{r.wall:6.2f}{r.first_ratio:8.2f}{r.ratio:7.2f}"
-    return text + "".join(f"{record.groups[group]:8.2f}" for group in GROUPS) + f"{record.lines:8}"
+    return text + "".join(f"{record.groups[group]:8.0%}" for group in GROUPS) + f"{record.lines:8}"
 
 
 def compare(before: dict[str, Record], after: dict[str, Record]) -> None:
@@ -243,6 +245,16 @@ def figures(record: Record) -> tuple[float, ...]:
 
 def short(figure: float) -> str:
     return str(figure) if isinstance(figure, int) else f"{figure:.2f}"
+
+
+def save(file: str, records: dict[str, Record]) -> None:
+    Path(file).write_text(json.dumps({name: rounded(asdict(r)) for name, r in records.items()}, indent=1) + "\n")
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    return round(value, 4)
 
 
 def load(file: str) -> dict[str, Record]:
@@ -272,8 +284,8 @@ def main() -> None:
         for name in options.only or there:
             measured[name] = measure(there[name], warm, options.repeat)
             print(row(name, measured[name]), flush=True)
-    if options.json:
-        Path(options.json).write_text(json.dumps({n: asdict(r) for n, r in measured.items()}, indent=1) + "\n")
+            if options.json:
+                save(options.json, measured)
     if options.compare:
         compare(load(options.compare), measured)
 
