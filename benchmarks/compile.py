@@ -35,7 +35,7 @@ from pathlib import Path
 from contestants import DPL, ENVIRONMENT, HERE, ROOT
 
 EXAMPLES = ROOT / "examples"
-# Arguments of programs that would run too long, or differently each time that the project changes.
+# Arguments of programs that would run for long, or read many files of the project.
 ARGUMENTS = {"char_rnn": [str(ROOT / "stdlib" / "prelude.dp"), "200"]}
 # A program that needs every part of DPL once: its run fills the caches of the library, the runtime and the bytecode.
 WARM = "do print (grad (fun x -> sum (map (fun y -> x * y) (tabulate 3 (fun i -> float i)))) 2.0)\n"
