@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from dpl.diagnostics import DplError
 from dpl.eval.run import run
 from dpl.source import Source
+from dplc.machine.llvm.versions import final
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.linked import linked
@@ -167,4 +168,4 @@ def interpreted(text: str) -> None:
 
 def native(text: str, effort: int) -> None:
     module, sites = next(value for name, value in through_stages(text) if name == "llvm")
-    execute(linked(Compiled(assemble(module, most=effort), sites.to_json())))
+    execute(linked(Compiled(assemble(final(module), most=effort), sites.to_json())))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 STDIN = "-"
-USUAL = 2  # LLVM's optimisation level; only code at this level is cached
+CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
 
 def run_from_cache(args: list[str]) -> int | None:
@@ -28,15 +28,13 @@ def run_from_cache(args: list[str]) -> int | None:
     options."""
     if not args or args[0].startswith("-"):
         return None
-    from dplc.machine.run.cache import find
+    from dplc.machine.run.cache import find, place_of
 
     program = find(args[0])
     if program is None:
         return None
-    from dplc.machine.run.program import execute
-
     warn_again(program)
-    return execute(program, args[1:])
+    return run_loaded_program(program, place_of(args[0]), load(program), args[1:])
 
 
 def warn_again(program: Program) -> None:

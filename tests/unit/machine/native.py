@@ -9,6 +9,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder
 from dplc.flat.verify import verify
 from dplc.machine.emit.llvm import emit_text
+from dplc.machine.llvm.versions import final
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.linked import linked
@@ -70,7 +71,7 @@ def native(program: f.Program, capfd) -> str:
     fused = fuse(program)
     verify(fused)
     text, sites = emit_text(count_references(fused))
-    assert execute(linked(Compiled(assemble(text), sites.to_json()))) == 0
+    assert execute(linked(Compiled(assemble(final(text)), sites.to_json()))) == 0
     return capfd.readouterr().out
 
 

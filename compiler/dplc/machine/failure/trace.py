@@ -7,7 +7,7 @@ one (`Unit.location`).  It is DWARF 4, and read only when a program has failed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,23 +111,26 @@ class Debug:
     rows: list[tuple[int, int]] = field(default_factory=list)  # the line table: addresses and lines
 
 
-def frames(code: bytes, entry: str, at: int, addresses: list[int]) -> Iterator[Frame]:
-    """The functions that were running, outermost first.  `addresses` are return addresses, innermost first; the symbol
-    `entry` of the code is loaded at `at`."""
-    program = Object(code)
-    base = at - program.address(entry)
-    debug = read(program)
+def frames(parts: Iterable[tuple[bytes, int]], entry: str, addresses: list[int]) -> Iterator[Frame]:
+    """The functions that were running, outermost first.  `addresses` are return addresses, innermost first.  `parts`
+    are object codes, each with the address at which the symbol `entry` is."""
+    loaded = [(program := Object(code), at - program.address(entry), read(program)) for code, at in parts]
     for address in reversed(addresses):
-        place = address - base - 1  # inside the call instruction
-        function = program.function(place)
-        if not function:
-            continue
-        for inner in sorted(debug.entries, key=lambda e: e.depth):
-            if any(low <= place < high for low, high in inner.ranges):
-                yield Frame(function, inner.line - 1)
-                function = debug.names.get(inner.origin, "")
-        row = bisect_right(debug.rows, (place, 1 << 62)) - 1
-        yield Frame(function, debug.rows[row][1] - 1 if row >= 0 else -1)
+        for program, base, debug in loaded:
+            place = address - base - 1  # inside the call instruction
+            if function := program.function(place):
+                yield from _running(function, place, debug)
+                break
+
+
+def _running(function: str, place: int, debug: Debug) -> Iterator[Frame]:
+    """A function and those inlined into it at a place, outermost first."""
+    for inner in sorted(debug.entries, key=lambda e: e.depth):
+        if any(low <= place < high for low, high in inner.ranges):
+            yield Frame(function, inner.line - 1)
+            function = debug.names.get(inner.origin, "")
+    row = bisect_right(debug.rows, (place, 1 << 62)) - 1
+    yield Frame(function, debug.rows[row][1] - 1 if row >= 0 else -1)
 
 
 def read(program: Object) -> Debug:

@@ -72,7 +72,7 @@ def store(path: str | Path, sources: Sequence[Source], program: Program) -> None
 def packed(program: Program) -> tuple[dict, bytes]:
     """A header, and the parts one after the other."""
     image = program.image
-    parts = image.contents, image.words, program.sites.encode(), program.warnings, program.code
+    parts = image.contents, image.words, program.sites.encode(), program.warnings, program.code, program.text
     header = {
         "ends": [image.code, image.constants, image.size], "imports": image.imports, "exports": image.exports,
         "cells": image.cells,
@@ -86,11 +86,11 @@ def unpacked(header: dict, data: bytes) -> Program:
     for size in header["parts"]:
         parts.append(data[start : start + size])
         start += size
-    contents, words, sites, warnings, code = parts
+    contents, words, sites, warnings, code, text = parts
     code_end, constants_end, end = header["ends"]
     imports, exports, cells = header["imports"], header["exports"], header["cells"]
     image = Image(contents, code_end, constants_end, end, words, imports, exports, cells)
-    return Program(image, code, sites.decode(), warnings)
+    return Program(image, code, sites.decode(), warnings, text)
 
 
 def _place(path: str | Path, text: bytes) -> str:

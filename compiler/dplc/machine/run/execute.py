@@ -81,18 +81,25 @@ class Running(threading.Thread):
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))
         self.done.set()
 
-    def wait(self) -> None:
+    def wait(self, meanwhile: Callable[[], None]) -> None:
         """Waits for the end.  Python sees a signal that came just before the wait only when the wait is over, so it
-        wakes up now and then."""
+        wakes up now and then, and calls `meanwhile`."""
         while self.is_alive() and not self.done.wait(AGAIN):
-            pass
+            meanwhile()
 
 
-def run(loaded: Loaded, args: Sequence[str], code: bytes, sites: Callable[[], Sites]) -> int:
-    """Runs a program; its exit code, or DplError if it failed.  `code` is the object that it was made of."""
+def run(
+    loaded: Loaded,
+    args: Sequence[str],
+    parts: Callable[[], list[tuple[bytes, int]]],
+    sites: Callable[[], Sites],
+    meanwhile: Callable[[], None],
+) -> int:
+    """Runs a program; its exit code, or DplError if it failed.  `parts` are the objects that it was made of, each with
+    the address of its entry; `meanwhile` is called now and then."""
     try:
         running = start(loaded, args)
-        running.wait()
+        running.wait(meanwhile)
     except BaseException:  # Ctrl-C, or a signal that ends the process
         loaded.flush_soon()
         raise
@@ -102,17 +109,17 @@ def run(loaded: Loaded, args: Sequence[str], code: bytes, sites: Callable[[], Si
 
     if running.record.code == Failure.EXIT:
         return running.record.a & 0xFF
-    raise failure(code, loaded, running.record, sites())
+    raise failure(parts(), running.record, sites())
 
 
-def failure(code: bytes, loaded: Loaded, record: FailureRecord, sites: Sites) -> DplError:
+def failure(parts: list[tuple[bytes, int]], record: FailureRecord, sites: Sites) -> DplError:
     """The message for a failure record."""
     from dplc.machine.failure.failures import Record, error
     from dplc.machine.failure.trace import frames
     from dplc.machine.runtime.failure_codes import Failure
 
     text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
-    calls = frames(code, ENTRY, loaded.start, record.addresses())
+    calls = frames(parts, ENTRY, record.addresses())
     what = Record(Failure(record.code), record.site, record.a, record.b, -record.size, text)
     return error(what, list(calls), sites)
 

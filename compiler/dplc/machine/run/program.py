@@ -14,7 +14,7 @@ from dplc.machine.run.execute import LAPACK, Loaded, offer_lapack, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dplc.machine.failure.failures import Sites
 
@@ -23,22 +23,27 @@ MORE = ("libm.so.6", "libgcc_s.so.1")  # libraries of C that Python may not have
 
 class Program:
     """An image with what is needed when it fails: the object code of the program (it has the debug information) and
-    its sites, as JSON.  `warnings` are pickled; empty if there are none."""
+    its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is the compressed text that is still
+    to be optimised; empty if the image is optimised."""
 
-    __slots__ = ("code", "image", "sites", "warnings")
+    __slots__ = ("code", "image", "sites", "text", "warnings")
 
-    def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"") -> None:
+    def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"", text: bytes = b"") -> None:
         self.image = image
         self.code = code
         self.sites = sites
         self.warnings = warnings
+        self.text = text
 
 
 class LoadedImage(Loaded):
     """An image in memory of its own."""
 
-    def __init__(self, image: Image) -> None:
-        imports = [address(name) for name in image.imports]
+    def __init__(self, image: Image, known: Callable[[str], int] = lambda name: 0) -> None:
+        """`known` gives the addresses of symbols that are loaded already, 0 for others."""
+        self.image = image
+        self.versions: list[tuple[bytes, LoadedImage]] = []  # code and images that have replaced functions of this one
+        imports = [known(name) or address(name) for name in image.imports]
         self.memory = mmap(-1, image.size, MAP_PRIVATE | MAP_ANONYMOUS)
         base = self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         image.fill(self.memory, [base, *imports])
@@ -46,6 +51,10 @@ class LoadedImage(Loaded):
         protect(base, image.code, PROT_READ | PROT_EXEC)
         protect(base + image.code, image.constants - image.code, PROT_READ)
         super().__init__(lambda name: base + image.exports[name])
+
+    def parts(self, program: Program) -> list[tuple[bytes, int]]:
+        """The object codes in memory, each with the address of its entry."""
+        return [(program.code, self.start), *((code, other.start) for code, other in self.versions)]
 
 
 class Missing(Exception):
@@ -80,7 +89,7 @@ def protect(start: int, size: int, how: int) -> None:
         raise OSError(ctypes.get_errno(), f"cannot make code executable: {os.strerror(ctypes.get_errno())}")
 
 
-def load(program: Program) -> Loaded:
+def load(program: Program) -> LoadedImage:
     """Loads a program.  Raises DplError if a C function is missing that it declares."""
     try:
         loaded = LoadedImage(program.image)
@@ -106,5 +115,8 @@ def execute(program: Program, args: Sequence[str] = ()) -> int:
     return run_loaded(program, load(program), args)
 
 
-def run_loaded(program: Program, loaded: Loaded, args: Sequence[str]) -> int:
-    return run(loaded, args, program.code, lambda: sites_of(program))
+def run_loaded(
+    program: Program, loaded: LoadedImage, args: Sequence[str], meanwhile: Callable[[], None] = lambda: None
+) -> int:
+    """Runs a program; its exit code, or DplError if it failed.  `meanwhile` is called now and then."""
+    return run(loaded, args, lambda: loaded.parts(program), lambda: sites_of(program), meanwhile)

@@ -95,7 +95,7 @@ class SessionUnits:
             case Failure.DEPTH if stopped:
                 raise KeyboardInterrupt
             case _:
-                raise failure(unit.compiled.code, loaded, running.record, unit.sites)
+                raise failure([(unit.compiled.code, loaded.start)], running.record, unit.sites)
 
     def load(self, unit: SessionUnit, instead: Mapping[str, str] = NOTHING) -> Loaded:
         """Loads a unit beside the others.  `instead` renames some of the cells that it uses."""
