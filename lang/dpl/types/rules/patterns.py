@@ -41,7 +41,7 @@ def bind_pattern(
     return pattern
 
 
-def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:
+def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:  # noqa: C901 -- one case per form
     match p:
         case tree.PatWild():
             return term.PWild(t)
