@@ -100,7 +100,7 @@ class Grapher:
                     for s in self.nodes(source):
                         self.edge(s, t)
 
-    def edges(self, sources: Sequence[Node], target: f.Atom) -> None:
+    def edges(self, sources: Sequence[Node | None], target: f.Atom) -> None:
         """An edge from each source to the leaf of the target at the same place."""
         for s, t in zip(sources, self.nodes(target), strict=True):
             self.edge(s, t)

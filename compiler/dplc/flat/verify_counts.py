@@ -186,9 +186,7 @@ class _Fn:
             self.block(body)
         self.none_left(range(first, len(self.named)))
 
-    def loop(
-        self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, cond: f.Block | None = None
-    ) -> None:
+    def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, cond: f.Block | None = None) -> None:
         self.consume(self.of(inits))
         self.frames.append(_Counts())
         self.define(state, 1)

@@ -140,8 +140,9 @@ class Checker:
                 return self.construction(t)
             case term.Field(_, u, record, index):
                 content = self.case(record.ty, 0, t)[1]
-                several = isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1
-                self.same((content.items if several else (content,))[index], u, t)
+                if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1:
+                    content = content.items[index]
+                self.same(content, u, t)
                 return (record,)
             case term.For() | term.While() | term.Build():
                 return self.loop(t, env)

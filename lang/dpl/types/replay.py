@@ -20,8 +20,7 @@ from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import errors
-from dpl.types.messages.errors import Why
+from dpl.types.messages.parts import Why, both, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
@@ -56,7 +55,7 @@ class Replay:
         known = [arg.value.ty if isinstance(arg.value, term.Node) else cx.solver.fresh() for arg in args]
         spans = [arg.value.span for arg in args] or [head]
         known += parameters(expected)
-        p = errors.printer(cx)
+        p = printer(cx)
         key = entry.name, " ".join(p.type(t) for t in known)
         if known and key not in self.fitting:
             self.budget -= 1
@@ -146,7 +145,7 @@ def parameters(t: Type | None) -> list[Type]:
 
 def described(cx: Context, params: tuple, types: list[Type]) -> str:
     """Parameters with their types, for a message: `x : float[3], (a, b) : float * int`."""
-    p = errors.printer(cx)
+    p = printer(cx)
     return ", ".join(f"{pattern(param)} : {p.type(t)}" for param, t in zip(params, types))
 
 
@@ -191,4 +190,4 @@ def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
         return deeper
     label = Label(deeper.span, deeper.note or deeper.title)
     path = deeper.path if len(deeper.path) > 1 else ()
-    return replace(error, labels=errors.both(error.span or deeper.span, error.labels, (label,)), path=path)
+    return replace(error, labels=both(error.span or deeper.span, error.labels, (label,)), path=path)

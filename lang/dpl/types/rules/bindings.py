@@ -13,7 +13,7 @@ from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why, phrase, printer
+from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.lifting import simplify

@@ -6,7 +6,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why, printer
+from dpl.types.messages.parts import Why, printer
 from dpl.types.rules.annotations import Flexible, resolve, unknowns
 from dpl.types.rules.apply import constructor_type
 from dpl.types.rules.literals import literal_type

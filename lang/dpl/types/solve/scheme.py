@@ -138,10 +138,12 @@ class Free:
     bare: list[Meta] = field(default_factory=list)  # those outside functions
 
     def add(self, unknown: Meta | EffectMeta, inside: bool) -> None:
-        found = [self.effects] if type(unknown) is EffectMeta else [self.metas] if inside else [self.metas, self.bare]
-        for some in found:
-            if unknown not in some:
-                some.append(unknown)
+        lists: list[list] = [self.effects] if type(unknown) is EffectMeta else [self.metas]
+        if type(unknown) is Meta and not inside:
+            lists.append(self.bare)
+        for found in lists:
+            if unknown not in found:
+                found.append(unknown)
 
 
 def free(s: Solver, types, level: int) -> Free:
