@@ -13,7 +13,7 @@ from dpl.core import term, ty
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import control, errors, relations
+from dpl.types.messages import control, errors, recursion, relations
 from dpl.types.messages.parts import Why
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Constraint, Lift
@@ -117,7 +117,8 @@ class Context(Scope):
         try:
             self.solver.unify(actual, expected)
         except Clash as clash:
-            raise errors.mismatch(self, clash, actual, expected, span, why) from clash
+            error = errors.mismatch(self, clash, actual, expected, span, why)
+            raise recursion.with_helps(self, error, clash, recursion.guessed(self), actual, expected) from clash
         self.drain()
 
     def require(self, t: Type, cls: str, span: Span) -> None:

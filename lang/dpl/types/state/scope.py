@@ -83,6 +83,7 @@ class Scope(ABC):
         self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> the call that captures
         self.defining = ""
         self.definitions: dict[str, Definition] = {}  # functions by core name
+        self.guessed: set[str] = set()  # functions of guessed rank: see `messages/recursion.py`
         self.history: dict[str, list[tuple[int, Entry]]] = {}  # each name of this module -> its meanings, since when
         self.ahead: dict[tuple[str, str], Span] = {}  # the declarations of this module, by kind and name
         self.homes: Callable[[str], Scope | None] = lambda name: None  # the contexts of other modules
