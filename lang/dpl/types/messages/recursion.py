@@ -51,7 +51,7 @@ def with_helps(cx, error: DplError, clash: BaseException | None, name: str, *res
     """The error of a clash, with helps if its cause may be the rank at which the result of `name` was taken.
 
     The result may be the one of `results` of highest rank, if that has several dimensions."""
-    if not (name and clash_of_ranks(clash)):
+    if not (name and error.diagnostics and clash_of_ranks(clash)):
         return error
     first, *rest = error.diagnostics
     sizes, inner = max((dimensions(t) for t in results), key=lambda found: len(found[0]))
