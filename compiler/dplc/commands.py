@@ -80,8 +80,8 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 @ENGINE
 @click.option("--timings", is_flag=True, help="Print the time of each stage on standard error.")
 @click.option("--no-cache", is_flag=True, help="Compile again, and do not cache the result.")
-@click.option("-O", "effort", type=click.IntRange(0, 2), default=2, show_default=True, metavar="0|1|2",
-              help="Optimisation level; code below 2 starts sooner, runs slower, and is not cached.")  # fmt: skip
+@click.option("-O", "effort", type=click.IntRange(0, 2), metavar="0|1|2",
+              help="Optimise to this level before the program starts (default: to level 2 while it runs).")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())

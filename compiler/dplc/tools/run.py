@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpl.core import term
     from dpl.source import Source
 
-    from dplc.machine.run.program import Program
+    from dplc.machine.run.program import LoadedImage, Program
     from dplc.pipeline import Context
 
     Result = TypeVar("Result")
@@ -28,13 +28,36 @@ def run_from_cache(args: list[str]) -> int | None:
     options."""
     if not args or args[0].startswith("-"):
         return None
-    from dplc.machine.run.cache import find, place_of
+    from dplc.machine.run.cache import find
 
     program = find(args[0])
-    if program is None:
+    if program is None or (program.text and first(None)):
         return None
+    from dplc.machine.run.program import load
+
     warn_again(program)
-    return run_loaded_program(program, place_of(args[0]), load(program), args[1:])
+    return run_loaded(program, load(program), args[0], args[1:])
+
+
+def first(effort: int | None) -> bool:
+    """Whether LLVM optimises a program before it starts."""
+    return effort is not None or os.environ.get("DPL_OPTIMISE") == "first"
+
+
+def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: list[str]) -> int:
+    """Run a program in memory.  If it is the quick version, it is optimised meanwhile; `path` is the program's file if
+    the result is to be kept."""
+    from dplc.machine.run import program as running
+
+    if not program.text or os.environ.get("DPL_OPTIMISE") == "never":
+        return running.run_loaded(program, loaded, args)
+    from dplc.machine.run.tiers import Upgrade
+
+    upgrade = Upgrade(program, loaded, path)
+    try:
+        return running.run_loaded(program, loaded, args, upgrade.look)
+    finally:
+        upgrade.end()
 
 
 def warn_again(program: Program) -> None:
@@ -48,40 +71,40 @@ def warn_again(program: Program) -> None:
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
-                no_cache: bool, effort: int, verify: bool) -> int:  # fmt: skip
+                no_cache: bool, effort: int | None, verify: bool) -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
     from dplc.machine.run.cache import find, store
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
 
-    context = Context(verify=verify, effort=effort)
-    kept = file if file != STDIN and engine != "interp" and effort == USUAL and not no_cache else None
+    context = Context(verify=verify, effort=2 if effort is None else effort)
+    kept = file if file != STDIN and engine != "interp" and effort in CACHED and not no_cache else None
     program = timed("find", context, lambda: find(kept)) if kept and not verify else None
-    if program is not None:
+    if program is not None and not (program.text and first(effort)):
         warn_again(program)
-        return run_compiled(program, args, context, timings)
+        return run_compiled(program, kept, args, context, timings)
     context.seconds.clear()
     source = text_of(file, expression)
     if engine != "interp":
-        program = on_large_stack(lambda: compile_native(source, context, engine is None))
+        program = on_large_stack(lambda: compile_native(source, context, first(effort), engine is None))
     warn(context.warnings)
     if program is not None:
         if kept and source.path:
             store(kept, [m.source for m in context.modules], program)
-        return run_compiled(program, args, context, timings)
+        return run_compiled(program, kept if source.path else None, args, context, timings)
     if timings:
         tell(context)
     return on_large_stack(lambda: interpret(source, args, context))
 
 
-def run_compiled(program: Program, args: list[str], context: Context, timings: bool) -> int:
-    from dplc.machine.run.program import load, run_loaded
+def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool) -> int:
+    from dplc.machine.run.program import load
 
     loaded = timed("load", context, lambda: load(program))
     if timings:
         tell(context)
-    return run_loaded(program, loaded, args)
+    return run_loaded(program, loaded, kept, args)
 
 
 def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
@@ -108,20 +131,25 @@ def text_of(file: str | None, expression: str | None) -> Source:
     return read(Path(file))
 
 
-def compile_native(source: Source, context: Context, may_be_interpreted: bool) -> Program | None:
-    """The linked program, or None, with a warning, if it must be interpreted.  If it may not be, raises DplError."""
+def compile_native(source: Source, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
+    """The linked program, optimised or (unless `first`) quick, or None, with a warning, if it must be interpreted.  If
+    it may not be, raises DplError."""
     import pickle
 
     from dpl.diagnostics import Diagnostic, DplError
     from dpl.node import replace
 
-    from dplc.machine.run.linked import linked
+    from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_to
 
     try:
-        compiled = compile_to("object", source, context)[1]
-        program = timed("link", context, lambda: linked(compiled))
+        if first:
+            compiled = compile_to("object", source, context)[1]
+            program = timed("link", context, lambda: linked(compiled))
+        else:
+            text, sites = compile_to("llvm", source, context)[1]
+            program = timed("object", context, lambda: quickly_linked(text, sites.to_json()))
         program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:

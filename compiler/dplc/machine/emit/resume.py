@@ -19,12 +19,11 @@ from collections.abc import Callable, Sequence
 
 from dpl.node import replace
 
-from dplc.flat import term as f
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.unit import symbol
-from dplc.machine.llvm.writer import Values, function, typed
 from dplc.machine.llvm.versions import QUICK, REPLACED
+from dplc.machine.llvm.writer import Values, function, typed
 
 NAME = re.compile(r"%[\w.]+")
 FREE = "<free>"  # in place of the values from outside, until they are known

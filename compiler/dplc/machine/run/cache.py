@@ -46,7 +46,7 @@ def find(path: str | Path) -> Program | None:
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:
-    """Whether files still have the texts from which `digests` were computed."""
+    """True if files still have the texts from which `digests` were computed."""
     return all(digest(file) == known for file, known in files)
 
 
@@ -97,6 +97,12 @@ def _place(path: str | Path, text: bytes) -> str:
     """The cache file of a program; the path counts, as it is part of the program's messages."""
     name = cache_file.name(os.fsencode(path), os.fsencode(os.path.realpath(path)), text)
     return os.path.join(entries.folder(), "objects", name)
+
+
+def place_of(path: str | Path) -> str | None:
+    """The cache file of the program at `path`, if that can be read."""
+    text = contents(path)
+    return None if text is None else _place(path, text)
 
 
 def contents(path: str | Path) -> bytes | None:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from signal import SIGKILL
 
 from dplc.machine.object import cache_file
-from dplc.machine.run.cache import unpacked
+from dplc.machine.run.cache import packed, place_of, unpacked
 from dplc.machine.run.execute import ENTRY, FLUSH
 from dplc.machine.run.program import LoadedImage, Program
 
@@ -29,12 +30,13 @@ OPTIMISER = "dplc.machine.run.optimise"
 class Upgrade:
     """The optimised version of a running program.  `look` is called now and then while the program runs."""
 
-    def __init__(self, loaded: LoadedImage, place: str, kept: bool) -> None:
-        """`place` is the file of the quick version, where the optimiser puts the other one.  If it is not `kept`, the
-        optimiser ends with the program."""
+    def __init__(self, program: Program, loaded: LoadedImage, path: str | None) -> None:
+        """`path` is the program's file if the optimised version goes into the cache.  If not, the optimiser ends with
+        the program."""
+        self.program = program
         self.loaded = loaded
-        self.place = place
-        self.kept = kept
+        self.place = place_of(path) if path else None
+        self.folder = ""
         self.process = 0
         self.done = False
 
@@ -42,20 +44,35 @@ class Upgrade:
         if self.done:
             return
         if not self.process:
-            self.process = spawn(self.place)
+            self.process = spawn(self.quick_version())
             self.done = not self.process
             return
         found, status = os.waitpid(self.process, os.WNOHANG)
         if found:
             self.process, self.done = 0, True
-            if status == 0 and (program := read(self.place)) is not None and not program.text:
+            if status == 0 and (program := read(self.quick_version())) is not None and not program.text:
                 replace(self.loaded, program)
+
+    def quick_version(self) -> str:
+        """The file with the quick version, where the optimiser puts the other one."""
+        if self.place is None or not os.path.exists(self.place):
+            from tempfile import mkdtemp
+
+            self.folder = mkdtemp(prefix="dpl-")
+            self.place = os.path.join(self.folder, "program")
+            write(self.place, self.program)
+        return self.place
 
     def end(self) -> None:
         """The program has ended."""
-        if self.process and not self.kept:
-            os.kill(self.process, 9)
+        if not self.folder:
+            return
+        if self.process:
+            os.kill(self.process, SIGKILL)
             os.waitpid(self.process, 0)
+        from shutil import rmtree
+
+        rmtree(self.folder, ignore_errors=True)
 
 
 def spawn(place: str) -> int:
@@ -74,6 +91,13 @@ def read(place: str) -> Program | None:
 
     entry = cache_file.read(place)
     return unpacked(json.loads(entry[0]), entry[1]) if entry else None
+
+
+def write(place: str, program: Program) -> None:
+    from pathlib import Path
+
+    header, parts = packed(program)
+    cache_file.write(Path(place), {"files": [], **header}, parts)
 
 
 def replace(loaded: LoadedImage, program: Program) -> None:
