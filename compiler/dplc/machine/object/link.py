@@ -7,7 +7,7 @@ relocations are applied.  Symbols that no object defines are imported through th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import pack
 
 from dpl.diagnostics import Bug
