@@ -66,6 +66,7 @@ def dpl(cache: Path, forks: Forks):
             **os.environ,
             "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
             "DPL_CACHE": str(cache),
+            "DPL_OPTIMISE": "never",  # no test leaves a process behind
             "PYTHONIOENCODING": "utf-8",
             **env,
         }

@@ -9,8 +9,8 @@ from dplc.machine.object.image import Image
 from dplc.machine.run import cache
 from dplc.machine.run.program import Program
 
-IMAGE = Image(b"image", 4096, 8192, 10000, b"words", ["sin"], {"dpl_entry": 16})
-PROGRAM = Program(IMAGE, b"\x7fELF code", "[[], []]", b"warnings")
+IMAGE = Image(b"image", 4096, 8192, 10000, b"words", ["sin"], {"dpl_entry": 16}, {"dpl f": 24})
+PROGRAM = Program(IMAGE, b"\x7fELF code", "[[], []]", b"warnings", b"text")
 
 
 def contents(program):

@@ -10,7 +10,7 @@ from dplc.machine.runtime import shared
 
 
 def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
-    """The text of the module, in two versions, and the sites where it may fail.  A `counting` program counts its operations and
-    allocated bytes."""
+    """The text of the module, in two versions, and the sites where it may fail.  A `counting` program counts its
+    operations and allocated bytes; it has one version."""
     text, sites = emit_program(program, shared.mentioned, counting, versions=not counting)
     return module(text), sites

@@ -82,10 +82,10 @@ def _again(e: BodyEmitter, name: str, types: Sequence[str], head: str, after: Va
 
 def _free(e: BodyEmitter, lines: Sequence[str]) -> list[str]:
     """The values that lines use and do not define, with their types."""
-    defined = {line.split(" = ", 1)[0].strip() for line in lines if " = " in line}
-    labels = {"%start", *(f"%{line.split(':', 1)[0]}" for line in lines if not line.startswith(" "))}
+    own = {"%start", *(f"%{line.split(':', 1)[0]}" for line in lines if not line.startswith(" "))}  # labels
+    own |= {line.split(" = ", 1)[0].strip() for line in lines if " = " in line}
     used = dict.fromkeys(name for line in lines for name in NAME.findall(line))
-    wanted = [name for name in used if name not in defined | labels and not name.startswith(("%first", RESULTS))]
+    wanted = [name for name in used if name not in own and not name.startswith(("%first", RESULTS))]
     types = _types(e, set(wanted))
     return [f"{types[name]} {name}" for name in wanted]
 

@@ -1,0 +1,141 @@
+"""Tiered compilation: the quick version of a program, the optimiser's process, and functions that are replaced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from dpl.syntax.load import read
+from dplc.machine.emit.resume import type_of
+from dplc.machine.llvm import versions
+from dplc.machine.run import cache
+from dplc.machine.run.linked import quickly_linked
+from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
+from dplc.machine.run.tiers import Upgrade
+from dplc.pipeline import Context, compile_to
+from dplc.stack import on_large_stack
+
+TEXT = """
+let step w xs = sum (map (fun x -> x * w + 1.0) xs)
+let rec descend w n = if n = 0 then w else descend (w - 0.001 * grad (fun w -> step w [1.0, 2.0] ** 2.0) w) (n - 1)
+do print (descend 1.0 1000)
+let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)
+do print (fib 15, [for i < 5 -> fib i])
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "it.dp"
+    path.write_text(TEXT)
+    return path
+
+
+def quick(file: Path) -> Program:
+    source = read(file)
+    text, sites = on_large_stack(lambda: compile_to("llvm", source, Context())[1])
+    program = quickly_linked(text, sites.to_json())
+    cache.store(file, [source], program)
+    return program
+
+
+def wait(upgrade: Upgrade) -> None:
+    """Until the optimiser's process has ended; it is still to be asked for its status."""
+    os.waitid(os.P_PID, upgrade.process, os.WEXITED | os.WNOWAIT)
+
+
+def output(program: Program, loaded: LoadedImage, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    assert run_loaded(program, loaded, []) == 0
+    return capfd.readouterr().out
+
+
+def test_the_optimiser_replaces_functions_and_fills_the_cache(
+    file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(file.parent / "cache"))
+    program = quick(file)
+    expected = output(program, load(program), capfd)
+    loaded = load(program)
+    upgrade = Upgrade(program, loaded, str(file))
+    upgrade.look()
+    wait(upgrade)
+    upgrade.look()
+    upgrade.end()
+    assert upgrade.done and not upgrade.folder
+    ((_, other),) = loaded.versions
+    assert output(program, loaded, capfd) == expected
+    found = cache.find(file)
+    assert found is not None and not found.text and not found.image.cells
+    assert output(found, load(found), capfd) == expected
+    for name, cell in program.image.cells.items():
+        if name.startswith("dpl "):
+            at = int.from_bytes(loaded.memory[cell : cell + 8], "little")
+            assert other.base <= at < other.base + other.image.size
+
+
+def test_without_a_cache_nothing_stays(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(file.parent / "cache"))
+    program = quick(file)
+    upgrade = Upgrade(program, load(program), None)
+    upgrade.look()
+    process, folder = upgrade.process, upgrade.folder
+    upgrade.end()
+    assert not os.path.exists(folder)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process, os.WNOHANG)
+
+
+def test_a_program_that_is_not_worth_it_has_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "it.dp"
+    file.write_text("do print (1, [2.0])\n")
+    assert not quick(file).text
+
+
+@pytest.mark.parametrize("choice, text", [("never", True), ("first", False)])
+def test_the_environment_chooses(dpl, file: Path, choice: str, text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(file.parent / "cache")
+    run = dpl("run", file, DPL_CACHE=folder, DPL_OPTIMISE=choice)
+    assert run.returncode == 0, run.stderr
+    monkeypatch.setenv("DPL_CACHE", folder)
+    found = cache.find(file)
+    assert found is not None and bool(found.text) == text
+    assert dpl("run", "-O", "2", file, DPL_CACHE=folder).stdout == run.stdout
+    again = cache.find(file)
+    assert again is not None and not again.text
+
+
+def test_versions_differ_in_marked_lines_and_linkage() -> None:
+    text = f'define dso_local fastcc void @"dpl f"() {{\n  a{versions.QUICK}\n  b{versions.FINAL}\n  c\n}}\n'
+    assert versions.has_versions(text)
+    assert versions.quick(text).startswith('define fastcc void @"dpl f"() {\n  a ; quick\n  c\n}\n')
+    assert versions.final(text) == 'define dso_local fastcc void @"dpl f"() {\n  b ; final\n  c\n}\n'
+
+
+@pytest.mark.parametrize(
+    "text, leaf",
+    [
+        ("icmp eq i64 %a, 0", "i1"),
+        ("getelementptr inbounds i8, ptr %p, i64 8", "ptr"),
+        ("alloca [16 x i8], align 16", "ptr"),
+        ("trunc i8 %a to i1", "i1"),
+        ("fptosi double %a to i64", "i64"),
+        ("inttoptr (i64 1 to ptr)", "ptr"),
+        ("select i1 %c, ptr null, ptr %a", "ptr"),
+        ("call fastcc double @f(i64 1), !dbg !1", "double"),
+        ("notail call tailcc { ptr, i64 } @f()", "{ ptr, i64 }"),
+        ("call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %a, i64 %b)", "{ i64, i1 }"),
+        ("extractvalue { ptr, ptr, i64 } %a, 2", "i64"),
+        ("load i64, ptr %a, !llvm.access.group !1", "i64"),
+        ("load volatile i8, ptr @x", "i8"),
+        ("phi float [ %a, %b ]", "float"),
+        ("add nuw nsw i64 %a, 1", "i64"),
+        ("fneg double %a", "double"),
+        ("insertvalue { i64, double } poison, i64 %a, 0", "{ i64, double }"),
+        ("freeze i64 %a", "i64"),
+    ],
+)
+def test_types_of_results(text: str, leaf: str) -> None:
+    assert type_of(text) == leaf
