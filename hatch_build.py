@@ -14,10 +14,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 class Ship(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Run `dplc.tools.ship`.  If it fails, the first run makes everything, so only a warning says so."""
-        root = Path(self.root)
-        paths = os.pathsep.join(str(root / folder) for folder in ("lang", "compiler"))
+        own = [str(Path(self.root) / folder) for folder in ("lang", "compiler")]
         command = [sys.executable, "-m", "dplc.tools.ship"]
-        env = {**os.environ, "PYTHONPATH": paths}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([*own, *sys.path])}  # the build has packages of its own
         run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         if run.returncode:
             self.app.display_warning(f"the first run of dpl will take longer:\n{run.stderr}")
