@@ -46,7 +46,7 @@ def find(path: str | Path) -> Program | None:
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:
-    """Whether files still have the texts from which `digests` were computed."""
+    """True if files still have the texts from which `digests` were computed."""
     return all(digest(file) == known for file, known in files)
 
 
