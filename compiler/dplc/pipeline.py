@@ -1,7 +1,7 @@
 """THE SPINE: text -> a program that can run.  Each stage is one function from one file; STAGES is all of them.
 
 {stages}
-`machine.run.jit` loads and runs the result.
+`machine.run.linked` links the result with the runtime library; `machine.run.program` loads and runs it.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ import os
 import pytest
 from dpl.source import Source
 from dpl.system import kept
+from dplc.machine.llvm import processor, target
 from dplc.machine.object.image import Image
 from dplc.machine.run import cache
 from dplc.machine.run.program import Program
@@ -60,3 +61,11 @@ def test_without_a_place_to_write_nothing_happens(program, monkeypatch):
     monkeypatch.setenv("DPL_CACHE", "/proc/nowhere")
     cache.store(program[0], [], PROGRAM)
     assert cache.find(program[0]) is None
+
+
+def test_the_processor_is_part_of_the_name(monkeypatch):
+    known = processor.processor()
+    assert b"flags" in known or b"Features" in known
+    assert b"MHz" not in known and b"processor" not in known and known == processor.processor()
+    monkeypatch.setattr("builtins.open", lambda *_: (_ for _ in ()).throw(FileNotFoundError()))
+    assert processor.processor() == target.describe().encode()  # where there is no /proc

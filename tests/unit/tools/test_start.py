@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
+from dplc.machine.run.cache import _place
 
 HEAVY = (
     "llvmlite", "numpy", "lark", "click", "pickle", "typing", "dataclasses", "pathlib", "inspect", "hashlib",
@@ -56,3 +58,17 @@ def test_options_that_change_nothing_find_it_too(dpl, tmp_path: Path) -> None:
     assert run.stdout == "1\n" and [line.split()[0] for line in run.stderr.splitlines()] == ["find", "load", "total"]
     for other in (["-O1"], ["--no-cache"]):
         assert "object" in dpl("run", *other, "--timings", file, DPL_CHECK="0").stderr
+
+
+def test_a_damaged_file_is_made_again(dpl, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPL_CACHE", str(cache))
+    file = tmp_path / "hello.dp"
+    file.write_text("do print 2\n")
+    assert dpl("run", file).stdout == "2\n"
+    entry = Path(_place(str(file), file.read_bytes()))
+    whole = entry.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:5000] + b"\xcc" * 100 + whole[5100:]):
+        entry.write_bytes(damaged)
+        run = dpl("run", file)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "2\n", "")
+        assert entry.read_bytes() == whole

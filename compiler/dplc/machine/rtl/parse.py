@@ -61,7 +61,8 @@ class Source:
         for node in ast.parse(text).body:
             match node:
                 case ast.FunctionDef():
-                    if ast.dump(self.functions.get(node.name, node)) != ast.dump(node):
+                    earlier = self.functions.get(node.name)
+                    if earlier is not None and ast.dump(earlier) != ast.dump(node):
                         raise Bug(f"runtime library: {node.name} is defined twice")
                     self.functions[node.name] = node
                     if small:
