@@ -130,12 +130,12 @@ def rebuild(t: Any, change: Callable) -> Any:
 
 @dataclass(slots=True)
 class Free:
-    """The unknowns in some types, in order of appearance."""
+    """The unknowns in some types: sets, in order of appearance."""
 
-    metas: list[Meta] = field(default_factory=list)
-    effects: list[EffectMeta] = field(default_factory=list)
-    sizes: list[str] = field(default_factory=list)
-    bare: list[Meta] = field(default_factory=list)  # those outside functions
+    metas: dict[Meta, None] = field(default_factory=dict)
+    effects: dict[EffectMeta, None] = field(default_factory=dict)
+    sizes: dict[str, None] = field(default_factory=dict)
+    bare: dict[Meta, None] = field(default_factory=dict)  # those outside functions
 
 
 def free(s: Solver, types, level: int) -> Free:
@@ -146,17 +146,16 @@ def free(s: Solver, types, level: int) -> Free:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
         if type(t) is ty.Size:
             for n in sorted(size_names(s.sizes.norm(t))):
-                if s.sizes.levels.get(n, -1) > level and n not in found.sizes:
-                    found.sizes.append(n)
+                if s.sizes.levels.get(n, -1) > level:
+                    found.sizes[n] = None
         elif type(t) is EffectMeta:
-            if t.level > level and t not in found.effects:
-                found.effects.append(t)
+            if t.level > level:
+                found.effects[t] = None
         elif type(t) is Meta:
             if t.level > level:
-                if t not in found.metas:
-                    found.metas.append(t)
-                if not inside and t not in found.bare:
-                    found.bare.append(t)
+                found.metas[t] = None
+                if not inside:
+                    found.bare[t] = None
         elif (id(t), inside) not in seen:
             seen.add((id(t), inside))
             for part in ty.children(t):
@@ -187,12 +186,11 @@ def generalise(
     kept = _related(s, found, pending, level)
     lifts, kept = _eliminated(s, found, kept, level)
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
-    for effect in found.effects:
-        s.effects.relax(effect, lambda e: e.level <= level or e in taking)
+    s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
     above = {effect: s.effects.bounds(effect, level, lambda e: e in found.effects) for effect in found.effects}
     within = free(s, [high for highs in above.values() for high in highs], level)
-    found.metas += [m for m in within.metas if m not in found.metas]
-    found.sizes += [n for n in within.sizes if n not in found.sizes]
+    found.metas |= within.metas
+    found.sizes |= within.sizes
     for effect in found.effects:
         s.effects.settle(effect, level, lambda low: low in found.effects)
     params: list[ty.Var] = []
@@ -260,7 +258,8 @@ def _eliminated(
         else:
             made[result] = tuple(t for t in c.types[:-1] if not is_scalar(t))
             c.done = True
-    found.metas[:] = [meta for meta in found.metas if meta not in made]
+    for meta in made:
+        found.metas.pop(meta, None)
     return list(made.items()), rest
 
 
@@ -296,9 +295,9 @@ def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> l
             inner = free(s, c.types, level)
             if any(m in found.metas for m in inner.metas):
                 kept.append(c)
-                found.metas += [m for m in inner.metas if m not in found.metas]
-                found.sizes += [n for n in inner.sizes if n not in found.sizes]
-                found.effects += [e for e in inner.effects if e not in found.effects]
+                found.metas |= inner.metas
+                found.sizes |= inner.sizes
+                found.effects |= inner.effects
                 grown = True
     return kept
 
