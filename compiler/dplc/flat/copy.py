@@ -34,3 +34,13 @@ class Copier:
 
     def block(self, block: f.Block) -> f.Block:
         return f.Block(self.binds(block.binds), tuple(map(self.atom, block.results)))
+
+
+class Renamed(Copier):
+    """Copies code with some variables replaced.  All other names are kept."""
+
+    def __init__(self, known: Mapping[str, f.Atom]) -> None:
+        super().__init__(f.Supply(), known)
+
+    def var(self, var: f.Var) -> f.Var:
+        return var
