@@ -241,18 +241,20 @@ def _eliminated(
 
     Returns them with their operands, and the remaining constraints."""
     made: dict[Meta, tuple[Type, ...]] = {}
+    mentioned: set[Meta] = set()  # in these operands
     rest: list[Constraint] = []
     for c in kept:
         result = prune(c.types[-1])
         if type(c) is not Lift or type(result) is not Meta or result.rigid or result.level <= level or result in made:
             rest.append(c)
             continue
-        inside, stack = set(), list(c.types[:-1])  # the unknowns that it is made of
-        while stack:
-            for meta in free(s, [stack.pop()], level).metas:
-                if meta not in inside:
-                    inside.add(meta)
-                    stack += made.get(meta, ())
+        inside = dict(free(s, c.types[:-1], level).metas)
+        mentioned |= inside.keys()
+        stack = list(inside) if result in mentioned else []  # otherwise no operand is made of it
+        while stack and result not in inside:
+            new = free(s, made.get(stack.pop(), ()), level).metas.keys() - inside.keys()
+            inside.update(dict.fromkeys(new))
+            stack += new
         if result in inside:
             rest.append(c)
         else:
