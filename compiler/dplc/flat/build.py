@@ -27,6 +27,28 @@ class Bundle:
     whole: f.Atom | None = None
 
 
+class Exploded(Bundle):
+    """A tuple that is taken apart where it becomes known, and only as far as its parts are asked for: captures of
+    captures are deep, and most are only passed on.  `place` collects the bindings of the parts; it stands among those
+    of the block."""
+
+    __slots__ = ("builder", "place", "taken")
+
+    def __init__(self, builder: Builder, whole: f.Atom, place: list[f.Bind]) -> None:
+        self.builder, self.whole, self.place = builder, whole, place
+        self.taken: tuple[Value, ...] | None = None
+
+    @property
+    def items(self) -> tuple[Value, ...]:
+        if self.taken is None:
+            assert self.whole is not None and isinstance(self.whole.ty, f.Tup)
+            hint = self.whole.name if isinstance(self.whole, f.Var) else "v"
+            parts = [self.builder.var(hint, ty) for ty in self.whole.ty.items]
+            self.place += [f.Bind((part,), f.TupGet(self.whole, i)) for i, part in enumerate(parts)]
+            self.taken = tuple([self.builder.exploded(part, self.place) for part in parts])
+        return self.taken
+
+
 Value = f.Atom | Bundle
 UNIT_ATOM = f.Const((), f.UNIT)
 UNIT = Bundle((), UNIT_ATOM)
@@ -61,15 +83,23 @@ def like(value: Value, atoms: Iterator[f.Atom]) -> Value:
     return Bundle(tuple([like(item, atoms) for item in value.items])) if value.items else UNIT
 
 
+Binds = list[f.Bind | list[f.Bind]]  # of a block that is being built: inner lists are the places of parts of tuples
+
+
+def block_of(binds: Binds, results: Sequence[f.Atom]) -> f.Block:
+    """The block with these bindings, once it is complete."""
+    return f.Block(tuple([b for one in binds for b in ((one,) if isinstance(one, f.Bind) else one)]), tuple(results))
+
+
 class Builder:
     """Collects the bindings of one function; `inside` collects those of an inner block."""
 
     def __init__(self, supply: f.Supply | None = None) -> None:
         self.supply = supply or f.Supply()
-        self.binds: list[f.Bind] = []
+        self.binds: Binds = []
 
     @contextmanager
-    def inside(self) -> Iterator[list[f.Bind]]:
+    def inside(self) -> Iterator[Binds]:
         outer, self.binds = self.binds, []
         try:
             yield self.binds
@@ -121,13 +151,16 @@ class Builder:
 
     def explode(self, atom: f.Atom) -> Value:
         """The parts of a tuple, exploded in turn."""
+        place: list[f.Bind] = []
+        value = self.exploded(atom, place)
+        if isinstance(value, Exploded):
+            self.binds.append(place)
+        return value
+
+    def exploded(self, atom: f.Atom, place: list[f.Bind]) -> Value:
         if not isinstance(atom.ty, f.Tup):
             return atom
-        if not atom.ty.items:
-            return UNIT
-        hint = atom.name if isinstance(atom, f.Var) else "v"
-        parts = [self.explode(self.one(f.TupGet(atom, i), ty, hint)) for i, ty in enumerate(atom.ty.items)]
-        return Bundle(tuple(parts), atom)
+        return Exploded(self, atom, place) if atom.ty.items else UNIT
 
     def atom(self, value: Value) -> f.Atom:
         """A value in one piece."""
