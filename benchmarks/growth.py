@@ -44,11 +44,11 @@ def nested_gradients(n: int) -> str:
 
 
 def else_ifs(n: int) -> str:
-    return f"let f x = {each(n, 'if x = # then #.5 else')} 0.5\ndo print (f 7)\n"
+    return f"let f x = {each(n, 'if x = # then #.5 else')} 0.5\ndo List.iter (fun n -> print (f n)) [7; 70]\n"
 
 
 def nested_ifs(n: int) -> str:
-    return f"let f x = {each(n, 'if x > # then')} 1.0 {each(n, 'else #.5')}\ndo print (f 7)\n"
+    return f"let f x = {each(n, 'if x > # then')} 1.0 {each(n, 'else #.5')}\ndo List.iter (fun n -> print (f n)) [7; 70]\n"
 
 
 def mutual(n: int, last: str) -> str:

@@ -28,9 +28,8 @@ class Bundle:
 
 
 class Exploded(Bundle):
-    """A tuple that is taken apart where it becomes known, and only as far as its parts are asked for: captures of
-    captures are deep, and most are only passed on.  `place` collects the bindings of the parts; it stands among those
-    of the block."""
+    """A tuple deep inside another, taken apart only as far as its parts are asked for: captures of captures are only
+    passed on.  `place` collects the bindings of the parts; it stands among those of the block."""
 
     __slots__ = ("builder", "place", "taken")
 
@@ -45,10 +44,16 @@ class Exploded(Bundle):
             hint = self.whole.name if isinstance(self.whole, f.Var) else "v"
             parts = [self.builder.var(hint, ty) for ty in self.whole.ty.items]
             self.place += [f.Bind((part,), f.TupGet(self.whole, i)) for i, part in enumerate(parts)]
-            self.taken = tuple([self.builder.exploded(part, self.place) for part in parts])
+            self.taken = tuple([self.inner(part) for part in parts])
         return self.taken
 
+    def inner(self, part: f.Var) -> Value:
+        if not isinstance(part.ty, f.Tup):
+            return part
+        return Exploded(self.builder, part, self.place) if part.ty.items else UNIT
 
+
+DEEP = 8  # levels of tuples that are taken apart at once
 Value = f.Atom | Bundle
 UNIT_ATOM = f.Const((), f.UNIT)
 UNIT = Bundle((), UNIT_ATOM)
@@ -149,18 +154,19 @@ class Builder:
 
     # ---- tuples -----------------------------------------------------------------------------------------------------
 
-    def explode(self, atom: f.Atom) -> Value:
+    def explode(self, atom: f.Atom, depth: int = 0) -> Value:
         """The parts of a tuple, exploded in turn."""
-        place: list[f.Bind] = []
-        value = self.exploded(atom, place)
-        if isinstance(value, Exploded):
-            self.binds.append(place)
-        return value
-
-    def exploded(self, atom: f.Atom, place: list[f.Bind]) -> Value:
         if not isinstance(atom.ty, f.Tup):
             return atom
-        return Exploded(self, atom, place) if atom.ty.items else UNIT
+        if not atom.ty.items:
+            return UNIT
+        if depth == DEEP:
+            place: list[f.Bind] = []
+            self.binds.append(place)
+            return Exploded(self, atom, place)
+        hint = atom.name if isinstance(atom, f.Var) else "v"
+        parts = [self.explode(self.one(f.TupGet(atom, i), ty, hint), depth + 1) for i, ty in enumerate(atom.ty.items)]
+        return Bundle(tuple(parts), atom)
 
     def atom(self, value: Value) -> f.Atom:
         """A value in one piece."""

@@ -8,7 +8,6 @@ library definition is computed on first use, once for each instance.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Collection, Sequence
 from typing import TextIO
@@ -27,12 +26,10 @@ from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.instance import MOST, Handed, Types, type_params
 from dpl.eval.values.show import Shower
 from dpl.eval.values.value import Value
+from dpl.garbage import collected_seldom
 from dpl.source import Source
 
 __all__ = ["Interpreter", "ProgramExit", "run"]
-
-COLLECT_AFTER = (200_000, 20, 100)  # there are many frames and few cycles: collect seldom
-
 
 class Interpreter:
     """A running program.  The REPL adds items as the user types them."""
@@ -124,12 +121,10 @@ class Interpreter:
 def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
     """Run a program.  Raises DplError for a run-time error and ProgramExit when the program calls `exit`.  Its output
     is flushed in every case."""
-    threshold = gc.get_threshold()
-    gc.set_threshold(*COLLECT_AFTER)
     interpreter = Interpreter(program, args, out)
     try:
-        for item in program.items:
-            interpreter.item(item)
+        with collected_seldom():
+            for item in program.items:
+                interpreter.item(item)
     finally:
         interpreter.world.close()
-        gc.set_threshold(*threshold)
