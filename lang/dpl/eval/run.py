@@ -31,6 +31,7 @@ from dpl.source import Source
 
 __all__ = ["Interpreter", "ProgramExit", "run"]
 
+
 class Interpreter:
     """A running program.  The REPL adds items as the user types them."""
 
