@@ -12,40 +12,46 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dpl.diagnostics import Bug
-from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import result_type
 
 
-@node
 class Bundle:
     """A tuple in pieces.  `whole` is the tuple in one piece, if there is one already."""
 
-    items: tuple[Value, ...]
-    whole: f.Atom | None = None
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, parts: tuple[Value, ...] | None, whole: f.Atom | None = None) -> None:
+        self.parts = parts
+        self.whole = whole
+
+    @property
+    def items(self) -> tuple[Value, ...]:
+        assert self.parts is not None
+        return self.parts
 
 
 class Exploded(Bundle):
     """A tuple deep inside another, taken apart only as far as its parts are asked for: captures of captures are only
     passed on.  `place` collects the bindings of the parts; it stands among those of the block."""
 
-    __slots__ = ("builder", "place", "taken")
+    __slots__ = ("builder", "place")
 
     def __init__(self, builder: Builder, whole: f.Atom, place: list[f.Bind]) -> None:
-        self.builder, self.whole, self.place = builder, whole, place
-        self.taken: tuple[Value, ...] | None = None
+        super().__init__(None, whole)
+        self.builder, self.place = builder, place
 
     @property
     def items(self) -> tuple[Value, ...]:
-        if self.taken is None:
+        if self.parts is None:
             assert self.whole is not None and isinstance(self.whole.ty, f.Tup)
             hint = self.whole.name if isinstance(self.whole, f.Var) else "v"
-            parts = [self.builder.var(hint, ty) for ty in self.whole.ty.items]
-            self.place += [f.Bind((part,), f.TupGet(self.whole, i)) for i, part in enumerate(parts)]
-            self.taken = tuple([self.inner(part) for part in parts])
-        return self.taken
+            taken = [self.builder.var(hint, ty) for ty in self.whole.ty.items]
+            self.place += [f.Bind((var,), f.TupGet(self.whole, i)) for i, var in enumerate(taken)]
+            self.parts = tuple([self.inner(var) for var in taken])
+        return self.parts
 
     def inner(self, part: f.Var) -> Value:
         if not isinstance(part.ty, f.Tup):

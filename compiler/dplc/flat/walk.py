@@ -89,7 +89,7 @@ def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[It
     return items if all(map(is_, items, made)) else made
 
 
-def remade(rhs: Made, *fields: object) -> Made:
+def remade(rhs: Made, *fields: Any) -> Made:
     """A right-hand side with other fields; the same object if they are the same."""
     same = all(map(is_, fields, [getattr(rhs, name) for name in rhs.__match_args__]))
     return rhs if same else type(rhs)(*fields)
