@@ -26,6 +26,7 @@ from dplc.passes import NeedsInterpreter
 from dplc.pipeline import NAMES, Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
+SOME_CALLS = "do List.iter (fun n -> print (f n)) [7; 70]\n"  # of a function f, with what is not known before
 MILESTONES = ("check", "reference_counts", "object")
 
 
@@ -44,11 +45,11 @@ def nested_gradients(n: int) -> str:
 
 
 def else_ifs(n: int) -> str:
-    return f"let f x = {each(n, 'if x = # then #.5 else')} 0.5\ndo List.iter (fun n -> print (f n)) [7; 70]\n"
+    return f"let f x = {each(n, 'if x = # then #.5 else')} 0.5\n{SOME_CALLS}"
 
 
 def nested_ifs(n: int) -> str:
-    return f"let f x = {each(n, 'if x > # then')} 1.0 {each(n, 'else #.5')}\ndo List.iter (fun n -> print (f n)) [7; 70]\n"
+    return f"let f x = {each(n, 'if x > # then')} 1.0 {each(n, 'else #.5')}\n{SOME_CALLS}"
 
 
 def mutual(n: int, last: str) -> str:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,6 +137,14 @@ class Free:
     sizes: dict[str, None] = field(default_factory=dict)
     bare: dict[Meta, None] = field(default_factory=dict)  # those outside functions
 
+    def add(self, unknown: Meta | EffectMeta, inside: bool) -> None:
+        if type(unknown) is EffectMeta:
+            self.effects[unknown] = None
+        elif type(unknown) is Meta:
+            self.metas[unknown] = None
+            if not inside:
+                self.bare[unknown] = None
+
 
 def free(s: Solver, types, level: int) -> Free:
     """The unknowns in `types` whose level is deeper than `level`."""
@@ -148,14 +156,9 @@ def free(s: Solver, types, level: int) -> Free:
             for n in sorted(size_names(s.sizes.norm(t))):
                 if s.sizes.levels.get(n, -1) > level:
                     found.sizes[n] = None
-        elif type(t) is EffectMeta:
+        elif type(t) is EffectMeta or type(t) is Meta:
             if t.level > level:
-                found.effects[t] = None
-        elif type(t) is Meta:
-            if t.level > level:
-                found.metas[t] = None
-                if not inside:
-                    found.bare[t] = None
+                found.add(t, inside)
         elif (id(t), inside) not in seen:
             seen.add((id(t), inside))
             for part in ty.children(t):
@@ -212,13 +215,7 @@ def generalise(
             params.append(effect.link)
     bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
               if type(var := prune_effect(effect)) is ty.Var for high in highs]  # fmt: skip
-    for unknown in found.sizes:
-        if unknown[0] == "!":
-            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
-            s.sizes.links[unknown] = size_name(var.name)
-            params.append(var)
-        elif unknown[0] != "?":
-            params.append(ty.Var(unknown, "size"))
+    params += _size_params(s, found.sizes, taken)
     memo: dict = {}
     final = [closed(s, t, memo) for t in types]
     constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in (*kept, *bounds))
@@ -232,6 +229,17 @@ def generalise(
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
     return schemes, [c for c in pending if not c.done]
+
+
+def _size_params(s: Solver, unknowns: Iterable[str], taken: dict[str, int]) -> Iterator[ty.Var]:
+    """Parameters for unknown sizes, which are linked to them; sizes known only at run time (`?`) have none."""
+    for unknown in unknowns:
+        if unknown[0] == "!":
+            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
+            s.sizes.links[unknown] = size_name(var.name)
+            yield var
+        elif unknown[0] != "?":
+            yield ty.Var(unknown, "size")
 
 
 def _eliminated(
