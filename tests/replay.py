@@ -15,11 +15,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+NUMBER = re.compile(r"(?<=[A-Za-z_])\.[0-9]+\b")  # of a name, `x.12`; numbers have digits before the point
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("examples", "benchmarks", "tests")
 
@@ -125,6 +127,7 @@ def main() -> int:
     parser.add_argument("after", nargs="?", help="This checkout as it stands, if left out.")
     parser.add_argument("-n", "--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--llvm", action="store_true", help="LLVM alone, where the form of flat's text has changed.")
+    parser.add_argument("--order", action="store_true", help="Names may have other numbers, in the same order.")
     parser.add_argument("--shown", type=int, default=5, help="Of how many dumps differences are shown.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dpl-replay-") as folder:
@@ -132,7 +135,15 @@ def main() -> int:
         after = record(options.after, Path(folder), options.workers)
     if options.llvm:
         before, after = ({k: v for k, v in side.items() if not k.endswith(".flat")} for side in (before, after))
+    if options.order:
+        before, after = ({k: renumbered(v) for k, v in side.items()} for side in (before, after))
     return compare(before, after, options.shown)
+
+
+def renumbered(text: str) -> str:
+    """The text with the numbers of its names counted from the first."""
+    numbers: dict[str, int] = {}
+    return NUMBER.sub(lambda found: f".{numbers.setdefault(found[0], len(numbers))}", text)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Bug, Diagnostic
+from dpl.garbage import collected_seldom
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module, load
@@ -216,7 +217,8 @@ def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[S
         return stage_of(name), value
     begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
-        value = verified(stage, before, value, context) if context.verify else stage.run(value, context)
+        with collected_seldom():
+            value = verified(stage, before, value, context) if context.verify else stage.run(value, context)
         before = stage.name
         now = time.perf_counter()
         context.seconds[stage.name] = now - begin

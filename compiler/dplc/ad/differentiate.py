@@ -22,6 +22,7 @@ from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
 from dplc.ad.forward.forward import Forward
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
+from dplc.ad.reverse.wider import Leaves, by_wider, covers
 from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, atom_of
 from dplc.ad.taylor import custom_rules
@@ -168,7 +169,17 @@ class Differentiation(Derivatives):
             return [MAYBE_ZERO] * len(active)
         if fn.name in self.program.checkpoints:
             return checkpoint.checkpoint(self, fn, made, active, wanted)
+        earlier = set(self._reverse)
         fns, work = self.program.fns, Reverse(self, self.graph(fn.name), active, wanted, step)
         fns[made.fwd], fns[made.bwd], zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
         made.residual = fns[made.fwd].results[-1]
-        return zeros
+        more = self.wider(fn.name, (active, wanted), earlier)
+        if more is None or self.boxed(f"res.{made.fwd}"):
+            return zeros
+        self.program.datas.pop(f"res.{made.fwd}", None)
+        return by_wider(self, fn, made, (active, wanted), self._reverse[fn.name, *more], more)
+
+    def wider(self, name: str, less: Leaves, earlier: set[tuple]) -> Leaves | None:
+        """The leaves of a derivative that the function needed for its own calls and that also serves for fewer."""
+        others = ((key[1], key[2]) for key in self._reverse if key[0] == name and key not in earlier)
+        return next((more for more in others if covers(more, less)), None)

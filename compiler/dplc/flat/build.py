@@ -12,21 +12,54 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dpl.diagnostics import Bug
-from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import result_type
 
 
-@node
 class Bundle:
     """A tuple in pieces.  `whole` is the tuple in one piece, if there is one already."""
 
-    items: tuple[Value, ...]
-    whole: f.Atom | None = None
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, parts: tuple[Value, ...] | None, whole: f.Atom | None = None) -> None:
+        self.parts = parts
+        self.whole = whole
+
+    @property
+    def items(self) -> tuple[Value, ...]:
+        assert self.parts is not None
+        return self.parts
 
 
+class Exploded(Bundle):
+    """A tuple deep inside another, taken apart only as far as its parts are asked for: captures of captures are only
+    passed on.  `place` collects the bindings of the parts; it stands among those of the block."""
+
+    __slots__ = ("builder", "place")
+
+    def __init__(self, builder: Builder, whole: f.Atom, place: list[f.Bind]) -> None:
+        super().__init__(None, whole)
+        self.builder, self.place = builder, place
+
+    @property
+    def items(self) -> tuple[Value, ...]:
+        if self.parts is None:
+            assert self.whole is not None and isinstance(self.whole.ty, f.Tup)
+            hint = self.whole.name if isinstance(self.whole, f.Var) else "v"
+            taken = [self.builder.var(hint, ty) for ty in self.whole.ty.items]
+            self.place += [f.Bind((var,), f.TupGet(self.whole, i)) for i, var in enumerate(taken)]
+            self.parts = tuple([self.inner(var) for var in taken])
+        return self.parts
+
+    def inner(self, part: f.Var) -> Value:
+        if not isinstance(part.ty, f.Tup):
+            return part
+        return Exploded(self.builder, part, self.place) if part.ty.items else UNIT
+
+
+DEEP = 8  # levels of tuples that are taken apart at once
 Value = f.Atom | Bundle
 UNIT_ATOM = f.Const((), f.UNIT)
 UNIT = Bundle((), UNIT_ATOM)
@@ -61,15 +94,23 @@ def like(value: Value, atoms: Iterator[f.Atom]) -> Value:
     return Bundle(tuple([like(item, atoms) for item in value.items])) if value.items else UNIT
 
 
+Binds = list[f.Bind | list[f.Bind]]  # of a block that is being built: inner lists are the places of parts of tuples
+
+
+def block_of(binds: Binds, results: Sequence[f.Atom]) -> f.Block:
+    """The block with these bindings, once it is complete."""
+    return f.Block(tuple([b for one in binds for b in ((one,) if isinstance(one, f.Bind) else one)]), tuple(results))
+
+
 class Builder:
     """Collects the bindings of one function; `inside` collects those of an inner block."""
 
     def __init__(self, supply: f.Supply | None = None) -> None:
         self.supply = supply or f.Supply()
-        self.binds: list[f.Bind] = []
+        self.binds: Binds = []
 
     @contextmanager
-    def inside(self) -> Iterator[list[f.Bind]]:
+    def inside(self) -> Iterator[Binds]:
         outer, self.binds = self.binds, []
         try:
             yield self.binds
@@ -119,14 +160,18 @@ class Builder:
 
     # ---- tuples -----------------------------------------------------------------------------------------------------
 
-    def explode(self, atom: f.Atom) -> Value:
+    def explode(self, atom: f.Atom, depth: int = 0) -> Value:
         """The parts of a tuple, exploded in turn."""
         if not isinstance(atom.ty, f.Tup):
             return atom
         if not atom.ty.items:
             return UNIT
+        if depth == DEEP:
+            place: list[f.Bind] = []
+            self.binds.append(place)
+            return Exploded(self, atom, place)
         hint = atom.name if isinstance(atom, f.Var) else "v"
-        parts = [self.explode(self.one(f.TupGet(atom, i), ty, hint)) for i, ty in enumerate(atom.ty.items)]
+        parts = [self.explode(self.one(f.TupGet(atom, i), ty, hint), depth + 1) for i, ty in enumerate(atom.ty.items)]
         return Bundle(tuple(parts), atom)
 
     def atom(self, value: Value) -> f.Atom:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dplc.flat import term as f
-from dplc.flat.walk import blocks
+from dplc.flat.walk import every
 from dplc.graph import components
 
 
@@ -26,9 +26,5 @@ def grouped(calls: dict[str, list[str]]) -> tuple[dict[str, int], set[int]]:
 
 
 def callees(block: f.Block) -> Iterator[str]:
-    """The functions that a block calls."""
-    for bind in block.binds:
-        if isinstance(bind.rhs, f.Call):
-            yield bind.rhs.fn
-        for inner in blocks(bind.rhs):
-            yield from callees(inner)
+    """The functions that a block calls, once for each call."""
+    return (bind.rhs.fn for bind in every(block) if isinstance(bind.rhs, f.Call))

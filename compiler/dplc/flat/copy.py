@@ -28,9 +28,22 @@ class Copier:
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         copied = []
         for bind in binds:
-            rhs = rebuild(bind.rhs, self.atom, self.block, self.var)
-            copied.append(f.Bind(tuple(map(self.var, bind.vars)), rhs))
+            rhs = self.rhs(bind.rhs)
+            copied.append(f.Bind(tuple([self.var(v) for v in bind.vars]), rhs))
         return tuple(copied)
+
+    def rhs(self, rhs: f.Rhs) -> f.Rhs:
+        return rebuild(rhs, self.atom, self.block, self.var)
 
     def block(self, block: f.Block) -> f.Block:
         return f.Block(self.binds(block.binds), tuple(map(self.atom, block.results)))
+
+
+class Renamed(Copier):
+    """Copies code with some variables replaced.  All other names are kept."""
+
+    def __init__(self, known: Mapping[str, f.Atom]) -> None:
+        super().__init__(f.Supply(), known)
+
+    def var(self, var: f.Var) -> f.Var:
+        return var

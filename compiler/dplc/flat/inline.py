@@ -17,9 +17,12 @@ class Inliner(Copier):
         super().__init__(supply, dict(zip((p.name for p in callee.params), args, strict=True)))
         self.place = Inlining(callee.label, caller)
 
-    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
-        return tuple([
-            f.Bind(bind.vars, replace(bind.rhs, span=self.place.span(bind.rhs.span)))
-            if isinstance(bind.rhs, f.Op | f.Call | f.Ad | f.Build | f.Map) else bind
-            for bind in super().binds(binds)
-        ])  # fmt: skip
+    def rhs(self, rhs: f.Rhs) -> f.Rhs:
+        rhs = super().rhs(rhs)
+        match rhs:
+            case f.Op(op, args, attrs, span):
+                return f.Op(op, args, attrs, self.place.span(span))
+            case f.Call() | f.Ad() | f.Build() | f.Map():
+                return replace(rhs, span=self.place.span(rhs.span))
+            case _:
+                return rhs

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, integer
+from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.ops.row import Measure
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -66,7 +66,7 @@ class _Counter:
             b.binds.append(f.Bind(bind.vars, self.stores(rhs)))
         if fixed:
             b.binds.insert(start, f.Bind((), f.Op("tick", (integer(fixed),))))
-        return f.Block(tuple(b.binds), block.results)
+        return block_of(b.binds, block.results)
 
     def stores(self, rhs: f.Rhs) -> f.Rhs:
         """A loop or comprehension with a count of one for each element that it stores."""

@@ -6,16 +6,32 @@ let quarter x = half (half x)
 
 from __future__ import annotations
 
-from dpl.node import node
-from dpl.source import NOWHERE, Span
+from operator import attrgetter
+
+from dpl.source import NOWHERE, Source, Span
 
 
-@node
 class Inlined(Span):
-    """A span in the body of the function `label`, called at `caller` (which may be inlined itself)."""
+    """A span in the body of the function `label`, called at `caller` (which may be inlined itself).  Its hash is kept,
+    as paths of calls are long and share their outer calls."""
 
-    label: str
-    caller: Span
+    __slots__ = ("caller", "hashed", "label")
+    __match_args__ = (*Span.__match_args__, "label", "caller")  # pyright: ignore[reportAssignmentType]  (of a node)
+    _key = attrgetter(*__match_args__)
+
+    def __init__(self, source: Source, start: int, end: int, label: str, caller: Span) -> None:
+        super().__init__(source, start, end)
+        self.label = label
+        self.caller = caller
+        self.hashed = hash((start, end, label, caller))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Inlined) and self.hashed == other.hashed and self._key(self) == self._key(other)
+        )
+
+    def __hash__(self) -> int:
+        return self.hashed
 
 
 class Inlining:

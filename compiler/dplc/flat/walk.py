@@ -6,102 +6,177 @@ A pass handles the shapes that matter to it and leaves the rest to `rebuild`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter, is_
+from typing import Any, TypeVar
 
 from dplc.flat import term as f
 
 
 def atoms(rhs: f.Rhs) -> tuple[f.Atom, ...]:
     """The operands of a right-hand side, without those of its inner blocks."""
-    match rhs:
-        case f.Op(_, args) | f.Call(_, args) | f.Ad(_, _, args) | f.TupMake(args) | f.Map(_, args):
-            return args
-        case f.TupGet(one) | f.If(one) | f.Switch(one):
-            return (one,)
-        case f.Build(_, count, inner=inner):
-            return (count, *[n for sizes in inner for n in sizes]) if inner else (count,)
-        case f.ConMake(_, _, arg):
-            return () if arg is None else (arg,)
-        case f.For(_, count, _, inits):
-            return (count, *inits)
-        case f.While(_, inits):
-            return inits
+    return ATOMS[type(rhs)](rhs)
+
+
+ATOMS: dict[type, Callable[[Any], tuple[f.Atom, ...]]] = {
+    f.Op: attrgetter("args"),
+    f.Call: attrgetter("args"),
+    f.Ad: attrgetter("args"),
+    f.TupMake: attrgetter("items"),
+    f.TupGet: lambda rhs: (rhs.tup,),
+    f.ConMake: lambda rhs: () if rhs.arg is None else (rhs.arg,),
+    f.If: lambda rhs: (rhs.cond,),
+    f.Switch: lambda rhs: (rhs.scrutinee,),
+    f.For: lambda rhs: (rhs.count, *rhs.inits),
+    f.While: attrgetter("inits"),
+    f.Build: lambda rhs: (rhs.count, *chain.from_iterable(rhs.inner)),
+    f.Map: attrgetter("inputs"),
+}
 
 
 def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
     """The inner blocks of a right-hand side."""
-    match rhs:
-        case f.If(_, then, else_):
-            return (then, else_)
-        case f.Switch(_, cases, None):
-            return tuple([case.body for case in cases])
-        case f.Switch(_, cases, f.Block() as default):
-            return (*[case.body for case in cases], default)
-        case f.For() | f.Build() | f.Map():
-            return (rhs.body,)
-        case f.While():
-            return (rhs.cond, rhs.body)
-        case _:
-            return ()
+    inner = BLOCKS.get(type(rhs))
+    return () if inner is None else inner(rhs)
+
+
+def arms(switch: f.Switch) -> tuple[f.Block, ...]:
+    bodies = tuple([case.body for case in switch.cases])
+    return bodies if switch.default is None else (*bodies, switch.default)
+
+
+BLOCKS: dict[type, Callable[[Any], tuple[f.Block, ...]]] = {
+    f.If: attrgetter("then", "else_"),
+    f.Switch: arms,
+    f.For: lambda rhs: (rhs.body,),
+    f.While: attrgetter("cond", "body"),
+    f.Build: lambda rhs: (rhs.body,),
+    f.Map: lambda rhs: (rhs.body,),
+}
 
 
 def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
     """The variables that a right-hand side binds for its inner blocks."""
-    match rhs:
-        case f.Switch(_, cases):
-            return tuple([case.payload for case in cases if case.payload is not None])
-        case f.For(index, _, state):
-            return (index, *state)
-        case f.While(state):
-            return state
-        case f.Build(index):
-            return (index,)
-        case f.Map(params):
-            return params
-        case _:
-            return ()
+    bound_inside = BINDERS.get(type(rhs))
+    return () if bound_inside is None else bound_inside(rhs)
 
 
-def rebuild(  # noqa: C901 -- one case per form
-    rhs: f.Rhs, atom: Callable[[f.Atom], f.Atom], block: Callable[[f.Block], f.Block], binder: Callable[[f.Var], f.Var]
-) -> f.Rhs:
-    """The right-hand side with operands, inner blocks and binders replaced: binders first, then blocks."""
+BINDERS: dict[type, Callable[[Any], tuple[f.Var, ...]]] = {
+    f.Switch: lambda rhs: tuple([case.payload for case in rhs.cases if case.payload is not None]),
+    f.For: lambda rhs: (rhs.index, *rhs.state),
+    f.While: attrgetter("state"),
+    f.Build: lambda rhs: (rhs.index,),
+    f.Map: attrgetter("params"),
+}
 
-    def all_(args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
-        return tuple([atom(a) for a in args])
 
-    match rhs:
-        case f.Op(op, args, attrs, span):
-            return f.Op(op, all_(args), attrs, span)
-        case f.Call(fn, args, span):
-            return f.Call(fn, all_(args), span)
-        case f.Ad(mode, fn, args, site, span):
-            return f.Ad(mode, fn, all_(args), site, span)
-        case f.TupMake(items):
-            return f.TupMake(all_(items))
-        case f.TupGet(tup, index):
-            return f.TupGet(atom(tup), index)
-        case f.ConMake(data, tag, arg):
-            return f.ConMake(data, tag, None if arg is None else atom(arg))
-        case f.If(cond, then, else_):
-            return f.If(atom(cond), block(then), block(else_))
-        case f.Switch(scrutinee, cases, default):
-            new_cases = []
-            for case in cases:
-                payload = None if case.payload is None else binder(case.payload)
-                new_cases.append(f.Case(case.tag, payload, block(case.body)))
-            return f.Switch(atom(scrutinee), tuple(new_cases), None if default is None else block(default))
-        case f.For(index, count, state, inits, body, collect):
-            count, inits = atom(count), all_(inits)
-            return f.For(binder(index), count, tuple([binder(s) for s in state]), inits, block(body), collect)
-        case f.While(state, inits, cond, body, collect):
-            inits = all_(inits)
-            return f.While(tuple([binder(s) for s in state]), inits, block(cond), block(body), collect)
-        case f.Build(index, count, body, span, inner):
-            count, inner = atom(count), tuple([all_(sizes) for sizes in inner])
-            return f.Build(binder(index), count, block(body), span, inner)
-        case f.Map(params, inputs, body, ranks, span):
-            inputs = all_(inputs)
-            return f.Map(tuple([binder(p) for p in params]), inputs, block(body), ranks, span)
+Atoms = Callable[[f.Atom], f.Atom]
+Blocks = Callable[[f.Block], f.Block]
+Binders = Callable[[f.Var], f.Var]
+Item = TypeVar("Item")
+Made = TypeVar("Made", bound=f.Rhs)
+
+
+def rebuild(rhs: f.Rhs, atom: Atoms, block: Blocks, binder: Binders) -> f.Rhs:
+    """The right-hand side with operands, inner blocks and binders replaced: binders first, then blocks.  Returns the
+    same object if nothing changes."""
+    return REBUILD[type(rhs)](rhs, atom, block, binder)
+
+
+def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[Item, ...]:
+    """All items changed; the same tuple if none is."""
+    made = tuple([change(item) for item in items])
+    return items if all(map(is_, items, made)) else made
+
+
+def remade(rhs: Made, *fields: Any) -> Made:
+    """A right-hand side with other fields; the same object if they are the same."""
+    same = all(map(is_, fields, [getattr(rhs, name) for name in rhs.__match_args__]))
+    return rhs if same else type(rhs)(*fields)
+
+
+def _op(op: f.Op, atom: Atoms, block: Blocks, binder: Binders) -> f.Op:
+    args = changed(op.args, atom)
+    return op if args is op.args else f.Op(op.op, args, op.attrs, op.span)
+
+
+def _call(call: f.Call, atom: Atoms, block: Blocks, binder: Binders) -> f.Call:
+    args = changed(call.args, atom)
+    return call if args is call.args else f.Call(call.fn, args, call.span)
+
+
+def _ad(ad: f.Ad, atom: Atoms, block: Blocks, binder: Binders) -> f.Ad:
+    args = changed(ad.args, atom)
+    return ad if args is ad.args else f.Ad(ad.mode, ad.fn, args, ad.site, ad.span)
+
+
+def _tuple(make: f.TupMake, atom: Atoms, block: Blocks, binder: Binders) -> f.TupMake:
+    items = changed(make.items, atom)
+    return make if items is make.items else f.TupMake(items)
+
+
+def _part(get: f.TupGet, atom: Atoms, block: Blocks, binder: Binders) -> f.TupGet:
+    tup = atom(get.tup)
+    return get if tup is get.tup else f.TupGet(tup, get.index)
+
+
+def _data(make: f.ConMake, atom: Atoms, block: Blocks, binder: Binders) -> f.ConMake:
+    arg = None if make.arg is None else atom(make.arg)
+    return make if arg is make.arg else f.ConMake(make.data, make.tag, arg)
+
+
+def _if(branch: f.If, atom: Atoms, block: Blocks, binder: Binders) -> f.If:
+    return remade(branch, atom(branch.cond), block(branch.then), block(branch.else_))
+
+
+def _switch(switch: f.Switch, atom: Atoms, block: Blocks, binder: Binders) -> f.Switch:
+    cases = []
+    for case in switch.cases:
+        payload = None if case.payload is None else binder(case.payload)
+        body = block(case.body)
+        cases.append(case if body is case.body and payload is case.payload else f.Case(case.tag, payload, body))
+    same = switch.cases if all(map(is_, cases, switch.cases)) else tuple(cases)
+    default = None if switch.default is None else block(switch.default)
+    return remade(switch, atom(switch.scrutinee), same, default)
+
+
+def _for(loop: f.For, atom: Atoms, block: Blocks, binder: Binders) -> f.For:
+    count, inits = atom(loop.count), changed(loop.inits, atom)
+    index, state = binder(loop.index), changed(loop.state, binder)
+    return remade(loop, index, count, state, inits, block(loop.body), loop.collect)
+
+
+def _while(loop: f.While, atom: Atoms, block: Blocks, binder: Binders) -> f.While:
+    inits = changed(loop.inits, atom)
+    state = changed(loop.state, binder)
+    return remade(loop, state, inits, block(loop.cond), block(loop.body), loop.collect)
+
+
+def _build(build: f.Build, atom: Atoms, block: Blocks, binder: Binders) -> f.Build:
+    count, inner = atom(build.count), changed(build.inner, lambda sizes: changed(sizes, atom))
+    return remade(build, binder(build.index), count, block(build.body), build.span, inner)
+
+
+def _map(fused: f.Map, atom: Atoms, block: Blocks, binder: Binders) -> f.Map:
+    inputs = changed(fused.inputs, atom)
+    params = changed(fused.params, binder)
+    return remade(fused, params, inputs, block(fused.body), fused.ranks, fused.span)
+
+
+REBUILD: dict[type, Callable[[Any, Atoms, Blocks, Binders], f.Rhs]] = {
+    f.Op: _op,
+    f.Call: _call,
+    f.Ad: _ad,
+    f.TupMake: _tuple,
+    f.TupGet: _part,
+    f.ConMake: _data,
+    f.If: _if,
+    f.Switch: _switch,
+    f.For: _for,
+    f.While: _while,
+    f.Build: _build,
+    f.Map: _map,
+}
 
 
 def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
@@ -122,11 +197,16 @@ def with_branches(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
 
 
 def every(block: f.Block) -> Iterator[f.Bind]:
-    """All bindings of a block and its inner blocks, outer before inner."""
-    for bind in block.binds:
-        yield bind
-        for inner in blocks(bind.rhs):
-            yield from every(inner)
+    """All bindings of a block and its inner blocks, outer before inner.  Takes the same time at any depth."""
+    rest = [iter(block.binds)]
+    while rest:
+        for bind in rest[-1]:
+            yield bind
+            if inner := blocks(bind.rhs):
+                rest += [iter(block.binds) for block in reversed(inner)]
+                break
+        else:
+            rest.pop()
 
 
 def bound(fn: f.Fn) -> Iterator[f.Var]:
@@ -152,28 +232,27 @@ def names(given: Iterable[f.Atom]) -> Iterator[str]:
 
 def mentions(block: f.Block) -> Iterator[str]:
     """The names of the variables that a block uses, with repetitions."""
-    for bind in block.binds:
-        yield from rhs_mentions(bind.rhs)
-    yield from names(block.results)
+    return names(used(block))
 
 
 def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
-    yield from names(atoms(rhs))
-    for block in blocks(rhs):
-        yield from mentions(block)
+    return names(chain(atoms(rhs), *map(used, blocks(rhs))))
+
+
+def used(block: f.Block) -> Iterator[f.Atom]:
+    """The atoms that a block and its inner blocks use, with repetitions."""
+    rest = [block]
+    while rest:
+        block = rest.pop()
+        for bind in block.binds:
+            yield from atoms(bind.rhs)
+            rest += blocks(bind.rhs)
+        yield from block.results
 
 
 def mentioned(block: f.Block) -> dict[str, f.Var]:
     """The variables that a block uses, by name."""
-    found: dict[str, f.Var] = {}
-    todo = [block]
-    while todo:
-        block = todo.pop()
-        for atom in (*(a for bind in block.binds for a in atoms(bind.rhs)), *block.results):
-            if isinstance(atom, f.Var):
-                found[atom.name] = atom
-        todo += [inner for bind in block.binds for inner in blocks(bind.rhs)]
-    return found
+    return {atom.name: atom for atom in used(block) if isinstance(atom, f.Var)}
 
 
 def supply_for(program: f.Program) -> f.Supply:

@@ -16,6 +16,7 @@ from dpl.core import ty as t
 from dpl.core.walk import subterms
 
 Needs = tuple[tuple[t.Var, ...], frozenset[str]]  # a definition's parameters; the names of those whose sizes it needs
+NOTHING: Needs = (), frozenset()
 
 
 def innermost(ty: t.Ty) -> t.Ty:
@@ -39,6 +40,31 @@ def needed(params: tuple[t.Var, ...], bodies: list[c.Term], others: Callable[[st
     """The type parameters whose sizes a group of definitions needs.  `others` returns the Needs of a global."""
     own = variables(params)
     return frozenset(_mentioned(bodies, others) & own) if own else frozenset()
+
+
+class GlobalNeeds:
+    """The Needs of global definitions, each recursive group computed once.  `definition` finds a definition by name."""
+
+    def __init__(self, definition: Callable[[str], c.Def | None]) -> None:
+        self.definition = definition
+        self.known: dict[str, Needs] = {}
+
+    def of(self, name: str) -> Needs:
+        if name not in self.known:
+            definition = self.definition(name)
+            if definition is None or not definition.params:
+                return NOTHING
+            self._compute(definition)
+        return self.known[name]
+
+    def _compute(self, definition: c.Def) -> None:
+        """The members of a group have the same parameters, so they need the same sizes."""
+        group = definition.group or (definition.name,)
+        bodies = [one.body for one in map(self.definition, group) if one is not None]
+        found, before = frozenset[str](), None
+        while found != before:  # calls inside the group may hand on parameters in another order
+            self.known.update(dict.fromkeys(group, (definition.params, found)))
+            before, found = found, needed(definition.params, bodies, self.of)
 
 
 def _mentioned(bodies: list[c.Term], others: Callable[[str], Needs | None]) -> set[str]:

@@ -8,14 +8,13 @@ library definition is computed on first use, once for each instance.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Collection, Sequence
 from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.shapes import Needs, needed
+from dpl.core.shapes import GlobalNeeds
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code.code import Code, root
 from dpl.eval.code.terms import TermCompiler
@@ -27,11 +26,10 @@ from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.instance import MOST, Handed, Types, type_params
 from dpl.eval.values.show import Shower
 from dpl.eval.values.value import Value
+from dpl.garbage import collected_seldom
 from dpl.source import Source
 
 __all__ = ["Interpreter", "ProgramExit", "run"]
-
-COLLECT_AFTER = (200_000, 20, 100)  # there are many frames and few cycles: collect seldom
 
 
 class Interpreter:
@@ -45,12 +43,11 @@ class Interpreter:
         self.shower = Shower(datas)
         self.types = Types({})
         surroundings = Surroundings(datas, self.shower, self.world, self.machine.call)
-        self._compiler = TermCompiler(self.machine, self._lookup, self._told, surroundings)
+        self._compiler = TermCompiler(self.machine, self._lookup, GlobalNeeds(self._find).of, surroundings)
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}
         self._sized: dict[tuple, Value] = {}  # instances of generalised definitions that depend on sizes
-        self._needs: dict[str, Needs] = {}
         self._own: set[Source] = set()
         self.add(program.items)
 
@@ -109,22 +106,14 @@ class Interpreter:
             values[key] = self._finish(self._codes[name], inside)
         return values[key]
 
+    def _find(self, name: str) -> c.Def | None:
+        return self._defs.get(name) or self.program.library.get(name)
+
     def _definition(self, name: str) -> c.Def:
-        definition = self._defs.get(name) or self.program.library.get(name)
+        definition = self._find(name)
         if definition is None:
             raise Bug(f"no definition of `{name}`")
         return definition
-
-    def _told(self, name: str) -> Needs:
-        """The sizes that a global and its recursive group need as arguments; none if the name is not a global."""
-        if name not in self._needs:
-            if name not in self._defs and name not in self.program.library:
-                return (), frozenset()
-            definition = self._definition(name)
-            bodies = [self._definition(other).body for other in definition.group or (name,)]
-            self._needs[name] = definition.params, frozenset()  # until the answer is known
-            self._needs[name] = definition.params, needed(definition.params, bodies, self._told)
-        return self._needs[name]
 
     def _finish(self, code: Code, types: Types) -> Value:
         return self.machine.finish(code.run, (types,), self.machine.end)
@@ -133,12 +122,10 @@ class Interpreter:
 def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
     """Run a program.  Raises DplError for a run-time error and ProgramExit when the program calls `exit`.  Its output
     is flushed in every case."""
-    threshold = gc.get_threshold()
-    gc.set_threshold(*COLLECT_AFTER)
     interpreter = Interpreter(program, args, out)
     try:
-        for item in program.items:
-            interpreter.item(item)
+        with collected_seldom():
+            for item in program.items:
+                interpreter.item(item)
     finally:
         interpreter.world.close()
-        gc.set_threshold(*threshold)

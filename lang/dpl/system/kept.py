@@ -120,8 +120,16 @@ def wait_for(file: int) -> None:
             time.sleep(0.02)
 
 
-def prune(folder: Path, most: int) -> None:
-    """Remove the oldest entries until the others take no more than `most` bytes."""
+waiting: dict[Path, int] = {}  # how many entries each folder takes before it is looked through again
+
+
+def prune(folder: Path, most: int, every: int = 64) -> None:
+    """Remove the oldest entries until the others take no more than `most` bytes.  A process that writes many looks at
+    the first one and then at one of `every`."""
+    left = waiting.get(folder, 0)
+    waiting[folder] = (left or every) - 1
+    if left:
+        return
     entries = []
     for file in files(folder):
         with suppress(OSError):  # another process removed it

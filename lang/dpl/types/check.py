@@ -108,9 +108,13 @@ class Run:
 
     def infer(self, module: Module, datas: dict, loud: set[str], warnings: Warnings):
         std = self.library
-        public = std.modules | {name: exports.public() for name, exports in self.exports.items()}
-        names = std.modules | {alias: public[name] for alias, name in module.imports.items() if name in public}
+        imported = ((alias, self.public(name)) for alias, name in module.imports.items())
+        names = std.modules | {alias: exports for alias, exports in imported if exports is not None}
         return check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives, self.home)
+
+    def public(self, name: str) -> Exports | None:
+        exports = self.exports.get(name)
+        return self.library.modules.get(name) if exports is None else exports.public()
 
     def home(self, name: str) -> Context | None:
         """The context of a module, for explaining errors.  A module from the cache is inferred again for this."""

@@ -47,6 +47,7 @@ class DebugInfo:
         self.metadata = metadata
         self.main = main
         self.known: dict[tuple[str, str], str] = {}
+        self.locations: dict[tuple[str, Span], str] = {}
 
     def node(self, text: str, instance: str = "") -> str:
         if (text, instance) not in self.known:
@@ -76,6 +77,11 @@ class DebugInfo:
         return f", !dbg {self._location(scope, span)}"
 
     def _location(self, scope: str, span: Span) -> str:
+        if (scope, span) not in self.locations:
+            self.locations[scope, span] = self._made(scope, span)
+        return self.locations[scope, span]
+
+    def _made(self, scope: str, span: Span) -> str:
         inlined_at = ""
         if isinstance(span, places.Inlined):
             inlined_at = f", inlinedAt: {self._location(scope, span.caller)}"

@@ -48,33 +48,40 @@ class Sites:
         return self.entries[number] if 0 <= number < len(self.entries) else (NOWHERE, "")
 
     def to_json(self) -> str:
+        """Spans are numbered, each after its caller, so that inlined ones share the path of calls."""
         texts: dict[int, tuple[int, Source]] = {}
+        spans: list[list] = []
+        numbers: dict[Span, int] = {}
 
-        def pack(span: Span) -> list:
-            number, _ = texts.setdefault(id(span.source), (len(texts), span.source))
-            inside = [span.label, pack(span.caller)] if isinstance(span, places.Inlined) else []
-            return [number, span.start, span.end, *inside]
+        def pack(span: Span) -> int:
+            if span not in numbers:
+                text, _ = texts.setdefault(id(span.source), (len(texts), span.source))
+                inside = [span.label, pack(span.caller)] if isinstance(span, places.Inlined) else []
+                numbers[span] = len(spans)
+                spans.append([text, span.start, span.end, *inside])
+            return numbers[span]
 
         rows = [[pack(span), word] for span, word in self.entries]
         sources = [[s.name, str(s.path) if s.path else None, None if s.path else s.text] for _, s in texts.values()]
-        return json.dumps([sources, rows, self.labels, self.externs], ensure_ascii=False)
+        return json.dumps([sources, spans, rows, self.labels, self.externs], ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Sites:
-        packed, rows, labels, externs = json.loads(text)
+        packed, positions, rows, labels, externs = json.loads(text)
         nowhere = NOWHERE.source
         sources = [
             nowhere if name == nowhere.name else Source(name, content, Path(path) if path else None)
             for name, path, content in packed
         ]
-
-        def unpack(number: int, start: int, end: int, label: str = "", caller: list | None = None) -> Span:
-            if caller:
-                return places.Inlined(sources[number], start, end, label, unpack(*caller))
-            return Span(sources[number], start, end)
-
+        spans: list[Span] = []
+        for number, start, end, *inside in positions:
+            label, caller = inside or ("", 0)
+            source = sources[number]
+            spans.append(
+                places.Inlined(source, start, end, label, spans[caller]) if inside else Span(source, start, end)
+            )
         sites = Sites()
-        sites.entries = [(unpack(*span), word) for span, word in rows]
+        sites.entries = [(spans[number], word) for number, word in rows]
         sites.labels, sites.externs = labels, externs
         return sites
 

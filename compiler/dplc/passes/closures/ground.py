@@ -66,7 +66,7 @@ class Interner:
 
 def put(ty: t.Ty, bound: dict[Set, Ground]) -> t.Ty:
     """A type with its sets replaced by ground sets."""
-    if next(sets_in(ty), None) is None:
+    if (type(ty) is t.Con and not ty.args) or next(sets_in(ty), None) is None:
         return ty
     return rebuild(ty, lambda part: put(part, bound), lambda s: bound[root(s)])
 
@@ -113,6 +113,8 @@ class Scope:
 
     def bind(self, ty: t.Ty, ground: t.Ty) -> None:
         """Record that a solved type is this ground type."""
+        if ty is ground:  # it mentions no sets
+            return
         for part, found in beside(ty, ground):
             self.bind_set(part, found) if is_set(part) else self.bind(part, found)
 
@@ -132,7 +134,16 @@ class Scope:
             for s in sets_in(ty):
                 if root(s) not in self.bound:
                     self.interner.solve(root(s), self.bound)
-            found = self.memo[id(ty)] = ty, put(ty, self.bound)
+            return self.placed(ty)
+        return found[1]
+
+    def placed(self, ty: t.Ty) -> t.Ty:
+        """A type with its sets, which are all known, replaced; parts that types share are made once."""
+        if (type(ty) is t.Con and not ty.args) or next(sets_in(ty), None) is None:
+            return ty
+        found = self.memo.get(id(ty))
+        if found is None:
+            found = self.memo[id(ty)] = ty, rebuild(ty, self.placed, lambda s: self.bound[root(s)])
         return found[1]
 
 

@@ -129,7 +129,13 @@ class Solver:
         root(ty.eff).members.setdefault(made, made.captures.values())
         self.frames.append(made)
         self.env[e.param] = (ty.arg, len(self.frames))
-        self.unify.types(ty.result, self.infer(e.body))
+        if isinstance(e.body, c.Lam):  # of several arguments: no second copy of the type
+            inner = self.new_lambda(e.body, {})
+            inner.peers = made.peers
+            self.function(inner, e.body, ty.result)
+            self.out.types[id(e.body)] = ty.result
+        else:
+            self.unify.types(ty.result, self.infer(e.body))
         self.frames.pop()
 
     def capture(self, name: str) -> t.Ty:
@@ -199,10 +205,7 @@ class Solver:
                 return callee.result
             case c.Lam():
                 ty = self.datas.fresh(e.ty)
-                made = self.new_lambda(e, {})
-                if self.frames and self.frames[-1].body is e:
-                    made.peers = self.frames[-1].peers
-                self.function(made, e, ty)
+                self.function(self.new_lambda(e, {}), e, ty)
                 return ty
             case c.Tuple(_, _, items):
                 return t.Tup(tuple([self.infer(i) for i in items]))

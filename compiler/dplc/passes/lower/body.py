@@ -22,7 +22,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, leaves, pieces
+from dplc.flat.build import UNIT, Builder, Bundle, Value, block_of, leaves, pieces
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.closures.lambda_sets import Solved
@@ -97,8 +97,8 @@ class Lowering:
     def finish(
         self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "", span: Span = NOWHERE
     ) -> None:
-        block = f.Block(tuple(body.b.binds), results)
-        self.program.fns[name] = f.Fn(name, params, tuple([r.ty for r in results]), block, label, span)
+        types = tuple([r.ty for r in results])
+        self.program.fns[name] = f.Fn(name, params, types, block_of(body.b.binds, results), label, span)
 
     def function(self, key: tuple, params: Sequence[f.Type], make: Callable[..., Sequence[f.Atom] | f.Atom]) -> str:
         """A function made by the compiler, once for each key.  `make(body, *parameters as values)` returns its
@@ -267,7 +267,7 @@ class Body:
                 value = thunk()
                 form = self.b.atom(value) if whole else value
                 results = tuple(leaves(form))
-            blocks.append(f.Block(tuple(binds), results))
+            blocks.append(block_of(binds, results))
         if form is None:
             raise Bug("no branches")
         result, vars_ = self.b.fresh_like(form, "v")

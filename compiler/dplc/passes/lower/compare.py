@@ -15,7 +15,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, integer, pieces, product
+from dplc.flat.build import Value, block_of, integer, pieces, product
 from dplc.flat.types import rank_of
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import (
@@ -126,7 +126,7 @@ def while_so(
         cond = b.atom(body.branch(b.op("lt", (i, count)), lambda: goes_on(verdict), lambda: FALSE))
     with b.inside() as steps:
         results = (b.op("add", (i, integer(1))), step(i))
-    loop = f.While((i, verdict), (integer(0), start), f.Block(tuple(tests), (cond,)), f.Block(tuple(steps), results))
+    loop = f.While((i, verdict), (integer(0), start), block_of(tests, (cond,)), block_of(steps, results))
     return b.bind(loop, (f.I64, start.ty), "verdict")[1]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dpl.core import term as c
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, leaves
+from dplc.flat.build import Value, block_of, leaves
 from dplc.passes.lower.body import Body
 
 
@@ -19,8 +19,7 @@ def build(body: Body, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
     with body.b.inside() as binds:
         body.env[e.index] = var
         element = body.atom(e.body)
-    block = f.Block(tuple(binds), (element,))
-    rhs = f.Build(var, number, block, e.span, (sizes,) if sizes else ())
+    rhs = f.Build(var, number, block_of(binds, (element,)), e.span, (sizes,) if sizes else ())
     return body.b.one(rhs, body.flat(e), "built")
 
 
@@ -32,9 +31,9 @@ def count_loop(body: Body, e: c.For) -> Value:
     with body.b.inside() as binds:
         body.env[e.state], body.env[e.index] = state, index
         step = tuple(leaves(body.term(e.body)))
-    block = f.Block(tuple(binds), step)
     result, bound = body.b.fresh_like(init, e.state)
-    body.b.binds.append(f.Bind(bound, f.For(index, count, vars_, tuple(leaves(init)), block)))
+    loop = f.For(index, count, vars_, tuple(leaves(init)), block_of(binds, step))
+    body.b.binds.append(f.Bind(bound, loop))
     return result
 
 
@@ -47,6 +46,6 @@ def while_loop(body: Body, e: c.While) -> Value:
     with body.b.inside() as binds:
         step = tuple(leaves(body.term(e.body)))
     result, bound = body.b.fresh_like(init, e.state)
-    loop = f.While(vars_, tuple(leaves(init)), f.Block(tuple(tests), (cond,)), f.Block(tuple(binds), step))
+    loop = f.While(vars_, tuple(leaves(init)), block_of(tests, (cond,)), block_of(binds, step))
     body.b.binds.append(f.Bind(bound, loop))
     return result

@@ -13,6 +13,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 
 from dplc.flat import term as f
+from dplc.flat.build import block_of
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Scope
 from dplc.passes.closures.lambda_sets import Solved, solve
@@ -37,7 +38,7 @@ def lower(solved: Solved) -> f.Program:
             main.env[name] = value
         if name in solved.exports:
             export(main, name, expect_type(t.Fn, main.type_of(e)), value)
-    up.program.fns["main"] = f.Fn("main", (), (), f.Block(tuple(main.b.binds), ()), "main")
+    up.program.fns["main"] = f.Fn("main", (), (), block_of(main.b.binds, ()), "main")
     while up.todo:
         up.todo.popleft()()
     return up.program

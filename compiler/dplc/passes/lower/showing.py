@@ -15,7 +15,7 @@ from dpl.diagnostics import Bug
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, UNIT_ATOM, Value, integer, leaves, pieces, type_of
+from dplc.flat.build import UNIT, UNIT_ATOM, Value, block_of, integer, leaves, pieces, type_of
 from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar
@@ -156,7 +156,7 @@ def show_array(body: Body, elem: t.Ty, x: f.Atom, style: Style) -> None:
         show_item(
             body, index, count, ", ", style, lambda: show(body, elem, b.explode(b.op("index", (x, index))), style)
         )
-    b.bind(f.For(index, count, (), (), f.Block(tuple(binds), ())), ())
+    b.bind(f.For(index, count, (), (), block_of(binds, ())), ())
     text(body, "]")
 
 
@@ -196,7 +196,7 @@ def show_list(body: Body, ty: t.Con, x: f.Atom, style: Style) -> None:
     text(body, "[")
     with b.inside() as binds:
         results = tuple(leaves(by_constructor(body, ty, rest, cell)))
-    b.bind(f.For(index, count, (rest,), (x,), f.Block(tuple(binds), results)), (x.ty,), "rest")
+    b.bind(f.For(index, count, (rest,), (x,), block_of(binds, results)), (x.ty,), "rest")
     body.branch(b.op("eq", (count, integer(1))), lambda: text(body, ";]"), lambda: text(body, "]"))
 
 

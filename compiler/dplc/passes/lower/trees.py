@@ -15,7 +15,7 @@ from dpl.node import node
 from dpl.source import Span
 
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value, integer, pieces
+from dplc.flat.build import Bundle, Value, block_of, integer, pieces
 from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body, Lowering
@@ -115,7 +115,7 @@ class Mapping:
         index = b.var("i", f.I64)
         with b.inside() as binds:
             element = b.atom(self.over(innermost(self.body, ty), elements_at(b, index, *rows)))
-        built = f.Build(index, count, f.Block(tuple(binds), (element,)), self.span)
+        built = f.Build(index, count, block_of(binds, (element,)), self.span)
         result = b.one(built, f.Arr(elem_of(first.ty), 1), "mapped")
         if rank_of(first.ty) == 1:
             return result
@@ -181,7 +181,7 @@ def count_array(body: Body, ty: t.Arr, x: f.Atom) -> f.Atom:
     with b.inside() as binds:
         here = counted(body, innermost(body, ty), b.explode(b.op("index", (row, index))))
         step = b.op("add", (total, here))
-    return b.one(f.For(index, length, (total,), (integer(0),), f.Block(tuple(binds), (step,))), f.I64, "total")
+    return b.one(f.For(index, length, (total,), (integer(0),), block_of(binds, (step,))), f.I64, "total")
 
 
 def count_data(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
@@ -241,5 +241,5 @@ def store_array(body: Body, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> V
     index, array, place = b.var("i", f.I64), b.var("a", FLOATS), b.var("at", f.I64)
     with b.inside() as binds:
         step = b.atoms(stored(body, innermost(body, ty), b.explode(b.op("index", (row, index))), array, place))
-    loop = f.For(index, length, (array, place), (into, at), f.Block(tuple(binds), step))
+    loop = f.For(index, length, (array, place), (into, at), block_of(binds, step))
     return Bundle(tuple(b.bind(loop, (FLOATS, f.I64), "stored")))

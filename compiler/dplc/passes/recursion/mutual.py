@@ -16,18 +16,17 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
-from dplc.flat.copy import Copier
 from dplc.flat.inline import Inliner
-from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.flat.walk import every, rebuild, supply_for
 
 
 def merge_mutual_recursion(program: f.Program) -> f.Program:
     hosts = called_once(program)
     if not hosts:
         return program
-    merging = Merging(program, hosts, supply_for(program))
+    supply, hosting = supply_for(program), set(hosts.values())
     fns = {
-        name: replace(fn, body=merging.block(fn.body)) if name in merging.hosting else fn
+        name: replace(fn, body=Merging(program, hosts, supply).block(fn.body)) if name in hosting else fn
         for name, fn in program.fns.items()
         if name not in hosts
     }
@@ -67,36 +66,27 @@ def called_once(program: f.Program) -> dict[str, str]:
 
 
 class Merging:
+    """Replaces the calls of merged functions in one function by their bodies.  `known` maps the results of these calls
+    to what they are."""
+
     def __init__(self, program: f.Program, hosts: dict[str, str], supply: f.Supply) -> None:
         self.program = program
         self.hosts = hosts
-        self.hosting = set(hosts.values())
         self.supply = supply
+        self.known: dict[str, f.Atom] = {}
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        return self.known.get(atom.name, atom) if isinstance(atom, f.Var) else atom
 
     def block(self, block: f.Block) -> f.Block:
-        """A block where calls of merged functions are replaced by their bodies."""
         binds: list[f.Bind] = []
-        known: dict[str, f.Atom] = {}
         for bind in block.binds:
-            match bind.rhs:
-                case f.Call(callee, args, span) if callee in self.hosts:
-                    fn = self.program.fns[callee]
-                    body = self.block(Inliner(self.supply, fn, args, span).block(fn.body))
-                    binds += body.binds
-                    for var, result in zip(bind.vars, body.results, strict=True):
-                        known[var.name] = known.get(result.name, result) if isinstance(result, f.Var) else result
-                case rhs:
-                    binds.append(f.Bind(bind.vars, with_blocks(rhs, self.block)))
-        if not known:
-            return f.Block(tuple(binds), block.results)
-        return Renamed(known).block(f.Block(tuple(binds), block.results))
-
-
-class Renamed(Copier):
-    """Copies code with some variables replaced.  All other names are kept."""
-
-    def __init__(self, known: dict[str, f.Atom]) -> None:
-        super().__init__(f.Supply(), known)
-
-    def var(self, var: f.Var) -> f.Var:
-        return var
+            rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+            if isinstance(rhs, f.Call) and rhs.fn in self.hosts:
+                fn = self.program.fns[rhs.fn]
+                body = self.block(Inliner(self.supply, fn, rhs.args, rhs.span).block(fn.body))
+                binds += body.binds
+                self.known |= {var.name: result for var, result in zip(bind.vars, body.results, strict=True)}
+            else:
+                binds.append(f.Bind(bind.vars, rhs))
+        return f.Block(tuple(binds), tuple(map(self.atom, block.results)))

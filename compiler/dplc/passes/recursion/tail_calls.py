@@ -42,7 +42,7 @@ def tail_calls_to_loops(program: f.Program) -> f.Program:
     return program
 
 
-def is_call(rhs: f.Rhs, name: str) -> bool:
+def is_call(rhs: f.Rhs | None, name: str) -> bool:
     return isinstance(rhs, f.Call) and rhs.fn == name
 
 
@@ -54,14 +54,15 @@ def tail(block: f.Block) -> f.Rhs | None:
 
 
 def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
-    match tail(block):
-        case f.Call() as call if call.fn == name:
-            yield call
-        case f.If() | f.Switch() as choice:
-            for inner in blocks(choice):
-                yield from tail_calls(inner, name)
-        case _:
-            pass
+    rest = [block]
+    while rest:
+        match tail(rest.pop()):
+            case f.Call() as call if call.fn == name:
+                yield call
+            case f.If() | f.Switch() as choice:
+                rest += reversed(blocks(choice))
+            case _:
+                pass
 
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
@@ -87,7 +88,7 @@ def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
 
     going = Copier(supply, here)
     step = going.block(f.Block((*prefix, *(then if on_true else else_).binds), ()))
-    step = next_state(step, fn.name)
+    step = next_state(step, fn.params)
 
     last = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
     loop = f.Bind(last, f.While(state, fn.params, question, step))
@@ -108,14 +109,13 @@ def all_tails(block: f.Block, name: str) -> bool | None:
             return False
 
 
-def next_state(block: f.Block, name: str) -> f.Block:
+def next_state(block: f.Block, params: tuple[f.Var, ...]) -> f.Block:
     """A block in which every path ends in a call.  It yields the arguments of the call instead."""
     *before, last = block.binds
     if isinstance(last.rhs, f.Call):
         return f.Block(tuple(before), last.rhs.args)
-    some_call = next(tail_calls(f.Block((last,), last.vars), name))
-    vars_ = tuple(f.Var(f"{last.vars[0].name}.{i}", arg.ty) for i, arg in enumerate(some_call.args))
-    return f.Block((*before, f.Bind(vars_, with_ends(last.rhs, lambda inner: next_state(inner, name)))), vars_)
+    vars_ = tuple(f.Var(f"{last.vars[0].name}.{i}", p.ty) for i, p in enumerate(params))
+    return f.Block((*before, f.Bind(vars_, with_ends(last.rhs, lambda inner: next_state(inner, params)))), vars_)
 
 
 def with_ends(choice: f.Rhs, end) -> f.Rhs:
@@ -151,26 +151,38 @@ def flagged(fn: f.Fn, supply: f.Supply) -> f.Block | None:
     state = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
     sofar = tuple(f.Var(supply.fresh("r"), ty) for ty in fn.results)
     body = Copier(supply, {p.name: s for p, s in zip(fn.params, state)}).block(fn.body)
-    body = flag_ends(body, fn.name, state, sofar, supply)
+    body = Flags(fn.name, state, sofar, supply).ends(body)
     last = tuple(f.Var(supply.fresh(v.name), v.ty) for v in state)
     results = tuple(f.Var(supply.fresh("r"), ty) for ty in fn.results)
     loop = f.While((go, *state, *sofar), (TRUE, *fn.params, *blanks), f.Block((), (go,)), body)
     return f.Block((*nothing, f.Bind((go_on, *last, *results), loop)), results)
 
 
-def flag_ends(
-    block: f.Block, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply
-) -> f.Block:
-    """The block where every path yields (whether to continue, arguments, results)."""
-    match tail(block):
-        case f.Call(fn, args) if fn == name:
-            return f.Block(block.binds[:-1], (TRUE, *args, *sofar))
-        case f.If() | f.Switch() as choice if any(True for _ in tail_calls(block, name)):
-            vars_ = tuple(f.Var(supply.fresh("s"), ty) for ty in (f.BOOL, *(v.ty for v in (*state, *sofar))))
-            rhs = with_ends(choice, lambda inner: flag_ends(inner, name, state, sofar, supply))
-            return f.Block((*block.binds[:-1], f.Bind(vars_, rhs)), vars_)
-        case _:
-            return f.Block(block.binds, (FALSE, *state, *block.results))
+class Flags:
+    """Lets every path yield (whether to continue, arguments, results)."""
+
+    def __init__(self, name: str, state: tuple[f.Var, ...], sofar: tuple[f.Var, ...], supply: f.Supply) -> None:
+        self.name, self.state, self.sofar, self.supply = name, state, sofar, supply
+        self.calls: dict[int, bool] = {}  # blocks by identity: does a path end in a call?
+
+    def ends(self, block: f.Block) -> f.Block:
+        match tail(block):
+            case f.Call(fn, args) if fn == self.name:
+                return f.Block(block.binds[:-1], (TRUE, *args, *self.sofar))
+            case f.If() | f.Switch() as choice if self.calling(block):
+                types = (f.BOOL, *(v.ty for v in (*self.state, *self.sofar)))
+                vars_ = tuple(f.Var(self.supply.fresh("s"), ty) for ty in types)
+                return f.Block((*block.binds[:-1], f.Bind(vars_, with_ends(choice, self.ends))), vars_)
+            case _:
+                return f.Block(block.binds, (FALSE, *self.state, *block.results))
+
+    def calling(self, block: f.Block) -> bool:
+        """Whether a path through a block ends in a call, remembered for the blocks inside."""
+        if id(block) not in self.calls:
+            last = tail(block)
+            inner = blocks(last) if isinstance(last, f.If | f.Switch) else ()
+            self.calls[id(block)] = is_call(last, self.name) or any(map(self.calling, inner))
+        return self.calls[id(block)]
 
 
 def blank(ty: f.Type, binds: list[f.Bind], supply: f.Supply) -> f.Atom:

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.copy import Copier
+from dplc.flat.copy import Copier, Renamed
 from dplc.flat.types import of_rank
 from dplc.flat.walk import atoms, binders, blocks, every, mentioned, supply_for, with_branches
 from dplc.passes.recursion.counted_loops import counted
-from dplc.passes.recursion.mutual import Renamed
 from dplc.passes.recursion.tail_calls import filler, flagged, is_call, is_pure, rotated
 from dplc.passes.simplify.dead_code import drop_unused
 

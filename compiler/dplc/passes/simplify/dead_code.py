@@ -26,8 +26,12 @@ class Drop:
         use(live, block.results)
         kept: list[f.Bind] = []
         for bind in reversed(block.binds):
-            if not any(v.name in live for v in bind.vars) and droppable(bind.rhs):
-                continue
+            for var in bind.vars:
+                if var.name in live:
+                    break
+            else:
+                if droppable(bind.rhs):
+                    continue
             bind = self.bind(bind, live)
             use(live, atoms(bind.rhs))
             kept.append(bind)
@@ -78,7 +82,9 @@ class Drop:
 
 
 def use(live: set[str], used: Iterable[f.Atom]) -> None:
-    live.update(a.name for a in used if isinstance(a, f.Var))
+    for atom in used:
+        if isinstance(atom, f.Var):
+            live.add(atom.name)
 
 
 def pick(items: Sequence, wanted: Sequence[int]) -> tuple:

@@ -16,12 +16,12 @@ subexpressions, and moves loop-invariant code out of loops.  Then dead code is e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.call_graph import groups
+from dplc.flat.call_graph import callees, groups
 from dplc.flat.inline import Inliner
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import rank_of
@@ -40,7 +40,7 @@ def simplify(program: f.Program) -> f.Program:
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)
-    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn))
+    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
     depths: dict[str, int] = {}
@@ -49,7 +49,8 @@ def simplify(program: f.Program) -> f.Program:
         body = _Simplifier(supply, inline, program).block(fn.body)
         fn = hoist_dims(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
         done[name] = fn = replace(fn, body=drop_unused(fn.body))
-        depths[name] = 1 + max((depths[callee] for callee in callees(program.fns[name]) if callee in inline), default=0)
+        within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
+        depths[name] = 1 + max(within, default=0)
         wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
         if name not in fixed and number[name] not in recursive and wanted:
             inline[name] = fn
@@ -57,11 +58,6 @@ def simplify(program: f.Program) -> f.Program:
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
-
-
-def callees(fn: f.Fn) -> Iterator[str]:
-    """The functions that one function calls, once for each call."""
-    return (bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call))
 
 
 def small(body: f.Block) -> bool:
@@ -88,7 +84,7 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
 
 class _Simplifier:
     """Walks one function.  `known` maps variables to their replacements; `defs` maps the other variables to their
-    right-hand sides; `made` has, for each enclosing block, the expressions computed so far."""
+    right-hand sides; `made` has the expressions computed so far, and `scopes` those of each enclosing block."""
 
     def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
         self.supply = supply
@@ -96,7 +92,8 @@ class _Simplifier:
         self.program = program
         self.known: dict[str, f.Atom] = {}
         self.defs: dict[str, f.Rhs] = {}
-        self.made: list[dict[object, tuple[f.Var, ...]]] = []
+        self.made: dict[object, tuple[f.Var, ...]] = {}
+        self.scopes: list[list[object]] = []
 
     def atom(self, atom: f.Atom) -> f.Atom:
         while isinstance(atom, f.Var) and atom.name in self.known:
@@ -105,9 +102,10 @@ class _Simplifier:
 
     def block(self, block: f.Block) -> f.Block:
         out: list[f.Bind] = []
-        self.made.append({})
+        self.scopes.append([])
         self.binds(block.binds, out)
-        self.made.pop()
+        for key in self.scopes.pop():
+            del self.made[key]
         return f.Block(tuple(out), self.atoms(block.results))
 
     def atoms(self, atoms: Sequence[f.Atom]) -> tuple[f.Atom, ...]:
@@ -183,11 +181,11 @@ class _Simplifier:
             return
         key = expression(rhs)
         if key is not None:
-            before = next((made[key] for made in reversed(self.made) if key in made), None)
-            if before is not None:
+            before = self.made.setdefault(key, bind.vars)
+            if before is not bind.vars:
                 self.same(bind.vars, before)
                 return
-            self.made[-1][key] = bind.vars
+            self.scopes[-1].append(key)
         self.put(bind.vars, rhs, out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.shapes import Needs
+from dpl.core.shapes import GlobalNeeds
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE
 
@@ -80,7 +80,7 @@ class Copier(ABC):
         self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
         self.interned: dict[t.Ty, t.Ty] = {}
         self.parts: dict[int, int] = {}  # the number of parts of each interned type, by identity
-        self.needs: dict[str, Needs] = {}  # the sizes that generalised definitions need
+        self.needs = GlobalNeeds(self.definition)  # the sizes that generalised definitions need
         self.numbers = 0
         self.regularity = Regularity(self.out.datas)
         self.place = NOWHERE  # the span of the last term copied

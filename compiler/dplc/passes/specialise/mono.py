@@ -92,7 +92,7 @@ class Monomorphiser(Copier):
             raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
         scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
-        told = sizes.told(self, sizes.needs_of(self, definition.name), scope)
+        told = sizes.told(self, self.needs.of(definition.name), scope)
         if isinstance(definition.body, c.Lam) or told:
             self.current.append(self.out.calls.setdefault(name, {}))
             self.out.functions[name] = expect_type(c.Lam, sizes.functions(told, self.term(definition.body, scope)))

@@ -9,34 +9,19 @@ from collections.abc import Callable
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.shapes import Needs, innermost, needed, rank
+from dpl.core.shapes import NOTHING, Needs, innermost, rank
 from dpl.source import NOWHERE
 
 from dplc.narrow import a_type, expect_type
 from dplc.passes.specialise.copier import Copier, Scope
 
 Sizes = tuple[c.Term, ...]
-NOTHING: Needs = (), frozenset()
 
 
 def needs_in(copier: Copier, name: str, scope: Scope) -> Needs:
     """The parameters of a definition, and those of them whose sizes must be passed."""
     local = scope.locals.get(name)
-    return needs_of(copier, name) if local is None else (local.params, local.needs)
-
-
-def needs_of(copier: Copier, name: str) -> Needs:
-    """The same for a global definition, together with all definitions that are recursive with it."""
-    definition = copier.definition(name)
-    if definition is None or not definition.params:
-        return NOTHING
-    if name not in copier.needs:
-        group = [copier.definition(other) for other in definition.group or (name,)]
-        copier.needs[name] = NOTHING  # during the computation
-        bodies = [one.body for one in group if one is not None]
-        found = needed(definition.params, bodies, lambda other: needs_of(copier, other))
-        copier.needs[name] = definition.params, found
-    return copier.needs[name]
+    return copier.needs.of(name) if local is None else (local.params, local.needs)
 
 
 def told(copier: Copier, needs: Needs, scope: Scope) -> list[str]:

@@ -434,9 +434,10 @@ def decide_results(cx: Context, types: list[Type], mark: int) -> None:
     level = cx.solver.level
     related = (t for c in cx.pending[mark:] if not c.done for t in c.types)
     open_ = free(cx.solver, [*arguments_and_elements(types), *related], level).metas
-    literals = [prune(t) for t in cx.literals]
-    for meta in free(cx.solver, types, level).metas:
-        if meta in literals and meta not in open_ and not meta.rigid and "real" not in meta.classes:
+    metas = [m for m in free(cx.solver, types, level).metas if m not in open_]
+    literals = {prune(t) for t in cx.literals if type(prune(t)) is Meta} if metas else ()
+    for meta in metas:
+        if meta in literals and not meta.rigid and "real" not in meta.classes:
             cx.unify(meta, ty.I64, meta.place)
 
 

@@ -351,8 +351,8 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
-    index = data.fields.index(e.name)
-    return term.Field(e.span, field_types(cx, data, env)[index], value, index)
+    (t,) = field_types(cx, data, env, only=e.name)
+    return term.Field(e.span, t, value, data.fields.index(e.name))
 
 
 def of_no_use(cx: Context, e: tree.Field) -> str:

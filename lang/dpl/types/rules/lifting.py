@@ -102,10 +102,11 @@ def _decided(cx: Context, known: Relations) -> bool:
             for t in others:
                 cx.constrain(Fits((t, result), c.span))
             return True
-        above = {t: known.above(t) for t in operands}
-        tops = [t for t in operands if not any(u in above[t] for u in operands if u is not t)]
-        if len(tops) == 1:
+        inside = set(operands)
+        tops = (t for t in operands if known.above(t) & inside <= {t})
+        top, second = next(tops, None), next(tops, None)
+        if top is not None and second is None:
             c.done = True
-            cx.unify(result, tops[0], c.span)
+            cx.unify(result, top, c.span)
             return True
     return False

@@ -176,10 +176,12 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
     return data
 
 
-def field_types(cx: Context, data: term.Data, env: dict) -> tuple[Type, ...]:
-    """The types of a record's fields, with its parameters replaced as `env` says."""
+def field_types(cx: Context, data: term.Data, env: dict, only: str = "") -> tuple[Type, ...]:
+    """The types of a record's fields, or of one of them, with its parameters replaced as `env` says."""
     content = data.cases[0][1]
     parts = content.items if type(content) is ty.Tup and len(data.fields) != 1 else (content,)
+    if only:
+        parts = (parts[data.fields.index(only)],)
     opened = {n: cx.solver.unknown_size() for part in parts for n in unknowns(part)}
     memo: dict = {}
     return tuple(replace(part, {**env, **opened}, memo) for part in parts)

@@ -138,12 +138,13 @@ class Lift(Constraint):
     Beside an array, an unknown operand is taken to be of no higher rank.  A `held` constraint does not assume this: it
     belongs to a function that has not yet received all its arguments."""
 
-    __slots__ = ("held",)
+    __slots__ = ("held", "scaled")
     name = "lift"
 
     def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
         super().__init__(types, span, extra, operands)
         self.held = not operands
+        self.scaled: dict[int, Type] = {}  # operands whose scalar type has been told, by identity
 
     def solve(self, s, emit) -> bool:
         *operands, result = (prune(t) for t in self.types)
@@ -159,7 +160,8 @@ class Lift(Constraint):
             self._is(s, result, tops[0] if tops else operands[-1])
         if scalar is not None:
             for other in operands:
-                if other is not scalar:
+                if other is not scalar and id(other) not in self.scaled:
+                    self.scaled[id(other)] = other
                     emit(Elem((other, scalar), self.span, operands=self._places(other, scalar)))
         if len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result):
             return True
@@ -183,24 +185,25 @@ class Lift(Constraint):
     def _highest(self, s, emit, operands: list) -> list:
         """The operands that may have the highest rank; each of the others fits one of them."""
         tops: list = []
+        arrays: list[int] = []  # the places of arrays among them: nothing is known about the rank of an unknown
         for t in operands:
-            for k, top in enumerate(tops):
-                high = self._higher(s, emit, top, t)
+            for k in arrays if type(t) is ty.Arr else ():
+                high = self._higher(s, emit, tops[k], t)
                 if high is not None:
                     tops[k] = high
                     break
             else:
+                if type(t) is ty.Arr:
+                    arrays.append(len(tops))
                 tops.append(t)
         return tops if len(tops) in (1, len(operands)) else self._highest(s, emit, tops)
 
     def _higher(self, s, emit, a, b) -> Any:
-        """The operand of higher rank, with the other made to fit it; None if the ranks are not known."""
+        """The array of higher rank, with the other made to fit it; None if the ranks are not known."""
         (sizes_a, inner_a), (sizes_b, inner_b) = dimensions(a), dimensions(b)
         if len(sizes_a) == len(sizes_b) and inner_a is inner_b:
             s.unify(a, b)
             return a
-        if not (type(a) is ty.Arr and type(b) is ty.Arr):
-            return None
         known_a, known_b = is_scalar(inner_a), is_scalar(inner_b)
         if (known_a and (known_b or len(sizes_b) > len(sizes_a))) or (known_b and len(sizes_a) > len(sizes_b)):
             high, low = (a, b) if len(sizes_a) >= len(sizes_b) else (b, a)

@@ -6,7 +6,7 @@ when it turns out to be ctl does the other become ctl too, so calls of pure func
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 from dpl.core.ty import PURE, Ctl, Pure, Var
 from dpl.types.solve.meta import Effect, EffectMeta, prune_effect
@@ -58,38 +58,50 @@ class Effects:
             return all(type(low) is Var or self.unify(low, PURE) for low in map(prune_effect, meta.lowers))
         return all(self.unify(high, effect) for high in meta.uppers)
 
-    def relax(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> None:
-        """Before generalisation: `meta` becomes pure if callers cannot choose it and nothing below it captures.
+    def relax(self, metas: Collection[EffectMeta], chosen: Callable[[EffectMeta], bool]) -> None:
+        """Before generalisation: each effect becomes pure if callers cannot choose it and nothing below it captures.
 
         Otherwise a ctl effect above it would decide it.  So a function that captures only once it has all its arguments
         may call itself with all of them."""
-        if self._still(meta, chosen):
-            highs = map(prune_effect, meta.uppers)
-            if any(type(high) is Ctl or (type(high) is EffectMeta and not self._still(high, chosen)) for high in highs):
-                self.unify(meta, PURE)
+        moving = self._moving(metas, chosen)
+        for meta in metas:
+            if type(prune_effect(meta)) is EffectMeta and meta not in moving:
+                highs = map(prune_effect, meta.uppers)
+                if any(type(high) is Ctl or high in moving for high in highs):
+                    self.unify(meta, PURE)
 
-    def _still(self, meta: EffectMeta, chosen: Callable[[EffectMeta], bool]) -> bool:
-        """True if every effect below this one is pure and callers do not choose any of them."""
-        stack, seen = [meta], []
+    def _moving(self, metas: Iterable[EffectMeta], chosen: Callable[[EffectMeta], bool]) -> set[EffectMeta]:
+        """Of these effects, and those beside them, the ones that capture or that callers choose, or that are above
+        such an effect."""
+        above: dict[Effect, list[EffectMeta]] = {}
+        stack = [e for meta in metas for e in (meta, *meta.uppers)]
+        seen: set[Effect] = set()
         while stack:
             at = prune_effect(stack.pop())
-            if type(at) is Ctl or (type(at) is EffectMeta and chosen(at)):
-                return False
             if type(at) is EffectMeta and at not in seen:
-                seen.append(at)
+                seen.add(at)
+                for low in map(prune_effect, at.lowers):
+                    above.setdefault(low, []).append(at)
                 stack += at.lowers
-        return True
+        moving: set[EffectMeta] = set()
+        rest = [e for e in seen if type(e) is EffectMeta and chosen(e)]
+        rest += [high for low, highs in above.items() if type(low) is Ctl for high in highs]
+        while rest:
+            at = rest.pop()
+            if at not in moving:
+                moving.add(at)
+                rest += above.get(at, ())
+        return moving
 
-    def above(self, meta: EffectMeta, level: int) -> tuple[list[Effect], list[EffectMeta]]:
+    def above(self, meta: EffectMeta, level: int) -> tuple[Collection[Effect], Collection[EffectMeta]]:
         """The effects above `meta` that cannot be generalised, and the unknown effects in between."""
-        found, between, stack = list[Effect](), list[EffectMeta](), list(meta.uppers)
+        found, between, stack = dict[Effect, None](), dict[EffectMeta, None](), list(meta.uppers)
         while stack:
             high = prune_effect(stack.pop())
             if type(high) is Ctl or (type(high) is EffectMeta and high.level <= level):
-                if high not in found:
-                    found.append(high)
+                found[high] = None
             elif type(high) is EffectMeta and high is not meta and high not in between:
-                between.append(high)
+                between[high] = None
                 stack += high.uppers
         return found, between
 
@@ -100,8 +112,8 @@ class Effects:
         found, between = self.above(meta, level)
         for high in between:
             if not kept(high) and (most := self.above(high, level)[0]):
-                self.unify(high, most[0])
-        return found
+                self.unify(high, next(iter(most)))
+        return list(found)
 
     def settle(self, meta: EffectMeta, level: int, kept: Callable[[EffectMeta], bool]) -> None:
         """Before generalisation: the effects below `meta` that live on equal it; all others are pure."""

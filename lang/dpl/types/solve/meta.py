@@ -47,15 +47,26 @@ Effect = ty.Effect
 
 
 def prune(t: Type) -> Type:
-    """`t` with solved metavariables at its head replaced."""
+    """`t` with solved metavariables at its head replaced.  A chain of links becomes short for the next time."""
+    if type(t) is not Meta or t.link is None:
+        return t
+    first, t = t, t.link
     while type(t) is Meta and t.link is not None:
         t = t.link
+    while type(first) is Meta and first.link is not t and first.link is not None:
+        first.link, first = t, first.link
     return t
 
 
 def prune_effect(effect: Effect) -> Effect:
+    """The same for effects."""
+    if type(effect) is not EffectMeta or effect.link is None:
+        return effect
+    first, effect = effect, effect.link
     while type(effect) is EffectMeta and effect.link is not None:
         effect = effect.link
+    while type(first) is EffectMeta and first.link is not effect and first.link is not None:
+        first.link, first = effect, first.link
     return effect
 
 

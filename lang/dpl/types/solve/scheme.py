@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,20 +130,20 @@ def rebuild(t: Any, change: Callable) -> Any:
 
 @dataclass(slots=True)
 class Free:
-    """The unknowns in some types, in order of appearance."""
+    """The unknowns in some types: sets, in order of appearance."""
 
-    metas: list[Meta] = field(default_factory=list)
-    effects: list[EffectMeta] = field(default_factory=list)
-    sizes: list[str] = field(default_factory=list)
-    bare: list[Meta] = field(default_factory=list)  # those outside functions
+    metas: dict[Meta, None] = field(default_factory=dict)
+    effects: dict[EffectMeta, None] = field(default_factory=dict)
+    sizes: dict[str, None] = field(default_factory=dict)
+    bare: dict[Meta, None] = field(default_factory=dict)  # those outside functions
 
     def add(self, unknown: Meta | EffectMeta, inside: bool) -> None:
-        lists: list[list] = [self.effects] if type(unknown) is EffectMeta else [self.metas]
-        if type(unknown) is Meta and not inside:
-            lists.append(self.bare)
-        for found in lists:
-            if unknown not in found:
-                found.append(unknown)
+        if type(unknown) is EffectMeta:
+            self.effects[unknown] = None
+        elif type(unknown) is Meta:
+            self.metas[unknown] = None
+            if not inside:
+                self.bare[unknown] = None
 
 
 def free(s: Solver, types, level: int) -> Free:
@@ -154,8 +154,8 @@ def free(s: Solver, types, level: int) -> Free:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
         if type(t) is ty.Size:
             for n in sorted(size_names(s.sizes.norm(t))):
-                if s.sizes.levels.get(n, -1) > level and n not in found.sizes:
-                    found.sizes.append(n)
+                if s.sizes.levels.get(n, -1) > level:
+                    found.sizes[n] = None
         elif type(t) is EffectMeta or type(t) is Meta:
             if t.level > level:
                 found.add(t, inside)
@@ -189,12 +189,11 @@ def generalise(
     kept = _related(s, found, pending, level)
     lifts, kept = _eliminated(s, found, kept, level)
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
-    for effect in found.effects:
-        s.effects.relax(effect, lambda e: e.level <= level or e in taking)
+    s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
     above = {effect: s.effects.bounds(effect, level, lambda e: e in found.effects) for effect in found.effects}
     within = free(s, [high for highs in above.values() for high in highs], level)
-    found.metas += [m for m in within.metas if m not in found.metas]
-    found.sizes += [n for n in within.sizes if n not in found.sizes]
+    found.metas |= within.metas
+    found.sizes |= within.sizes
     for effect in found.effects:
         s.effects.settle(effect, level, lambda low: low in found.effects)
     params: list[ty.Var] = []
@@ -232,7 +231,7 @@ def generalise(
     return schemes, [c for c in pending if not c.done]
 
 
-def _size_params(s: Solver, unknowns: list[str], taken: dict[str, int]) -> Iterator[ty.Var]:
+def _size_params(s: Solver, unknowns: Iterable[str], taken: dict[str, int]) -> Iterator[ty.Var]:
     """Parameters for unknown sizes, which are linked to them; sizes known only at run time (`?`) have none."""
     for unknown in unknowns:
         if unknown[0] == "!":
@@ -250,24 +249,27 @@ def _eliminated(
 
     Returns them with their operands, and the remaining constraints."""
     made: dict[Meta, tuple[Type, ...]] = {}
+    mentioned: set[Meta] = set()  # in these operands
     rest: list[Constraint] = []
     for c in kept:
         result = prune(c.types[-1])
         if type(c) is not Lift or type(result) is not Meta or result.rigid or result.level <= level or result in made:
             rest.append(c)
             continue
-        inside, stack = set(), list(c.types[:-1])  # the unknowns that it is made of
-        while stack:
-            for meta in free(s, [stack.pop()], level).metas:
-                if meta not in inside:
-                    inside.add(meta)
-                    stack += made.get(meta, ())
+        inside = dict(free(s, c.types[:-1], level).metas)
+        mentioned |= inside.keys()
+        stack = list(inside) if result in mentioned else []  # otherwise no operand is made of it
+        while stack and result not in inside:
+            new = free(s, made.get(stack.pop(), ()), level).metas.keys() - inside.keys()
+            inside.update(dict.fromkeys(new))
+            stack += new
         if result in inside:
             rest.append(c)
         else:
             made[result] = tuple(t for t in c.types[:-1] if not is_scalar(t))
             c.done = True
-    found.metas[:] = [meta for meta in found.metas if meta not in made]
+    for meta in made:
+        found.metas.pop(meta, None)
     return list(made.items()), rest
 
 
@@ -303,9 +305,9 @@ def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> l
             inner = free(s, c.types, level)
             if any(m in found.metas for m in inner.metas):
                 kept.append(c)
-                found.metas += [m for m in inner.metas if m not in found.metas]
-                found.sizes += [n for n in inner.sizes if n not in found.sizes]
-                found.effects += [e for e in inner.effects if e not in found.effects]
+                found.metas |= inner.metas
+                found.sizes |= inner.sizes
+                found.effects |= inner.effects
                 grown = True
     return kept
 

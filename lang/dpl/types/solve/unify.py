@@ -6,6 +6,7 @@ unknown go into `queue` when something becomes known about it; `drain` retries t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ class Solver:
         self.datas = datas
         self.kinds = Kinds(datas)
         self.effects = Effects(self._same_answer)
-        self.queue: list = []
+        self.queue: deque = deque()
         self.assumed: list[tuple[ty.Size, ty.Size]] = []
         self.claimed: list[tuple[ty.Size, ty.Size]] = []
         self.undecided: list[tuple[ty.Size, ty.Size]] = []
@@ -138,14 +139,13 @@ class Solver:
         if meta.rigid:
             raise Clash("rigid", meta, t)
         self.lower(t, meta.level, meta)
-        meta.link = t
         try:
             for cls in sorted(meta.classes):  # in order, for reproducible messages
                 self.require(t, cls)
         except Clash as clash:
-            meta.link = None  # so that the message can show the unknown
             clash.places = (meta.place,)
             raise
+        meta.link = t
         meta.place = self.place
         if meta.watchers:
             self.queue += meta.watchers
@@ -203,6 +203,6 @@ class Solver:
     def drain(self, solve: Callable) -> None:
         """Retries the constraints whose unknowns have become better known."""
         while self.queue:
-            constraint = self.queue.pop(0)
+            constraint = self.queue.popleft()
             if not constraint.done:
                 solve(constraint)

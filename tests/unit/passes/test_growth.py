@@ -1,0 +1,95 @@
+"""What grows with a program, and how fast: counted, not timed.  `benchmarks/growth.py` measures the seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from dpl.source import Source
+from dplc.flat import term as f
+from dplc.flat.places import Inlined
+from dplc.flat.walk import every
+from dplc.pipeline import Context, compile_to
+from dplc.stack import on_large_stack
+
+
+def compiled(stage: str, text: str) -> f.Program:
+    source = Source("main.dp", text)
+    return on_large_stack(lambda: compile_to(stage, source, Context(verify=False))[1])
+
+
+def size(program: f.Program) -> int:
+    return sum(1 for fn in program.fns.values() for _ in every(fn.body))
+
+
+def chain(n: int, first: str, step: str, last: str) -> str:
+    lines = [step.replace("#", str(i)).replace("@", str(i - 1)) for i in range(1, n)]
+    return "\n".join([first, *lines, last.replace("#", str(n - 1))])
+
+
+CHAINS = {
+    "calls": lambda n: chain(n, "let f0 x = x / 2", "let f# x = # / f@ (x + 1)", "do print (f# 25)"),
+    "functions of functions": lambda n: chain(
+        n, "let f0 g x = g x", "let f# g x = f@ (fun y -> g y + #.0) x", "do print (f# (fun x -> x) 1.0)"),
+    "ctl": lambda n: chain(
+        n, "let f0 x = shift k -> k x + 1.0", "let f# x = f@ x * 0.5 + #.0", "do print (reset (f# 1.0))"),
+    "local functions": lambda n: chain(
+        n, "let f x = let g0 x = x + 1 in", "let g# x = g@ x + 1 in", "g# x\ndo print (f 1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_is_lowered_to_code_of_its_length(name: str) -> None:
+    small, large = (size(compiled("lower", CHAINS[name](n))) for n in (40, 80))
+    assert large < 2.2 * small, (small, large)
+
+
+def test_inlined_operations_share_their_paths() -> None:
+    program = compiled("simplify2", CHAINS["calls"](100))
+    spans = [s for bind in every(program.fns["main"].body) if isinstance(s := getattr(bind.rhs, "span", None), Inlined)]
+    paths: dict[int, object] = {}
+    for span in spans:
+        while isinstance(span, Inlined) and id(span) not in paths:
+            paths[id(span)] = span
+            span = span.caller
+    assert len(spans) > 90 and len(paths) < 3 * len(spans), (len(spans), len(paths))
+
+
+def test_one_group_of_functions_is_merged_without_copies() -> None:
+    def ring(n: int) -> str:
+        return "let rec g0 x = if x <= 0 then 0 else g1 (x - 1)\n" + "".join(
+            f"and g{i} x = if x <= 0 then {i} else g{(i + 1) % n} (x - 1)\n" for i in range(1, n)
+        ) + "do print (g0 150)\n"  # fmt: skip
+
+    made: list[int] = []
+    for n in (50, 100):
+        supplied = [int(v.name.rpartition(".")[2]) for fn in compiled("mutual", ring(n)).fns.values()
+                    for bind in every(fn.body) for v in bind.vars]  # fmt: skip
+        made.append(max(supplied))
+    assert made[1] < 2.2 * made[0], made
+
+
+DEEP: dict[str, Callable[[int], str]] = {
+    "else if": lambda n: f"let f x = {' '.join(f'if x = {i} then {i} else' for i in range(n))} 0\n"
+    "do List.iter (fun n -> print (f n)) [7; 70]\n",
+    "if": lambda n: f"let f x = {' '.join(f'if x > {i} then' for i in range(n))} 1 "
+    f"{' '.join(f'else {i}' for i in range(n))}\ndo List.iter (fun n -> print (f n)) [7; 70]\n",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("n", [200, pytest.param(3000, marks=pytest.mark.slow)])
+def test_deep_branches_run_in_both_engines(dpl, tmp_path, name: str, n: int) -> None:
+    (tmp_path / "deep.dp").write_text(DEEP[name](n), encoding="utf-8")
+    native, interp = (dpl("run", "--engine", engine, "deep.dp", cwd=tmp_path) for engine in ("native", "interp"))
+    assert (native.returncode, native.stderr) == (0, "") and native.stdout == interp.stdout
+
+
+NESTED = "let rec f0 (n : int) x = if n = 0 then x else sin (f0 (n - 1) x) * x"
+
+
+def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> None:
+    """The copies would be inlined where the derivative is taken."""
+    program = compiled("simplify2", chain(4, NESTED, "let f# (n : int) x = grad (f@ n) x", "do print (f# 5 0.5)"))
+    main = sum(1 for _ in every(program.fns["main"].body))
+    assert main < 30 and size(program) < 700, (main, size(program))
