@@ -66,12 +66,25 @@ def path(span: Span) -> list[tuple[str, Span]]:
     return calls[::-1]
 
 
-def without(span: Span, outer: int) -> Span:
-    """The span without its `outer` outermost calls."""
-    return _inner(span, len(path(span)) - outer) if outer and isinstance(span, Inlined) else span
+class Cutting:
+    """The spans without their `outer` outermost calls.  Spans that share calls still share them."""
 
+    def __init__(self, outer: int) -> None:
+        self.outer = outer
+        self.known: dict[int, tuple[Span, int, Span]] = {}  # by identity: the span, its number of calls, the result
 
-def _inner(span: Span, calls: int) -> Span:
-    if calls == 0 or not isinstance(span, Inlined):
-        return Span(span.source, span.start, span.end)
-    return Inlined(span.source, span.start, span.end, span.label, _inner(span.caller, calls - 1))
+    def span(self, span: Span) -> Span:
+        chain: list[Inlined] = []
+        at = span
+        while isinstance(at, Inlined) and id(at) not in self.known:
+            chain.append(at)
+            at = at.caller
+        _, calls, short = self.known.get(id(at), (at, 0, at))
+        for one in reversed(chain):
+            calls += 1
+            if calls > self.outer:
+                short = Inlined(one.source, one.start, one.end, one.label, short)
+            else:
+                short = Span(one.source, one.start, one.end)
+            self.known[id(one)] = one, calls, short
+        return short

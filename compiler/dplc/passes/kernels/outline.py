@@ -75,7 +75,7 @@ class _Kernel(Copier):
 
     def __init__(self, bind: f.Bind, cut: int) -> None:
         super().__init__(f.Supply(), {})
-        self.cut = cut
+        self.places = places.Cutting(cut)
         rhs, self.args = bind.rhs, ()
         if isinstance(rhs, f.For | f.While):
             self.args = rhs.inits
@@ -92,8 +92,8 @@ class _Kernel(Copier):
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         return tuple([
-            f.Bind(bind.vars, replace(bind.rhs, span=places.without(bind.rhs.span, self.cut)))
-            if self.cut and isinstance(bind.rhs, SPANNED) else bind
+            f.Bind(bind.vars, replace(bind.rhs, span=self.places.span(bind.rhs.span)))
+            if self.places.outer and isinstance(bind.rhs, SPANNED) else bind
             for bind in super().binds(binds)
         ])  # fmt: skip
 
