@@ -8,7 +8,7 @@
                                                     ...
                                                     r = loop.3f2a9c01b7 x n k
 
-LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name
+The loops in the loops of large functions become functions, too.  LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name
 has the hash of its text, and equal loops share a kernel.
 
 An operation of an inlined function knows the call that it was inlined at.  If all operations of a kernel come through
@@ -29,25 +29,55 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.show import show_fn
 from dplc.flat.walk import atoms, blocks, bound_inside, every, with_blocks
-from dplc.passes.kernels.frequency import cold, formats, rare, repays
+from dplc.passes.kernels.frequency import cold, rare, repays
 
 DIGITS = 10  # of the hash in a name
+LARGE = 200  # bindings of a function that is split
 
 
 def outline(program: f.Program) -> f.Program:
-    kernels: dict[str, f.Fn] = {}
-    fns = dict(program.fns)
-    for name in sorted(rare(program) - cold(program)):
-        if not formats(fns[name]):
-            fns[name] = replace(fns[name], body=_Outliner(kernels).block(fns[name].body))
-    return replace(program, fns=fns | kernels)
+    outliner = _Outliner()
+    fns: dict[str, f.Fn] = {}
+    few, slow = rare(program), cold(program)
+    for name, fn in program.fns.items():
+        if name in slow:
+            fns[name] = fn
+        elif name in few:
+            fns[name] = replace(fn, body=outliner.block(fn.body))
+        else:
+            fns[name] = split(fn, outliner)
+    for name, fn in outliner.found():
+        fns[name] = split(fn, outliner)
+    return replace(program, fns=fns)
+
+
+def split(fn: f.Fn, outliner: _Outliner) -> f.Fn:
+    """A function.  If it is large, the loops in its loops, or its loops if it has several, become functions, too: LLVM's
+    time grows faster than a function."""
+    if sum(1 for _ in every(fn.body)) <= LARGE:
+        return fn
+    binds = [
+        f.Bind(bind.vars, replace(bind.rhs, body=outliner.block(bind.rhs.body)))
+        if isinstance(bind.rhs, f.For | f.While)
+        else bind if len(fn.body.binds) == 1 else outliner.bind(bind)
+        for bind in fn.body.binds
+    ]  # fmt: skip
+    return replace(fn, body=f.Block(tuple(binds), fn.body.results))
 
 
 class _Outliner:
-    """Replaces the loops of one function by calls of kernels, and adds these to `kernels`."""
+    """Replaces loops by calls of kernels, and collects these."""
 
-    def __init__(self, kernels: dict[str, f.Fn]) -> None:
-        self.kernels = kernels
+    def __init__(self) -> None:
+        self.kernels: dict[str, f.Fn] = {}
+
+    def found(self) -> Iterator[tuple[str, f.Fn]]:
+        """The kernels, also those that are found meanwhile."""
+        done = 0
+        while done < len(self.kernels):
+            new = list(self.kernels.items())[done:]
+            done += len(new)
+            yield from new
 
     def block(self, block: f.Block) -> f.Block:
         return f.Block(tuple(map(self.bind, block.binds)), block.results)
@@ -76,19 +106,18 @@ class _Kernel(Copier):
     def __init__(self, bind: f.Bind, cut: int) -> None:
         super().__init__(f.Supply(), {})
         self.places = places.Cutting(cut)
-        rhs, self.args = bind.rhs, ()
-        if isinstance(rhs, f.For | f.While):
-            self.args = rhs.inits
-            self.params = tuple([f.Var(self.supply.fresh(var.name), var.ty) for var in rhs.state])
-            rhs = replace(rhs, inits=self.params)
-        else:
-            self.params = ()
-        own = {var.name for var in (*self.params, *bound_inside(rhs))}
-        free = tuple({a.name: a for a in used(rhs) if isinstance(a, f.Var) and a.name not in own}.values())
-        self.args += free
-        self.params += tuple(map(self.var, free))
-        binds = self.binds((f.Bind(bind.vars, rhs),))
-        self.body = f.Block(binds, binds[0].vars)
+        rhs = bind.rhs
+        loop = rhs if isinstance(rhs, f.For | f.While) else None
+        own = {var.name for var in bound_inside(rhs)}
+        atoms = used(replace(loop, inits=()) if loop else rhs)
+        free = tuple({a.name: a for a in atoms if isinstance(a, f.Var) and a.name not in own}.values())
+        state = [f.Var(self.supply.fresh(var.name), var.ty) for var in loop.state] if loop else []
+        self.args = (*(loop.inits if loop else ()), *free)
+        self.params = (*state, *map(self.var, free))
+        (made,) = self.binds((bind,))
+        if isinstance(made.rhs, f.For | f.While):
+            made = f.Bind(made.vars, replace(made.rhs, inits=tuple(state)))
+        self.body = f.Block((made,), made.vars)
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         return tuple([
