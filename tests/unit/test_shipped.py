@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An installation without entries, and an empty cache."""
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
     monkeypatch.setenv("DPL_CACHE", str(tmp_path / "cache"))
-    caches = (library.library, tables.tables, shared._kept)
+    caches = (library.library, tables.tables, shared.shared, shared._kept)
     for cached in caches:
         cached.cache_clear()
     yield tmp_path / "shipped"
