@@ -8,8 +8,9 @@
                                                     ...
                                                     r = loop.3f2a9c01b7 x n k
 
-The loops in the loops of large functions become functions, too.  LLVM then optimises the kernels, and not the code around them (`frequency.py` tells which is which).  A kernel's name
-has the hash of its text, and equal loops share a kernel.
+The loops in the loops of large functions become functions, too.  LLVM then optimises the kernels, and not the code
+around them (`frequency.py` tells which is which).  A kernel's name has the hash of its text, and equal loops share a
+kernel.
 
 An operation of an inlined function knows the call that it was inlined at.  If all operations of a kernel come through
 one call, the kernel is a part of the called function: the spans in it begin there, and the call of the kernel has the
@@ -52,8 +53,8 @@ def outline(program: f.Program) -> f.Program:
 
 
 def split(fn: f.Fn, outliner: _Outliner) -> f.Fn:
-    """A function.  If it is large, the loops in its loops, or its loops if it has several, become functions, too: LLVM's
-    time grows faster than a function."""
+    """A function.  If it is large, the loops in its loops, or its loops if it has several, become functions, too:
+    LLVM's time grows faster than a function."""
     if sum(1 for _ in every(fn.body)) <= LARGE:
         return fn
     binds = [
