@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from dplc.flat import term as f
+from dplc.flat.show import show_type
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
-from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
 from dplc.machine.failure.failures import bounds_word
 from dplc.machine.llvm.types import SCALARS
@@ -107,11 +108,18 @@ def concat(e: BodyEmitter, op: f.Op) -> Values:
 
 def reshape(e: BodyEmitter, op: f.Op) -> Values:
     a, dims = operand(e, op.args[0]), scalars(e, op.args[1:])
-    if not op.attr("unchecked"):
-        for n in dims:
-            arrays.check_count(e, n, e.site(op.span))
-        site = e.site(op.span, "cannot reshape [{a}] to [{b}]")
-        arrays.check_shape(e, [e.w.product(a.dims)], [arrays.checked_size(e, dims)], site)
+    if not op.attr("unchecked") and sorted(n for n in a.dims if n != "1") != sorted(n for n in dims if n != "1"):
+        sites = [str(e.site(op.span)), str(e.site(op.span, "cannot reshape [{a}] to [{b}]"))]
+        old, new = len(a.dims), len(dims)
+
+        def check(inner: Emitter, values: Values) -> Values:
+            for n in values[old:-2]:
+                arrays.check_count(inner, n, values[-2])
+            size = [arrays.checked_size(inner, values[old:-2])]
+            arrays.check_shape(inner, [inner.w.product(values[:old])], size, values[-1])
+            return []
+
+        e.outlined(f"reshape {old} {new}", ["i64"] * (old + new + 2), [*a.dims, *dims, *sites], (), check, inline=True)
     return [a.owner, a.data, *dims]
 
 
@@ -254,18 +262,22 @@ def matmul(e: BodyEmitter, op: f.Op) -> Values:
 
 def matmul_acc(e: BodyEmitter, op: f.Op) -> Values:
     c, a, b = (operand(e, atom) for atom in op.args)
-    pointers = ("ptr", "ptr", "i64", "i64")
+    ty, types = c.type, leaves(c.type)
+
+    def ready(inner: Emitter, values: Values) -> Values:
+        """The accumulator if it is there and unique, a copy if others own it, or zeros."""
+        old, dims = arrays.array_of(ty, values[: len(types)]), values[len(types) : -1]
+
+        def present() -> Values:
+            arrays.check_shape(inner, old.dims, dims, values[-1])
+            return arrays.writable(inner, old).values
+
+        none = inner.w.let(f"icmp eq ptr {old.data}, null")
+        return inner.w.choose(none, types, lambda: arrays.zero_array(inner, old.elem, dims).values, present)
 
     def into(_: BodyEmitter, elem: f.Type, dims: list[str]) -> Array:
-        def present() -> Values:
-            arrays.check_shape(e, c.dims, dims, e.site(op.span))
-            return arrays.writable(e, c).values
-
-        def absent() -> Values:
-            return arrays.zero_array(e, elem, dims).values
-
-        none = e.w.let(f"icmp eq ptr {c.data}, null")
-        return arrays.array_of(op.args[0].ty, e.w.choose(none, pointers, absent, present))
+        args = [*c.values, *dims, str(e.site(op.span))]
+        return arrays.array_of(ty, e.outlined(f"ready {show_type(ty)}", [*types, *["i64"] * 3], args, types, ready))
 
     return _multiply(e, op, a, b, into, "true")
 

@@ -8,6 +8,7 @@ from math import prod
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.show import show_type
 from dplc.machine.emit.emitter import ACCESS, Emitter
 from dplc.machine.emit.layout import counted, leaves, struct
 from dplc.machine.emit.memory import parts
@@ -55,7 +56,7 @@ def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
     return new_block(e, elem, e.w.mul(e.w.product(dims), str(struct(elem).size)), dims)
 
 
-def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int) -> Array:
+def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int | str) -> Array:
     """A fresh array whose outermost length comes from the program: it may be negative or too large."""
     check_count(e, count, site)
     return new_checked(e, elem, [count, *inner])
@@ -69,9 +70,17 @@ def new_checked(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
 def checked_size(e: Emitter, factors: Sequence[str]) -> str:
     """The product of lengths; TOO_MUCH if it overflows."""
     fixed = prod([int(n) for n in factors if n.isdigit()])
-    total, *rest = [*[n for n in factors if not n.isdigit()], *([str(fixed)] if fixed != 1 else [])] or ["1"]
     if fixed > TOO_MUCH:
         return str(TOO_MUCH)
+    given = [*[n for n in factors if not n.isdigit()], *([str(fixed)] if fixed != 1 else [])]
+    if len(given) < 2:
+        return given[0] if given else "1"
+    types = ["i64"] * len(given)
+    return e.outlined(f"size {len(given)}", types, given, ("i64",), _checked_product, inline=True)[0]
+
+
+def _checked_product(e: Emitter, factors: Values) -> Values:
+    total, *rest = factors
     over: list[str] = []
     for n in rest:
         both = e.w.let(f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {total}, i64 {n})")
@@ -79,10 +88,10 @@ def checked_size(e: Emitter, factors: Sequence[str]) -> str:
         over.append(e.w.let(f"extractvalue {{ i64, i1 }} {both}, 1"))
     for flag in over:
         total = e.w.let(f"select i1 {flag}, i64 {TOO_MUCH}, i64 {total}")
-    return e.w.let(f"call i64 @llvm.umin.i64(i64 {total}, i64 {TOO_MUCH})") if over else total
+    return [e.w.let(f"call i64 @llvm.umin.i64(i64 {total}, i64 {TOO_MUCH})")]
 
 
-def check_count(e: Emitter, count: str, site: int) -> None:
+def check_count(e: Emitter, count: str, site: int | str) -> None:
     def reason() -> None:
         negative = e.w.let(f"icmp slt i64 {count}, 0")
         code = e.w.let(f"select i1 {negative}, i64 {int(Failure.NEGATIVE)}, i64 {int(Failure.MEMORY)}")
@@ -142,9 +151,13 @@ def writable(e: Emitter, a: Array) -> Array:
     """The array itself if it is unique, else a copy.  Consumes `a`."""
 
     def copy() -> Values:
-        fresh = new_array(e, a.elem, a.dims)
-        copy_elements(e, a.elem, fresh.data, a.data, e.w.product(a.dims))
-        e.drop(a.type, a.values)
+        return e.outlined(f"copy {show_type(a.type)}", leaves(a.type), a.values, ("ptr", "ptr"), body)
+
+    def body(inner: Emitter, values: Values) -> Values:
+        old = array_of(a.type, values)
+        fresh = new_array(inner, a.elem, old.dims)
+        copy_elements(inner, a.elem, fresh.data, old.data, inner.w.product(old.dims))
+        inner.drop(a.type, values)
         return [fresh.owner, fresh.data]
 
     owner, data = e.w.choose(e.unique(a.owner), ("ptr", "ptr"), lambda: [a.owner, a.data], copy)
@@ -165,15 +178,22 @@ def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
 
 def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:
     """`a`, or fresh zeros if it is null."""
+
+    def zeros() -> Values:
+        types, results = ["i64"] * len(dims), ("ptr", "ptr")
+        return [*e.outlined(f"zeros {show_type(a.type)}", types, list(dims), results, body), *dims]
+
+    def body(inner: Emitter, values: Values) -> Values:
+        return zero_array(inner, a.elem, values).values[:2]
+
     none = e.w.let(f"icmp eq ptr {a.data}, null")
-    values = e.w.choose(none, leaves(a.type), lambda: zero_array(e, a.elem, dims).values, lambda: a.values)
-    return array_of(a.type, values)
+    return array_of(a.type, e.w.choose(none, leaves(a.type), zeros, lambda: a.values))
 
 
 # ---- places
 
 
-def check_index(e: Emitter, i: str, length: str, site: int) -> None:
+def check_index(e: Emitter, i: str, length: str, site: int | str) -> None:
     e.require(e.w.let(f"icmp ult i64 {i}, {length}"), Failure.INDEX, site, i, length)
 
 

@@ -90,9 +90,10 @@ class Emitter:
         args: Values,
         results: Sequence[str],
         body: Callable[[Emitter, Values], Values],
+        inline: bool = False,
     ) -> Values:
         """A call of a helper function, which is written when it is first called.  `name` must tell helpers with
-        different bodies apart."""
+        different bodies apart.  LLVM may not inline it unless `inline`, as most of them do what happens rarely."""
         helpers = self.unit.helpers
         if name not in helpers:
             helpers[name] = ""  # it may be recursive
@@ -100,8 +101,9 @@ class Emitter:
             values = body(inner, [f"%p{i}" for i in range(len(types))])
             inner.w.give(results, values)
             params = ", ".join(f"{t} %p{i}" for i, t in enumerate(types))
-            helpers[name] = function(f'fastcc {result_type(results)} @"{name}"({params})', inner.w, end="")
-        return self.w.call(results, f'@"{name}"', typed(types, args), "call fastcc")
+            how = "" if inline else " noinline"
+            helpers[name] = function(f'fastcc {result_type(results)} @"{name}"({params}){how}', inner.w, end="")
+        return self.w.call(results, f'@"{name}"', typed(types, args), "call fastcc", self.place())
 
 
 def zeros(ty: f.Type) -> Values:

@@ -10,7 +10,7 @@ from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.machine.emit import accumulators, array_ops, maps
 from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.emitter import BYTES, OPERATIONS, zeros
+from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
 from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.llvm.writer import Values
@@ -173,12 +173,17 @@ def take(e: BodyEmitter, op: f.Op) -> Values:
         e.w.do(f"call void @rt.cell.free(ptr {cell}, i64 {struct(payload).size})")
         return []
 
-    def share() -> Values:
-        e.w.do(f"store i64 {e.w.let(f'sub i64 {count}, 1')}, ptr {cell}")
-        e.dup(payload, e.get(payload, e.w.at(cell, HEADER)))
+    def share(inner: Emitter, values: Values) -> Values:
+        (shared,) = values
+        owners = inner.w.let(f"load i64, ptr {shared}")
+        inner.w.do(f"store i64 {inner.w.let(f'sub i64 {owners}, 1')}, ptr {shared}")
+        inner.dup(payload, inner.get(payload, inner.w.at(shared, HEADER)))
         return []
 
-    e.w.choose(e.w.let(f"icmp eq i64 {count}, 1"), (), free, share)
+    def shared() -> Values:
+        return e.outlined(f"share {op.attr('data')} {op.attr('tag')}", ["ptr"], [cell], (), share)
+
+    e.w.choose(e.w.let(f"icmp eq i64 {count}, 1"), (), free, shared)
     return []
 
 
