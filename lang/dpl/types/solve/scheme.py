@@ -294,10 +294,10 @@ def unrelated(s: Solver, types: list[Type], pending: list[Constraint]) -> list[C
 
 
 def _related(s: Solver, found: Free, pending: list[Constraint]) -> tuple[list[Constraint], Open, set[Constraint]]:
-    """The constraints on generalised unknowns, the other ones, and those of all that are tied to an outer level.
+    """The constraints on generalised unknowns, the other constraints, and those of all that are tied to an outer level.
 
-    The other unknowns in a constraint on generalised ones are generalised too, and added to `found`.  What a generalised
-    size is to an outer unknown is one of these constraints, since each use has a size of its own."""
+    The other unknowns in a constraint on generalised ones are generalised too, and added to `found`.  A constraint that
+    relates a generalised size to an outer unknown is one of these, because each use has a size of its own."""
     rest = [(c, free(s, c.types, s.level)) for c in pending if not c.done]
     tied = _tied(s, rest)
     kept: list[Constraint] = []

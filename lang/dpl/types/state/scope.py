@@ -70,7 +70,7 @@ class Scope(ABC):
 
     @property
     def inside_call(self) -> bool:
-        """True while the body of a called function is checked again; its annotations were checked where it is defined."""
+        """True in the body of a called function that is checked again at the sizes of the call."""
         return self.horizon is not None
 
     def __init__(
