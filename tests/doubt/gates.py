@@ -36,8 +36,8 @@ def local(h: Hole, r: str, arrays: tuple[str, ...]) -> str:
     head = f"let {f} {g} = {mixed(h, g, arrays)} in"
     match h.writer.below(8):
         case 0:
-            other, again = h.fresh("step"), h.fresh("g")
-            return f"{head} let {other} {again} = {f} {again} - 0.3 * {mixed(h, again, arrays)} in {other} {r} + {f} {r}"
+            k, a = h.fresh("step"), h.fresh("g")
+            return f"{head} let {k} {a} = {f} {a} - 0.3 * {mixed(h, a, arrays)} in {k} {r} + {f} {r}"
         case 1:
             inner, n = h.fresh("go"), h.fresh("n")
             last = h.one(f"{g}.bias", arrays[0])
