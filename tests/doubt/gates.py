@@ -1,4 +1,4 @@
-"""Local functions without annotations, of records and data with a size: beside arrays whose types are not known yet.
+"""Local functions without annotations, of records and data with a size, beside arrays whose types are not known yet.
 
 These arrays are what the function around returns or takes, so their sizes are known only at its end.
 """
@@ -58,6 +58,8 @@ def local(h: Hole, r: str, arrays: tuple[str, ...]) -> str:
             other, y = h.fresh("step"), h.fresh("y")
             inner = local(h, g, (*arrays, y))
             return f"let {other} {g} = (let {y} = {arrays[0]} - {g}.bias in {inner}) in {other} {r}"
+        case _:
+            pass
     return f"{head} {f} {r} + 0.2 * {f} {{ {r} with bias = {arrays[-1]} }}"
 
 
