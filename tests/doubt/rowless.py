@@ -27,6 +27,12 @@ def none(h: Hole, item: Ty, more: int = 2) -> str:
             case 5 if not mentions(item, "->"):
                 return f"(List.to_array (List.filter (fun {x[0]} -> false) {h(list_of(item))}) :> {array(item, 0)})"
         return f"(tabulate 0 (fun {i[0]} -> {h.apart(item, i)}) :> {array(item, 0)})"
+    return derived(h, item, more)
+
+
+def derived(h: Hole, item: Ty, more: int) -> str:
+    """An array of no elements, of this type, computed from another one."""
+    x = h.named("x", item)
     y = h.named("y", h.writer.data_type(1))
     match h.writer.below(9):
         case 0:

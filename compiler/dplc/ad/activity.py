@@ -100,6 +100,11 @@ class Grapher:
                     for s in self.nodes(source):
                         self.edge(s, t)
 
+    def edges(self, sources: Sequence[Node | None], target: f.Atom) -> None:
+        """An edge from each source to the leaf of the target at the same place."""
+        for s, t in zip(sources, self.nodes(target), strict=True):
+            self.edge(s, t)
+
     def block(self, block: f.Block, results: Sequence[f.Atom] = ()) -> None:
         for bind in block.binds:
             self.bind(bind)
@@ -113,26 +118,16 @@ class Grapher:
             case f.Call() as call:
                 self.call(call, bind.vars)
             case f.TupMake(items):
-                sources = [node for item in items for node in self.nodes(item)]
-                for source, target in zip(sources, self.nodes(bind.vars[0]), strict=True):
-                    self.edge(source, target)
+                self.edges([node for item in items for node in self.nodes(item)], bind.vars[0])
             case f.TupGet(tup, index):
-                for source, target in zip(
-                    component(self.tangents, tup, self.nodes(tup), index), self.nodes(bind.vars[0]), strict=True
-                ):
-                    self.edge(source, target)
+                self.edges(component(self.tangents, tup, self.nodes(tup), index), bind.vars[0])
             case f.ConMake(_, _, arg):
                 self.mix([arg] if arg is not None else [], bind.vars)
             case f.If(_, then, else_):
                 self.block(then, bind.vars)
                 self.block(else_, bind.vars)
-            case f.Switch(scrutinee, cases, default):
-                for case in cases:
-                    if case.payload is not None:
-                        self.mix([scrutinee], [case.payload])
-                    self.block(case.body, bind.vars)
-                if default is not None:
-                    self.block(default, bind.vars)
+            case f.Switch() as switch:
+                self.switch(switch, bind.vars)
             case f.For(_, _, state, inits, body, _) | f.While(state, inits, _, body, _):
                 self.loop(state, inits, body, bind.vars)
             case f.Build(_, _, body):
@@ -141,6 +136,14 @@ class Grapher:
                     self.mix([source], [target])
             case _:
                 pass
+
+    def switch(self, switch: f.Switch, results: Sequence[f.Atom]) -> None:
+        for case in switch.cases:
+            if case.payload is not None:
+                self.mix([switch.scrutinee], [case.payload])
+            self.block(case.body, results)
+        if switch.default is not None:
+            self.block(switch.default, results)
 
     def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, vars_: Sequence[f.Var]) -> None:
         self.block(body, state)

@@ -62,7 +62,7 @@ class Machine:
             for var, result in zip(bind.vars, results, strict=True):
                 env[var.name] = result
 
-    def rhs(self, bind: f.Bind, env: Env) -> tuple:
+    def rhs(self, bind: f.Bind, env: Env) -> tuple:  # noqa: C901 -- one case per form
         match bind.rhs:
             case f.Op(_, args):
                 return apply_op(self.outside, bind.rhs, [value(a, env) for a in args], bind.vars)

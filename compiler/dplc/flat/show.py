@@ -138,7 +138,7 @@ def states(state: tuple[f.Var, ...], inits: tuple[f.Atom, ...], collect: int) ->
     return f"state ({', '.join(f'{typed(s)} = {atom(i)}' for s, i in zip(state, inits, strict=True))}){kept}"
 
 
-def rhs_lines(rhs: f.Rhs) -> Iterator[str]:
+def rhs_lines(rhs: f.Rhs) -> Iterator[str]:  # noqa: C901 -- one case per form
     match rhs:
         case f.Op(op, args, attrs):
             yield " ".join([op, *(attribute(k, v) for k, v in attrs), *map(atom, args)])

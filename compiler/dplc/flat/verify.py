@@ -132,61 +132,78 @@ class _Fn:
             case f.Op():
                 return self.op(bind.rhs, bound)
             case f.Call(fn, args):
-                self.expect(fn in self.program.fns, f"no function {fn}")
-                callee = self.program.fns[fn]
-                self.all_same(tuple(map(self.atom, args)), tuple(p.ty for p in callee.params), "argument")
-                return callee.results
+                return self.call(fn, args)
             case f.Ad():
                 return self.ad(bind.rhs, bound)
             case f.TupMake(items):
                 return (f.Tup(tuple(map(self.atom, items))),)
             case f.TupGet(tup, index):
-                ty = self.atom(tup)
-                if not isinstance(ty, f.Tup) or index >= len(ty.items):
-                    raise self.wrong(f"no component {index}")
-                return (ty.items[index],)
-            case f.ConMake(data, tag, arg):
-                payload = self.payload(data, tag)
-                self.expect((arg is None) == (payload is None), "a payload too many or missing")
-                if arg is not None and payload is not None:
-                    self.same(self.atom(arg), payload, "payload")
-                return (f.Data(data),)
+                return (self.component(self.atom(tup), index),)
+            case f.ConMake():
+                return (self.construction(bind.rhs),)
             case f.If(cond, then, else_):
                 self.same(self.atom(cond), f.BOOL, "condition")
                 self.block(then, bound)
                 self.block(else_, bound)
             case f.Switch():
                 self.switch(bind.rhs, bound)
-            case f.For(index, count, state, inits, body, collect):
-                self.same(self.atom(count), f.I64, "count")
-                return self.loop(state, inits, body, collect, index)
-            case f.While(state, inits, cond, body, collect):
-                self.block(cond, (f.BOOL,), *state)
-                for s in state:
-                    self.seen.discard(s.name)
-                return self.loop(state, inits, body, collect)
-            case f.Build(index, count, body, _, inner):
-                for n in (count, *[n for sizes in inner for n in sizes]):
-                    self.same(self.atom(n), f.I64, "count")
-                self.same(index.ty, f.I64, "index")
-                made = tuple(of_rank(t, 1) for t in self.block(body, None, index))
-                for ty, sizes in zip(made, inner, strict=True) if inner else ():
-                    if sizes and len(sizes) != rank_of(ty) - 1:
-                        raise self.wrong(f"{len(sizes)} inner sizes of {ty}")
-                return made
-            case f.Map(params, inputs, body, ranks):
-                for param, given in zip(params, map(self.atom, inputs), strict=True):
-                    self.same(param.ty, elem_of(given), "parameter")
-                elems = self.block(body, None, *params)
-                return tuple(of_rank(t, rank) for t, rank in zip(elems, ranks, strict=True))
+            case f.For() | f.While():
+                return self.loop(bind.rhs)
+            case f.Build():
+                return self.build(bind.rhs)
+            case f.Map():
+                return self.map(bind.rhs)
         return bound
 
-    def loop(self, state, inits, body: f.Block, collect: int, *index: f.Var) -> tuple[f.Type, ...]:
-        for i in index:
-            self.same(i.ty, f.I64, "index")
+    def call(self, fn: str, args: tuple[f.Atom, ...]) -> tuple[f.Type, ...]:
+        self.expect(fn in self.program.fns, f"no function {fn}")
+        callee = self.program.fns[fn]
+        self.all_same(tuple(map(self.atom, args)), tuple(p.ty for p in callee.params), "argument")
+        return callee.results
+
+    def component(self, ty: f.Type, index: int) -> f.Type:
+        if not isinstance(ty, f.Tup) or index >= len(ty.items):
+            raise self.wrong(f"no component {index}")
+        return ty.items[index]
+
+    def construction(self, con: f.ConMake) -> f.Type:
+        payload = self.payload(con.data, con.tag)
+        self.expect((con.arg is None) == (payload is None), "a payload too many or missing")
+        if con.arg is not None and payload is not None:
+            self.same(self.atom(con.arg), payload, "payload")
+        return f.Data(con.data)
+
+    def build(self, build: f.Build) -> tuple[f.Type, ...]:
+        for n in (build.count, *[n for sizes in build.inner for n in sizes]):
+            self.same(self.atom(n), f.I64, "count")
+        self.same(build.index.ty, f.I64, "index")
+        made = tuple(of_rank(t, 1) for t in self.block(build.body, None, build.index))
+        for ty, sizes in zip(made, build.inner, strict=True) if build.inner else ():
+            if sizes and len(sizes) != rank_of(ty) - 1:
+                raise self.wrong(f"{len(sizes)} inner sizes of {ty}")
+        return made
+
+    def map(self, map_: f.Map) -> tuple[f.Type, ...]:
+        for param, given in zip(map_.params, map(self.atom, map_.inputs), strict=True):
+            self.same(param.ty, elem_of(given), "parameter")
+        elems = self.block(map_.body, None, *map_.params)
+        return tuple(of_rank(t, rank) for t, rank in zip(elems, map_.ranks, strict=True))
+
+    def loop(self, loop: f.For | f.While) -> tuple[f.Type, ...]:
+        state, collect = loop.state, loop.collect
         types = tuple(s.ty for s in state)
-        self.all_same(tuple(map(self.atom, inits)), types, "initial state")
-        results = self.block(body, None, *index, *state)
+        index: tuple[f.Var, ...] = ()
+        match loop:
+            case f.For():
+                self.same(self.atom(loop.count), f.I64, "count")
+                self.same(loop.index.ty, f.I64, "index")
+                index = (loop.index,)
+            case f.While():
+                self.block(loop.cond, (f.BOOL,), *state)
+                for s in state:
+                    self.seen.discard(s.name)
+        self.all_same(tuple(map(self.atom, loop.inits)), types, "initial state")
+        results = self.block(loop.body, None, *index, *state)
         self.all_same(results[: len(results) - collect], types, "next state")
         kept = results[len(results) - collect :]
         return (*types, f.Arr(f.Tup(kept), 1)) if collect else types

@@ -153,6 +153,12 @@ class _Fn:
         self.consume(self.of(block.results))
         self.none_left(range(first, len(self.named)))
 
+    def switch(self, switch: f.Switch) -> None:
+        cell = next(iter(self.of([switch.scrutinee])), None)
+        self.use([] if cell is None else [cell])
+        bodies: list[tuple[f.Block, f.Case | None]] = [(case.body, case) for case in switch.cases]
+        self.branches(bodies + ([(switch.default, None)] if switch.default else []), cell)
+
     def branches(self, bodies: Sequence[tuple[f.Block, f.Case | None]], cell: Token | None) -> None:
         """Checks branches.  They must have the same effect on the tokens outside."""
         counts, inside = self.frames[-1], len(self.named)
@@ -180,11 +186,12 @@ class _Fn:
             self.block(body)
         self.none_left(range(first, len(self.named)))
 
-    def loop(self, state: Sequence[f.Var], body: f.Block, cond: f.Block | None = None) -> None:
+    def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, cond: f.Block | None = None) -> None:
+        self.consume(self.of(inits))
         self.frames.append(_Counts())
         self.define(state, 1)
         if cond:
-            self.loop((), cond)
+            self.loop((), (), cond)
         self.block(body)
         self.none_left(self.frames[-1].of)
         self.frames.pop()
@@ -193,11 +200,8 @@ class _Fn:
 
     def bind(self, bind: f.Bind) -> None:
         match bind.rhs:
-            case f.TupMake(items):
-                self.tokens[bind.vars[0].name] = tuple(self.of(items))
-                return
-            case f.TupGet(tup, index):
-                self.tokens[bind.vars[0].name] = self.component(tup, index)
+            case f.TupMake() | f.TupGet():
+                self.tokens[bind.vars[0].name] = self.parts(bind.rhs)
                 return
             case f.Op(op, args):
                 self.op(bind.rhs, op, args)
@@ -210,22 +214,22 @@ class _Fn:
                 self.consume(self.of(inputs))
             case f.If(_, then, else_):
                 self.branches([(then, None), (else_, None)], None)
-            case f.Switch(scrutinee, cases, default):
-                cell = next(iter(self.of([scrutinee])), None)
-                self.use([] if cell is None else [cell])
-                bodies: list[tuple[f.Block, f.Case | None]] = [(case.body, case) for case in cases]
-                self.branches(bodies + ([(default, None)] if default else []), cell)
+            case f.Switch():
+                self.switch(bind.rhs)
             case f.For(index, _, state, inits, body):
-                self.consume(self.of(inits))
-                self.loop((index, *state), body)
+                self.loop((index, *state), inits, body)
             case f.While(state, inits, cond, body):
-                self.consume(self.of(inits))
-                self.loop(state, body, cond)
+                self.loop(state, inits, body, cond)
             case f.Build(index, _, body):
-                self.loop((index,), body)
+                self.loop((index,), (), body)
             case f.Ad():
                 raise self.wrong("a derivative is still to be taken")
         self.define(bind.vars, 1)
+
+    def parts(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:
+        if isinstance(rhs, f.TupMake):
+            return tuple(self.of(rhs.items))
+        return self.component(rhs.tup, rhs.index)
 
     def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
         assert isinstance(tup.ty, f.Tup)

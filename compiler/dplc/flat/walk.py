@@ -61,7 +61,7 @@ def binders(rhs: f.Rhs) -> tuple[f.Var, ...]:
             return ()
 
 
-def rebuild(
+def rebuild(  # noqa: C901 -- one case per form
     rhs: f.Rhs, atom: Callable[[f.Atom], f.Atom], block: Callable[[f.Block], f.Block], binder: Callable[[f.Var], f.Var]
 ) -> f.Rhs:
     """The right-hand side with operands, inner blocks and binders replaced: binders first, then blocks."""

@@ -69,17 +69,8 @@ class Checker:
 
     def shape(self, t: term.Term, env: dict[str, Signature]) -> None:
         match t:
-            case term.Var(_, u, name, inst, sizes):
-                for one in sizes:
-                    for n in one:
-                        self.same(n.ty, ty.I64, t)
-                        self.term(n, env)
-                params, general = self.signature(name, env, t)
-                if len(params) != len(inst):
-                    raise self.wrong(f"{name} wants {len(params)} instances, has {len(inst)}", t)
-                self.same(
-                    u, ty.substitute(general, {p.name: i for p, i in zip(params, inst)}) if params else general, t
-                )
+            case term.Var():
+                self.variable(t, env)
             case term.Lam(_, ty.Fn(arg, _, result), param, body):
                 self.same(body.ty, result, t)
                 self.term(body, {**env, param: ((), arg)})
@@ -92,71 +83,85 @@ class Checker:
                 self.term(arg, env)
             case term.If(_, u, cond, then, else_):
                 self.same(cond.ty, ty.BOOL, t)
-                for branch in (then, else_):
-                    self.same(branch.ty, u, t)
+                self.same(then.ty, u, t)
+                self.same(else_.ty, u, t)
                 for part in (cond, then, else_):
                     self.term(part, env)
-            case term.Match(_, u, scrutinee, arms):
-                self.term(scrutinee, env)
-                for arm in arms:
-                    self.same(arm.body.ty, u, t)
-                    inner = {**env, **{n: ((), v) for n, v in self.pattern(arm.pattern, scrutinee.ty, t).items()}}
-                    for part in (arm.guard, arm.body):
-                        if part is not None:
-                            self.term(part, inner)
-            case _:
-                self.other(t, env)
-
-    def other(self, t: term.Term, env: dict[str, Signature]) -> None:
-        parts: tuple = ()
-        match t:
-            case term.Prim(_, _, op, args):
-                wanted = VARIED.get(op, 2 if op == "dim" else TABLE[op].arity if op in TABLE else -1)
-                if len(args) < wanted or (op not in VARIED and len(args) != wanted):
-                    raise self.wrong(f"{op} of {len(args)} arguments", t)
-                parts = args
-            case term.Tuple(_, u, items):
-                self.same(u, ty.Tup(tuple(i.ty for i in items)), t)
-                parts = items
-            case term.ArrayLit(_, ty.Arr(elem, _), items):
-                for item in items:
-                    self.same(item.ty, elem, t)
-                parts = items
-            case term.Con(_, u, name, tag, arg):
-                case_name, content = self.case(u, tag, t)
-                if case_name != name or (arg is None) != (content is None):
-                    raise self.wrong(f"constructor {name} of {u}", t)
-                if arg is not None:
-                    self.same(arg.ty, content, t)
-                    parts = (arg,)
-            case term.Field(_, u, record, index):
-                content = self.case(record.ty, 0, t)[1]
-                fields = (
-                    content.items
-                    if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1
-                    else (content,)
-                )
-                self.same(fields[index], u, t)
-                parts = (record,)
-            case term.For() | term.While() | term.Build():
-                parts = self.loop(t, env)
+            case term.Match():
+                self.match(t, env)
             case term.Shift(_, u, name, body):
                 self.term(body, {**env, name: ((), ty.Fn(u, ty.PURE, body.ty))})
-            case term.Reset(_, u, body):
-                self.same(u, body.ty, t)
-                parts = (body,)
             case term.Check(_, u, name, body, pairs):
                 self.same(u, body.ty, t)
                 self.term(body, env)
                 for actual, expected, _ in pairs:
                     self.term(actual, {**env, name: ((), u)})
                     self.term(expected, {**env, name: ((), u)})
+            case _:
+                for part in self.parts(t, env):
+                    self.term(part, env)
+
+    def variable(self, t: term.Var, env: dict[str, Signature]) -> None:
+        for one in t.sizes:
+            for n in one:
+                self.same(n.ty, ty.I64, t)
+                self.term(n, env)
+        params, general = self.signature(t.name, env, t)
+        if len(params) != len(t.inst):
+            raise self.wrong(f"{t.name} wants {len(params)} instances, has {len(t.inst)}", t)
+        wanted = ty.substitute(general, {p.name: i for p, i in zip(params, t.inst)}) if params else general
+        self.same(t.ty, wanted, t)
+
+    def match(self, t: term.Match, env: dict[str, Signature]) -> None:
+        self.term(t.scrutinee, env)
+        for arm in t.arms:
+            self.same(arm.body.ty, t.ty, t)
+            inner = {**env, **{n: ((), v) for n, v in self.pattern(arm.pattern, t.scrutinee.ty, t).items()}}
+            for part in (arm.guard, arm.body):
+                if part is not None:
+                    self.term(part, inner)
+
+    def parts(self, t: term.Term, env: dict[str, Signature]) -> tuple[term.Term, ...]:
+        """Check a form.  Returns its parts with the same names in scope, which are still to be checked."""
+        match t:
+            case term.Prim(_, _, op, args):
+                wanted = VARIED.get(op, 2 if op == "dim" else TABLE[op].arity if op in TABLE else -1)
+                if len(args) < wanted or (op not in VARIED and len(args) != wanted):
+                    raise self.wrong(f"{op} of {len(args)} arguments", t)
+                return args
+            case term.Tuple(_, u, items):
+                self.same(u, ty.Tup(tuple(i.ty for i in items)), t)
+                return items
+            case term.ArrayLit(_, ty.Arr(elem, _), items):
+                for item in items:
+                    self.same(item.ty, elem, t)
+                return items
+            case term.Con():
+                return self.construction(t)
+            case term.Field(_, u, record, index):
+                content = self.case(record.ty, 0, t)[1]
+                if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1:
+                    content = content.items[index]
+                self.same(content, u, t)
+                return (record,)
+            case term.For() | term.While() | term.Build():
+                return self.loop(t, env)
+            case term.Reset(_, u, body):
+                self.same(u, body.ty, t)
+                return (body,)
             case term.Lit() | term.Extern():
-                pass
+                return ()
             case _:
                 raise self.wrong(f"no term of core: {t}", t)
-        for part in parts:
-            self.term(part, env)
+
+    def construction(self, t: term.Con) -> tuple[term.Term, ...]:
+        case_name, content = self.case(t.ty, t.tag, t)
+        if case_name != t.name or (t.arg is None) != (content is None):
+            raise self.wrong(f"constructor {t.name} of {t.ty}", t)
+        if t.arg is None:
+            return ()
+        self.same(t.arg.ty, content, t)
+        return (t.arg,)
 
     def loop(self, t: term.For | term.While | term.Build, env: dict[str, Signature]) -> tuple[term.Term, ...]:
         """Check a loop.  Returns the terms outside the scope of its variables, which are still to be checked."""

@@ -9,7 +9,7 @@ from dpl.core.ty import Ty
 from dpl.node import replace
 
 
-def subterms(t) -> tuple:
+def subterms(t) -> tuple:  # noqa: C901 -- one case per form
     match t:
         case term.Var(sizes=sizes):
             return tuple([n for one in sizes for n in one]) if sizes else ()
@@ -53,7 +53,7 @@ def same_value(_ty: Ty, value: term.Value) -> term.Value:
     return value
 
 
-def changed(
+def changed(  # noqa: C901 -- one case per form
     t: term.Term, go: Callable[[term.Term], term.Term], ty: Callable[[Ty], Ty], value: Value = same_value
 ) -> term.Term:
     """`t` with its types mapped by `ty`, its direct subterms by `go`, in the order in which they stand in the text, and

@@ -114,7 +114,7 @@ def parameter(node: tree.Pattern) -> str:
     return pattern(node, _ATOM)
 
 
-def _pattern(node: tree.Pattern) -> tuple[str, int]:
+def _pattern(node: tree.Pattern) -> tuple[str, int]:  # noqa: C901 -- one case per form
     match node:
         case tree.PatWild():
             return "_", _ATOM

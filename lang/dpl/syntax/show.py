@@ -242,11 +242,8 @@ class _Show:
                 return con
             case tree.Reset(_, body):
                 return concat("reset ", self.expr(body, ARGUMENT))
-            case tree.Unary(_, "-", arg):
-                least = ATOM + 1 if starts_with_symbol(arg) else UNARY.rank + 1
-                return concat(*self.lead(arg), "-", self.expr(arg, replace(place, least=least, seq=False)))
-            case tree.Unary(_, op, arg):
-                return concat(op, self.expr(arg, replace(PART, least=ATOM + starts_with_symbol(arg))))
+            case tree.Unary():
+                return self.unary(node, place)
             case tree.Binary() | tree.Logic() | tree.Cons() | tree.Pipe() | tree.Assign():
                 return self.chain(node, place)
             case tree.App():
@@ -268,6 +265,13 @@ class _Show:
                 return self.binder(node, replace(place, least=-1))
             case _:
                 return self.bracketed(node)
+
+    def unary(self, node: tree.Unary, place: Place) -> Doc:
+        symbol = starts_with_symbol(node.arg)
+        if node.op != "-":
+            return concat(node.op, self.expr(node.arg, replace(PART, least=ATOM + symbol)))
+        least = ATOM + 1 if symbol else UNARY.rank + 1
+        return concat(*self.lead(node.arg), "-", self.expr(node.arg, replace(place, least=least, seq=False)))
 
     def binder(self, node: tree.Expr, right: Place) -> Doc:
         """A form that extends to the right; `right` is the place of the part that does."""

@@ -229,7 +229,7 @@ class Analysis:
     def flat(self, t: Term, env: Mapping) -> Dependence:
         return flat(self.eval(t, env))
 
-    def form(self, t: Term, env: Mapping) -> Abstract:
+    def form(self, t: Term, env: Mapping) -> Abstract:  # noqa: C901 -- one case per form
         match t:
             case term.Var(_, _, name):
                 return env[name] if name in env else self.outside(name)

@@ -9,7 +9,7 @@ from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why
+from dpl.types.messages.parts import Why
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.replay import explained
 from dpl.types.rules import arrays, expressions  # noqa: F401  (they register their rules)

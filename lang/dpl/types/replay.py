@@ -20,8 +20,8 @@ from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import errors
-from dpl.types.messages.errors import Why
+from dpl.types.messages import recursion
+from dpl.types.messages.parts import Why, both, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
@@ -56,16 +56,16 @@ class Replay:
         known = [arg.value.ty if isinstance(arg.value, term.Node) else cx.solver.fresh() for arg in args]
         spans = [arg.value.span for arg in args] or [head]
         known += parameters(expected)
-        p = errors.printer(cx)
+        p = printer(cx)
         key = entry.name, " ".join(p.type(t) for t in known)
         if known and key not in self.fitting:
             self.budget -= 1
-            self.check_again(cx, definition, entry.name, name, known, spans)
+            self.check_again(cx, definition, entry, name, known, spans)
             self.fitting.add(key)
         return args
 
     def check_again(
-        self, cx: Context, definition: Definition, core: str, name: str, known: list[Type], spans: list[Span]
+        self, cx: Context, definition: Definition, entry: Value, name: str, known: list[Type], spans: list[Span]
     ) -> None:
         binding = definition.binding
         params, body = definition.function
@@ -80,13 +80,15 @@ class Replay:
                 if isinstance(param, tree.PatAnnot):
                     why = Why(f"argument {number + 1} of `{name}`", param.type.span, "as annotated")
                     cx.unify(t, resolve(cx, param.type, Flexible.ALL), span, why)
-            self.open.append(core)
+            self.open.append(entry.name)
             try:
                 lambdas(cx, params, body, binding.annot, binding.span, name, wanted, Flexible.ALL)
             except DplError as error:
                 if not error.diagnostics:
                     raise
-                first = error.diagnostics[0]
+                guessed = name if entry.name in definition.home.guessed else ""
+                result = recursion.outcome(entry.scheme.ty)
+                first = recursion.with_helps(cx, error, error.__cause__, guessed, result).diagnostics[0]
                 call = Call(name, spans[-1] if spans else None, described(cx, params, known))
                 raise DplError(replace(first, path=(call, *first.path))) from None
             self.open.pop()
@@ -146,7 +148,7 @@ def parameters(t: Type | None) -> list[Type]:
 
 def described(cx: Context, params: tuple, types: list[Type]) -> str:
     """Parameters with their types, for a message: `x : float[3], (a, b) : float * int`."""
-    p = errors.printer(cx)
+    p = printer(cx)
     return ", ".join(f"{pattern(param)} : {p.type(t)}" for param, t in zip(params, types))
 
 
@@ -191,4 +193,5 @@ def combined(error: Diagnostic, deeper: Diagnostic) -> Diagnostic:
         return deeper
     label = Label(deeper.span, deeper.note or deeper.title)
     path = deeper.path if len(deeper.path) > 1 else ()
-    return replace(error, labels=errors.both(error.span or deeper.span, error.labels, (label,)), path=path)
+    labels = both(error.span or deeper.span, error.labels, (label,))
+    return replace(error, labels=labels, path=path, helps=error.helps or deeper.helps)

@@ -6,7 +6,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import printer
+from dpl.types.messages.parts import printer
 from dpl.types.rules.annotations import apply, combine, misapplied, must_be_closed
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import PURE, Type

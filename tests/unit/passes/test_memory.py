@@ -89,7 +89,7 @@ class Generator:
         binds.append(f.Bind((var,), rhs))
         return var
 
-    def statement(self, scope, binds, depth) -> tuple[f.Var, ...]:
+    def statement(self, scope, binds, depth) -> tuple[f.Var, ...]:  # noqa: C901 -- one case per form
         kind = self.dice.randrange(14 if depth else 8)
         at = f.Const(0, f.I64)
         a = lambda ty: self.atom(scope, binds, ty)  # noqa: E731

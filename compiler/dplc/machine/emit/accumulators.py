@@ -20,7 +20,7 @@ from dplc.machine.runtime.failure_codes import Failure
 
 
 def is_null(e: BodyEmitter, op: f.Op) -> Values:
-    """Whether an array or constructor is null; numbers and tuples never are."""
+    """Tests whether an array or constructor is null; numbers and tuples never are."""
     values = e.value(op.args[0])
     match op.args[0].ty:
         case f.Arr():

@@ -71,7 +71,7 @@ class BodyEmitter(Emitter, ABC):
             raise Bug(f"{len(values)} leaves for {variables}")
 
     def is_ready(self, atom: f.Atom) -> bool:
-        """Whether a loop made the array unique and not null."""
+        """True if a loop made the array unique and not null."""
         return isinstance(atom, f.Var) and atom.name in self.ready
 
     # ---- blocks

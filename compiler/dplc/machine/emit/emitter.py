@@ -1,4 +1,4 @@
-"""What all code that writes LLVM text for flat shares: loads and stores of values, reference counts, failures, outlined
+"""The base of all emitters of LLVM text for flat: loads and stores of values, reference counts, failures, outlined
 helpers."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Emitter:
             self.unit.droppers.drop(self.w, ty, values)
 
     def unique(self, owner: str) -> str:
-        """Whether an owner is not null and its block has no other owner."""
+        """Tests that an owner is not null and that its block has no other owner."""
         none = self.w.let(f"icmp eq ptr {owner}, null")
         cell = self.w.let(f"select i1 {none}, ptr {NEVER}, ptr {owner}")
         return self.w.let(f"icmp eq i64 {self.w.let(f'load i64, ptr {cell}')}, 1")

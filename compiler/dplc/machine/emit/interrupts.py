@@ -59,7 +59,7 @@ def count_to(
 
 
 def is_short(block: f.Block) -> bool:
-    """Whether a block does only a few operations on numbers and elements of arrays."""
+    """True if a block does only a few operations on numbers and elements of arrays."""
     return all(_is_short(bind.rhs) for bind in block.binds)
 
 

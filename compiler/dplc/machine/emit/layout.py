@@ -74,7 +74,7 @@ def struct(ty: f.Type) -> Struct:
 
 
 def counted(ty: f.Type) -> bool:
-    """Whether a value holds pointers to reference-counted blocks."""
+    """True if a value holds pointers to reference-counted blocks."""
     match ty:
         case f.Tup(items):
             return any(counted(item) for item in items)

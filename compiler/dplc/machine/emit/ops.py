@@ -95,7 +95,7 @@ def extern(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
 
 
 def _extension(ty: f.Type) -> str:
-    """How C passes small integers."""
+    """The attributes with which C passes small integers."""
     if not isinstance(ty, f.Num) or ty.name[0] == "f" or ty.name.endswith("64"):
         return ""
     return " signext" if ty.name[0] == "i" else " zeroext"

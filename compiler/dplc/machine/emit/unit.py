@@ -102,7 +102,7 @@ class Unit:
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
     def indirect(self, name: str) -> bool:
-        """Whether a function stores its results through a pointer, its first parameter."""
+        """True if a function stores its results through a pointer, its first parameter."""
         return name in self.holed or many(f.Tup(self.program.fns[name].results))
 
     def returned(self, name: str) -> str:
@@ -111,7 +111,7 @@ class Unit:
 
 
 def many(result: f.Type) -> bool:
-    """Whether these are more results than are returned in registers."""
+    """True if a result has more parts than fit into registers."""
     floats = sum(leaf in ("half", "float", "double") for leaf in leaves(result))
     return floats > 2 or len(leaves(result)) - floats > 3
 

@@ -282,5 +282,5 @@ def llvm_type(member: c_types.Member) -> str:
 
 
 def extension(ty: str) -> str:
-    """How C passes integers that are smaller than a register."""
+    """The attributes with which C passes integers that are smaller than a register."""
     return " zeroext" if ty in ("i8", "i16") else ""

@@ -117,7 +117,7 @@ def library_text(
 
 
 def keeps_state(program: f.Program) -> bool:
-    """Whether it matters which thread calls, or how often the definitions are evaluated."""
+    """True if the calling thread matters, or how often the definitions are evaluated."""
     makers = (bind.rhs for bind in every(program.fns[program.main].body) if isinstance(bind.rhs, f.Op))
     lasting = Effect.NEW | Effect.OUTPUT | Effect.STORE | Effect.FOREIGN
     return any(OPS[op.op].effects & lasting for op in makers)

@@ -81,7 +81,7 @@ class Sites:
 
 @node
 class Record:
-    """What `@rt.fail` recorded."""
+    """The record that `@rt.fail` makes of a failure."""
 
     code: Failure
     site: int

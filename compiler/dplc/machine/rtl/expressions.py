@@ -130,14 +130,8 @@ class Expressions:
                 return self.variable(name)
             case ast.BinOp(left, op, right):
                 return self.binary(op, left, right)
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
-                return self.expr(ast.Constant(-value))
-            case ast.UnaryOp(ast.USub(), operand):
-                value = self.expr(operand)
-                text = f"fneg double {value.text}" if value.kind == "float" else f"sub i64 0, {value.text}"
-                return Value(value.kind, self.op(text))
-            case ast.UnaryOp(ast.Not(), operand):
-                return Value("bool", self.op(f"xor i1 {self.expect(self.expr(operand), 'bool').text}, true"))
+            case ast.UnaryOp():
+                return self.unary(node)
             case ast.Compare(left, ops, rights):
                 return self.compare(left, ops, rights)
             case ast.BoolOp(op, [first, *rest]):
@@ -151,7 +145,23 @@ class Expressions:
                 parts = self.parts(node)
                 return parts[0] if parts else Value("", "")
             case _:
-                raise Bug(f"runtime library: {self.fn.name}: no expression {ast.unparse(node)}")
+                raise self.unknown(node)
+
+    def unknown(self, node: ast.expr) -> Bug:
+        return Bug(f"runtime library: {self.fn.name}: no expression {ast.unparse(node)}")
+
+    def unary(self, node: ast.UnaryOp) -> Value:
+        match node.op, node.operand:
+            case ast.USub(), ast.Constant(int() | float() as value):
+                return self.expr(ast.Constant(-value))
+            case ast.USub(), operand:
+                value = self.expr(operand)
+                text = f"fneg double {value.text}" if value.kind == "float" else f"sub i64 0, {value.text}"
+                return Value(value.kind, self.op(text))
+            case ast.Not(), operand:
+                return Value("bool", self.op(f"xor i1 {self.expect(self.expr(operand), 'bool').text}, true"))
+            case _:
+                raise self.unknown(node)
 
     def variable(self, name: str) -> Value:
         if name in self.slots:

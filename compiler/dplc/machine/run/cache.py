@@ -44,7 +44,7 @@ def find(path: Path) -> Compiled | None:
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:
-    """Whether files still have the texts from which `digests` were computed."""
+    """True if files still have the texts from which `digests` were computed."""
     return all(digest(Path(file)) == known for file, known in files)
 
 

@@ -181,7 +181,7 @@ class Solver:
             self.unify.types(first, other)
         return first
 
-    def visit(self, e: c.Term) -> t.Ty:
+    def visit(self, e: c.Term) -> t.Ty:  # noqa: C901 -- one case per form
         match e:
             case c.Var(_, _, name):
                 return self.mention(name) if name in self.functions else self.capture(name)
@@ -313,8 +313,12 @@ class Solver:
                 return result
             case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2", _:  # data without functions
                 return e.ty
-            case _ if not self.datas.has_sets(e.ty):
-                return e.ty
+            case _:
+                return self.moved(e, args) if self.datas.has_sets(e.ty) else e.ty
+
+    def moved(self, e: c.Prim, args: list[t.Ty]) -> t.Ty:
+        """The type of a primitive's result that holds functions of its arguments."""
+        match e.op, args:
             case "index", [array, *indices]:
                 for _ in indices:
                     array = expect_type(t.Arr, array).elem

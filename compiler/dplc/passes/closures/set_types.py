@@ -217,11 +217,11 @@ class Datas:
         return len(group) > 1 or name in self.mentioned(name)
 
     def unboxed(self, name: str) -> bool:
-        """Is a data type represented by its payload alone?"""
+        """True if a data type is represented by its payload alone."""
         return len(self.datas[name].cases) == 1 and not self.recursive(name)
 
     def lone_field(self, name: str) -> bool:
-        """Is this a record whose payload is its only field?"""
+        """True for a record with a single field, which is its payload."""
         declared = self.datas[name]
         argument = declared.cases[0][1]
         return len(declared.fields) == 1 and not (isinstance(argument, t.Tup) and len(argument.items) == 1)
@@ -271,7 +271,7 @@ class Datas:
         return total
 
     def has_sets(self, ty: t.Ty | t.Size) -> bool:
-        """Does a monotype mention an arrow?"""
+        """True if a monotype mentions an arrow."""
         found = self.having.get(id(ty))
         if found is None:
             found = self.having[id(ty)] = ty, self.mentions_sets(ty)

@@ -217,27 +217,15 @@ class Converter:
         match e:
             case c.Shift():
                 return self.shift(e, k)
-            case c.App(_, _, fn, arg):
-                if (calls := self.saturated(e)) is not None:
-                    args = [call.arg for call in calls]
-                    return self.operands(args, k, lambda done: self.called(e, self.applied(calls, done), k))
-                return self.operands(
-                    [fn, arg], k, lambda done: self.called(e, c.App(e.span, result_of(done[0]), *done), k)
-                )
+            case c.App():
+                return self.application(e, k)
             case c.Let(_, _, name, (), rhs, body) if self.captures(rhs):
                 return self.captured(rhs, k.after(lambda v: let(name, v, self.captured(body, k))))
             case c.Let() | c.LetRec():
                 done = self.bound(e)
                 return rebuilt(e, done, "", self.captured(e.body, k))
-            case c.If(span, _, cond, then, else_):
-
-                def branches(k: Cont) -> c.Term:
-                    def choose(v: c.Term) -> c.Term:
-                        return c.If(span, k.answer, v, self.captured(then, k), self.captured(else_, k))
-
-                    return self.captured(cond, k.after(choose))
-
-                return self.shared(k, e, branches)
+            case c.If():
+                return self.shared(k, e, lambda k: self.conditional(e, k))
             case c.Match(_, _, scrutinee, arms):
                 return self.shared(
                     k, e, lambda k: self.captured(scrutinee, k.after(lambda v: self.match(e.span, v, arms, k)))
@@ -246,22 +234,33 @@ class Converter:
                 return self.operands([e.init, e.count], k, lambda done: self.count_loop(e, done[0], done[1], k))
             case c.While():
                 return self.captured(e.init, k.after(lambda init: self.while_loop(e, init, k)))
-            case c.Check(span, ty, name, body, pairs):
-
-                def checked(v: c.Term) -> c.Term:
-                    done = tuple([(self.term(a), self.term(b), what) for a, b, what in pairs])
-                    return k.then(c.Check(span, self.type(ty), name, v, done))
-
-                return self.captured(body, k.after(checked))
+            case c.Check():
+                return self.captured(e.body, k.after(lambda v: k.then(self.checked(e, v))))
             case c.Build():
                 raise Bug(f"a comprehension that captures its context: {e.span}")
             case _:
+                return self.operands(subterms(e), k, lambda done: k.then(self.with_parts(e, done)))
 
-                def again(parts: Terms) -> c.Term:
-                    rest = iter(parts)
-                    return k.then(changed(e, lambda _: next(rest), self.type))
+    def application(self, e: c.App, k: Cont) -> c.Term:
+        if (calls := self.saturated(e)) is not None:
+            args = [call.arg for call in calls]
+            return self.operands(args, k, lambda done: self.called(e, self.applied(calls, done), k))
+        parts = [e.fn, e.arg]
+        return self.operands(parts, k, lambda done: self.called(e, c.App(e.span, result_of(done[0]), *done), k))
 
-                return self.operands(subterms(e), k, again)
+    def conditional(self, e: c.If, k: Cont) -> c.Term:
+        def choose(v: c.Term) -> c.Term:
+            return c.If(e.span, k.answer, v, self.captured(e.then, k), self.captured(e.else_, k))
+
+        return self.captured(e.cond, k.after(choose))
+
+    def checked(self, e: c.Check, v: c.Term) -> c.Term:
+        pairs = tuple([(self.term(a), self.term(b), what) for a, b, what in e.pairs])
+        return c.Check(e.span, self.type(e.ty), e.name, v, pairs)
+
+    def with_parts(self, e: c.Term, parts: Terms) -> c.Term:
+        rest = iter(parts)
+        return changed(e, lambda _: next(rest), self.type)
 
     def shift(self, e: c.Shift, k: Cont) -> c.Term:
         """`shift k -> k e` is e: a continuation that is called once and last need not be captured."""

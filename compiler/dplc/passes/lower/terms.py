@@ -17,7 +17,7 @@ from dplc.passes.lower.loops import build, count_loop, while_loop
 from dplc.passes.lower.primitives import lower_primitive
 
 
-def lower_term(body: Body, e: c.Term, whole: bool) -> Value:
+def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- one case per form
     """`whole`: a tuple may stay in one piece."""
     match e:
         case c.Var():

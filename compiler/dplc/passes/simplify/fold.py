@@ -84,7 +84,12 @@ def row(op: f.Op) -> f.Atom | None:
     if any(map(is_null, args)) and all(is_null(a) or not rank_of(a.ty) for a in args):
         ty = type_of(op)  # only dead code computes with null; there is no array whose shape a loop could have
         return zero_of(ty) if f.is_float(elem_of(ty)) else None
-    match op.op, args:
+    return unit_law(op)
+
+
+def unit_law(op: f.Op) -> f.Atom | None:
+    """The result of an operation with one constant operand, if it is an operand or a constant."""
+    match op.op, op.args:
         case "mul", (x, f.Const(1 | 1.0)) | (f.Const(1 | 1.0), x):
             return x
         case "div", (x, f.Const(1 | 1.0)):

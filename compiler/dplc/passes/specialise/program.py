@@ -29,7 +29,7 @@ class Mono:
 
 
 def takes_functions(ty: t.Ty) -> bool:
-    """Is it a function with a function among its arguments?"""
+    """True for a type of functions that take a function."""
     return isinstance(ty, t.Fn) and (holds_function(ty.arg) or takes_functions(ty.result))
 
 

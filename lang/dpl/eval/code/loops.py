@@ -9,6 +9,7 @@ A `build` may append to the one list of elements because its body captures no co
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dpl.core import term as c
 from dpl.core.shapes import rank
@@ -20,6 +21,7 @@ from dpl.eval.values.arrays import count_checked, stack
 from dpl.eval.values.instance import staged
 from dpl.eval.values.memory import SLICE, gathered
 from dpl.eval.values.value import Value
+from dpl.source import Span
 
 
 def compile_for(compiler: Compiler, term: c.For, scope: Scope) -> Code:
@@ -86,28 +88,26 @@ def _turn(body: Code):
     return turn
 
 
+def placed(function: Callable, span: Span) -> Callable:
+    """The function; its errors get a place."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except DplError as error:
+            raise located(error, span) from None
+
+    return call
+
+
 def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
     count = compiler.compile(term.count, scope)
     body = compiler.compile(term.body, scope.bind(term.index))
     known, later = staged((term.ty,), lambda types: rank(types[0]))
 
-    def finish(elements: list, env: tuple) -> Value:
-        try:
-            return stack(elements, later(env) if later else known)
-        except DplError as error:
-            raise located(error, term.span) from None
-
-    def many(n: int, element: Callable[[int], Value]) -> list:
-        try:
-            return gathered(n, element)
-        except DplError as error:
-            raise located(error, term.span) from None
-
-    def checked(n: int) -> int:
-        try:
-            return count_checked(n)
-        except DplError as error:
-            raise located(error, term.count.span) from None
+    finish = placed(lambda elements, env: stack(elements, later(env) if later else known), term.span)
+    many = placed(gathered, term.span)
+    checked = placed(count_checked, term.count.span)
 
     if (times := count.direct) and (element := body.direct):
 

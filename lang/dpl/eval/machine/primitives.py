@@ -187,6 +187,7 @@ BY_NAME: dict[str, Callable] = {
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
     **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
+BY_KIND = {"sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul}
 
 
 @node
@@ -207,13 +208,9 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
         return elementwise(op, types)
     if op in BY_NAME:
         return BY_NAME[op]
+    if op in BY_KIND:
+        return BY_KIND[op](kind(types[0]))
     match op:
-        case "sum":
-            return arrays.sum_(kind(types[0]))
-        case "dot":
-            return arrays.dot(kind(types[0]))
-        case "matmul":
-            return arrays.matmul(kind(types[0]))
         case "show":
             return lambda x: run.shower.show(x, types[0])
         case "print":

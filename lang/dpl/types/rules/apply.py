@@ -13,8 +13,7 @@ from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import errors
-from dpl.types.messages.errors import Why
+from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.shaped import agreeing, together
@@ -273,8 +272,8 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
     """`t`, not known to be a function, unified with a function type.  Raises an error if it cannot be one."""
     arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
-    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or errors.phrase(t):
-        shown = errors.phrase(t) or errors.printer(cx).type(t)
+    if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or phrase(t):
+        shown = phrase(t) or printer(cx).type(t)
         who = f"`{name}`" if name else "this"
         if given:
             title = f"{who} takes {given} argument{'s' * (given != 1)}, but is given more; its result is {shown}"
@@ -308,7 +307,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
 
 
 def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
-    p = errors.printer(cx)
+    p = printer(cx)
     arg, result, outcome = p.type(t.arg), p.type(t.result), prune(t.result)
     shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
     text = f.name if isinstance(f, tree.Var) else "f"
@@ -447,7 +446,7 @@ def reshape(cx: Context, source: term.Term, result: Type, span: Span) -> term.Te
         element = dimensions(source.ty)[1]
         if type(element) in (Meta, ty.Var) and element is not inner and element != inner:
             title = "the type of the elements that this `reshape` is given is not known"
-            helps = (f"annotate the argument:  (xs : {errors.printer(cx).type(inner)}[n])",)
+            helps = (f"annotate the argument:  (xs : {printer(cx).type(inner)}[n])",)
             raise cx.fail("E0306", title, span, helps=helps)
         if not dims or type(inner) is Meta:
             raise cx.fail(
@@ -474,6 +473,6 @@ def same_count(cx: Context, source: Type, result: Type, span: Span) -> None:
     """Raises an error if `reshape` would change the number of elements, as far as it is known."""
     before, after = (cx.solver.sizes.norm(reduce(sizes.mul, dimensions(t)[0], ty.Size(1))) for t in (source, result))
     if not before.terms and not after.terms and before != after:
-        p = errors.printer(cx)
+        p = printer(cx)
         title = f"cannot reshape {p.type(source)} to {p.type(result)}: {before.const} elements are not {after.const}"
         raise cx.fail("E0307", title, span)

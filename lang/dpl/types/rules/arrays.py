@@ -13,7 +13,7 @@ from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why, printer
+from dpl.types.messages.parts import Why, printer
 from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
 from dpl.types.rules.patterns import bind_pattern

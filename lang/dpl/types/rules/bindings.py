@@ -13,7 +13,8 @@ from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why, phrase, printer
+from dpl.types.messages import recursion
+from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.lifting import simplify
@@ -329,6 +330,8 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             for b, name, core, t in zip(bindings, names, cores, types):
                 mentioned = core not in cx.unused
                 value = right_side(cx, b, name, t, frame)
+                if (guess := recursion.guessed(cx)) in names:
+                    cx.guessed.add(cores[names.index(guess)])
                 if not (mentioned or is_global):  # a mention inside its own definition does not count as a use
                     cx.watch(name, core, b.pattern.span)
                 cx.unify(value.ty, t, b.pattern.span, Why(span=knot.uses.get(core), recursive=name))

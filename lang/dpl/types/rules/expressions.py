@@ -13,7 +13,7 @@ from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import table
-from dpl.types.messages.errors import Why, printer
+from dpl.types.messages.parts import Why, printer
 from dpl.types.rules import formats
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import Arg, apply, find_primitive, primitive

@@ -6,7 +6,7 @@ from dpl.core import term, ty
 from dpl.diagnostics import Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.errors import Why, printer
+from dpl.types.messages.parts import Why, printer
 from dpl.types.rules.annotations import Flexible, resolve, unknowns
 from dpl.types.rules.apply import constructor_type
 from dpl.types.rules.literals import literal_type
@@ -41,7 +41,7 @@ def bind_pattern(
     return pattern
 
 
-def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:
+def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flexible) -> term.Pattern:  # noqa: C901 -- one case per form
     match p:
         case tree.PatWild():
             return term.PWild(t)

@@ -137,6 +137,14 @@ class Free:
     sizes: list[str] = field(default_factory=list)
     bare: list[Meta] = field(default_factory=list)  # those outside functions
 
+    def add(self, unknown: Meta | EffectMeta, inside: bool) -> None:
+        lists: list[list] = [self.effects] if type(unknown) is EffectMeta else [self.metas]
+        if type(unknown) is Meta and not inside:
+            lists.append(self.bare)
+        for found in lists:
+            if unknown not in found:
+                found.append(unknown)
+
 
 def free(s: Solver, types, level: int) -> Free:
     """The unknowns in `types` whose level is deeper than `level`."""
@@ -148,15 +156,9 @@ def free(s: Solver, types, level: int) -> Free:
             for n in sorted(size_names(s.sizes.norm(t))):
                 if s.sizes.levels.get(n, -1) > level and n not in found.sizes:
                     found.sizes.append(n)
-        elif type(t) is EffectMeta:
-            if t.level > level and t not in found.effects:
-                found.effects.append(t)
-        elif type(t) is Meta:
+        elif type(t) is EffectMeta or type(t) is Meta:
             if t.level > level:
-                if t not in found.metas:
-                    found.metas.append(t)
-                if not inside and t not in found.bare:
-                    found.bare.append(t)
+                found.add(t, inside)
         elif (id(t), inside) not in seen:
             seen.add((id(t), inside))
             for part in ty.children(t):
@@ -217,13 +219,7 @@ def generalise(
             params.append(effect.link)
     bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
               if type(var := prune_effect(effect)) is ty.Var for high in highs]  # fmt: skip
-    for unknown in found.sizes:
-        if unknown[0] == "!":
-            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
-            s.sizes.links[unknown] = size_name(var.name)
-            params.append(var)
-        elif unknown[0] != "?":
-            params.append(ty.Var(unknown, "size"))
+    params += _size_params(s, found.sizes, taken)
     memo: dict = {}
     final = [closed(s, t, memo) for t in types]
     constraints = tuple(c.mapped(lambda t: closed(s, t, memo)) for c in (*kept, *bounds))
@@ -237,6 +233,17 @@ def generalise(
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
     return schemes, [c for c in pending if not c.done]
+
+
+def _size_params(s: Solver, unknowns: list[str], taken: dict[str, int]) -> Iterator[ty.Var]:
+    """Parameters for unknown sizes, which are linked to them; sizes known only at run time (`?`) have none."""
+    for unknown in unknowns:
+        if unknown[0] == "!":
+            var = ty.Var(fresh_name("", "nmkpqijl", taken), "size")
+            s.sizes.links[unknown] = size_name(var.name)
+            yield var
+        elif unknown[0] != "?":
+            yield ty.Var(unknown, "size")
 
 
 def _eliminated(

@@ -13,7 +13,8 @@ from dpl.core import term, ty
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import errors
+from dpl.types.messages import control, errors, recursion, relations
+from dpl.types.messages.parts import Why
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Constraint, Lift
 from dpl.types.solve.meta import Effect, Meta, Type, dimensions, prune, prune_effect
@@ -72,7 +73,7 @@ class Context(Scope):
         try:
             self.solver.perform(effect, self.ambient.effect)
         except Clash as clash:
-            raise errors.effect(self, clash, span, what) from clash
+            raise control.effect(self, clash, span, what) from clash
         self.drain()
 
     # ---- expressions
@@ -88,11 +89,11 @@ class Context(Scope):
         if self.notes is not None and not self.following:
             self.notes.expressions.append((span, t))
 
-    def check(self, e: tree.Expr, expected: Type, why: errors.Why | None = None) -> term.Term:
+    def check(self, e: tree.Expr, expected: Type, why: Why | None = None) -> term.Term:
         """Infers `e` and coerces it to the type `expected`; assumed sizes are checked at run time."""
         return self.coerce(self.infer(e, expected), expected, why)
 
-    def coerce(self, t: term.Term, expected: Type, why: errors.Why | None = None) -> term.Term:
+    def coerce(self, t: term.Term, expected: Type, why: Why | None = None) -> term.Term:
         """`t` where `expected` is wanted, with run-time checks of assumed sizes.
 
         Raises DplError if the types do not unify.  If `expected` is a type variable, only sizes that are known at
@@ -111,12 +112,13 @@ class Context(Scope):
         self.solver.assumed.clear()
         return checks.confirm(self, t, expected, actual or t.ty)
 
-    def unify(self, actual: Type, expected: Type, span: Span, why: errors.Why | None = None) -> None:
+    def unify(self, actual: Type, expected: Type, span: Span, why: Why | None = None) -> None:
         self.solver.at(span)
         try:
             self.solver.unify(actual, expected)
         except Clash as clash:
-            raise errors.mismatch(self, clash, actual, expected, span, why) from clash
+            error = errors.mismatch(self, clash, actual, expected, span, why)
+            raise recursion.with_helps(self, error, clash, recursion.guessed(self), actual, expected) from clash
         self.drain()
 
     def require(self, t: Type, cls: str, span: Span) -> None:
@@ -144,7 +146,7 @@ class Context(Scope):
         try:
             done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
         except Clash as clash:
-            raise errors.relation(self, clash, constraint) from clash
+            raise relations.relation(self, clash, constraint) from clash
         if done or step is not None:
             constraint.done = True
             return
@@ -218,7 +220,7 @@ class Arg:
     value: tree.Expr | term.Term
     span: Span
 
-    def check(self, cx: Context, expected: Type, why: errors.Why) -> term.Term:
+    def check(self, cx: Context, expected: Type, why: Why) -> term.Term:
         return (
             cx.coerce(self.value, expected, why)
             if isinstance(self.value, term.Node)

@@ -13,7 +13,7 @@ from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.messages import errors
+from dpl.types.messages.parts import printer
 from dpl.types.solve.constraints import Constraint, Lift
 from dpl.types.solve.meta import PURE, Effect, Meta, Type, prune
 from dpl.types.solve.scheme import NOTHING
@@ -88,6 +88,7 @@ class Scope(ABC):
         self.captures: dict[str, tuple[str, Span]] = {}  # functions that capture -> the call that captures
         self.defining = ""
         self.definitions: dict[str, Definition] = {}  # functions by core name
+        self.guessed: set[str] = set()  # functions of guessed rank: see `messages/recursion.py`
         self.history: dict[str, list[tuple[int, Entry]]] = {}  # each name of this module -> its meanings, since when
         self.ahead: dict[tuple[str, str], Span] = {}  # the declarations of this module, by kind and name
         self.homes: Callable[[str], Scope | None] = lambda name: None  # the contexts of other modules
@@ -279,7 +280,7 @@ class Scope(ABC):
         """Warns if an earlier record type of this module has the same field; the last declaration wins."""
         earlier = [data for data in self.fields.get(name, ()) if data.name != meant.name]
         if earlier:
-            one, other = (errors.printer(self).data_name(d.name) for d in (earlier[-1], meant))
+            one, other = (printer(self).data_name(d.name) for d in (earlier[-1], meant))
             self.warnings.add(
                 Diagnostic(
                     "W0202",

@@ -17,7 +17,7 @@ from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, SAME, table
-from dpl.types.messages.errors import printer
+from dpl.types.messages.parts import printer
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.env import TYPES, Failed
 

@@ -251,10 +251,6 @@ class Reader:
         match e:
             case None | tree.Lit():
                 pass
-            case tree.Var(span, name):
-                self.value(name, span)
-            case tree.Con(span, name):
-                self.mention(span, "constructors", name)
             case tree.Let() | tree.Seq():
                 self.block(e)
             case tree.Match(_, scrutinee, arms):
@@ -266,6 +262,22 @@ class Reader:
                     self.binder(e)
             case tree.LoopFor() | tree.LoopWhile():
                 self.loop(e)
+            case tree.Annot(_, inner, t) | tree.Coerce(_, inner, t):
+                self.expr(inner)
+                self.type(t)
+            case tree.Interp(_, pieces):
+                for inner in [piece[0] for piece in pieces if not isinstance(piece, str)]:
+                    self.expr(inner)
+            case _:
+                self.mentions(e)
+
+    def mentions(self, e: tree.Expr) -> None:
+        """Read a form that binds nothing; it may mention names."""
+        match e:
+            case tree.Var(span, name):
+                self.value(name, span)
+            case tree.Con(span, name):
+                self.mention(span, "constructors", name)
             case tree.Binary(_, op, left, right, place):
                 self.expr(left)
                 self.value(op, place)
@@ -278,13 +290,6 @@ class Reader:
             case tree.RecordWith(_, record, fields):
                 self.expr(record)
                 self.fields(record.span.end, fields)
-            case tree.Annot(_, inner, t) | tree.Coerce(_, inner, t):
-                self.expr(inner)
-                self.type(t)
-            case tree.Interp(_, pieces):
-                for piece in pieces:
-                    if not isinstance(piece, str):
-                        self.expr(piece[0])
             case _:
                 for inner in parts(e):
                     self.expr(inner)

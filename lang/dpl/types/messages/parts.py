@@ -1,0 +1,126 @@
+"""The parts of type errors: why a type is expected, labels for the places of types, helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dpl.core import ty
+from dpl.diagnostics import Label
+from dpl.node import node
+from dpl.source import NOWHERE, Span
+from dpl.types.messages.pretty import Printer
+from dpl.types.solve.kinds import PHRASES
+from dpl.types.solve.meta import Meta, dimensions, prune
+from dpl.types.solve.unify import Clash
+
+NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
+ANNOTATED = ("as annotated", "as claimed")
+
+
+@node
+class Why:
+    """Why a type is expected: `what` (`the condition of if`) expects it, and `span` is the place that says so.
+
+    `answer` marks the answer type of a `reset`.  `recursive` names a function whose type comes from its use inside its
+    own definition.  `help` is a way out."""
+
+    what: str = ""
+    span: Span | None = None
+    note: str = ""
+    answer: bool = False
+    recursive: str = ""
+    help: str = ""
+
+    def labels(self, wanted: str = "") -> tuple[Label, ...]:
+        """A label at the place that the expectation comes from."""
+        if self.span is None:
+            return ()
+        return (Label(self.span, self.note or (f"this wants {wanted}" if wanted else self.what)),)
+
+
+def printer(cx) -> Printer:
+    return Printer(cx.solver.sizes, cx.module)
+
+
+def phrase(t) -> str:
+    """An unknown type in words, if only its class is known; else ""."""
+    t = prune(t)
+    if type(t) is not Meta or t.rigid or not t.classes:
+        return ""
+    if "scalar" in t.classes:
+        return "a float" if "real" in t.classes else "a number"
+    return next((PHRASES[c] for c in ("real", "integer", "num") if c in t.classes), "")
+
+
+def both(span: Span, labels: tuple[Label, ...], *more: Iterable[Label]) -> tuple[Label, ...]:
+    """`labels`, and those of `more` that mark other places.  A label of a part replaces the label of its annotation."""
+    found = list(labels)
+    for label in (label for some in more for label in some):
+        if label.span != span and all(label.span != known.span for known in found):
+            found = [known for known in found if known.text not in ANNOTATED or not known.span.contains(label.span)]
+            found.append(label)
+    return tuple(found)
+
+
+def size_labels(p: Printer, clash: Clash, *clashing: ty.Size) -> Iterable[Label]:
+    """Labels for the places where two clashing sizes come from."""
+    for size, place in zip(clashing, clash.places):
+        if place is not None and place is not NOWHERE:
+            yield Label(
+                place, f"size {p.size(size)} comes from here" if p.size(size) != "?" else "a size not known yet"
+            )
+
+
+def class_labels(clash: Clash) -> Iterable[Label]:
+    """Labels for the places that require the class which the type lacks."""
+    for place in clash.places:
+        if place is not None and place is not NOWHERE:
+            yield Label(place, f"{PHRASES[clash.right]} is needed because of this")
+
+
+def made(t, shown: str, span: Span) -> Iterable[Label]:
+    """A label for the place where an unknown type was determined."""
+    if type(t) is Meta and t.place is not NOWHERE and t.place != span:
+        yield Label(t.place, f"because of this it is {phrase(t) or shown}")
+
+
+def is_sequence(t) -> bool:
+    return type(t) is ty.Arr or (type(t) is ty.Con and t.name == "list")
+
+
+def conversions(actual, expected) -> tuple[str, ...]:
+    """Helps for two types that clash: how to convert one to the other."""
+    a, e = prune(actual), prune(expected)
+    kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
+    if len(kinds) == 2:
+        return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+    if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
+        return ("this is a function: is an argument missing?",)
+    if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
+        return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
+    if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
+        numbers = (*ty.INTS, *ty.FLOATS)
+        if a.name in numbers and e.name in numbers:
+            name = {"i64": "int", "f64": "float"}.get(e.name, e.name)
+            return (f"there are no implicit conversions; write  {name} (...)",)
+    if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
+        return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
+    return ()
+
+
+def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """Helps for a value of another rank, or of a type other than its annotation."""
+    ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
+    if ranks == (1, 2):
+        outer, inner = (p.size(size) for size in dimensions(expected)[0])
+        return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
+    said = any(label.text in ANNOTATED for label in labels)
+    return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
+
+
+def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
+    if left.terms and left.terms == right.terms:
+        return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
+    if left.terms or right.terms:
+        return (f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs",)
+    return ()
