@@ -14,6 +14,7 @@ from doubt import (  # noqa: F401  (their rules)
     data,
     derivatives,
     functions,
+    gates,
     helpers,
     loops,
     rowless,
@@ -23,6 +24,8 @@ from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function,
 from doubt.writer import Features, Hole, Writer, literal
 
 HELPERS = {
+    gates.GATE: gates.GATE_TYPE,
+    gates.CELL: gates.CELL_TYPE,
     "twice": "let twice g x = g (g x)",
     "compose": "let compose g h = fun x -> g (h x)",
     "choose": "let choose c x y = if c then x else y",

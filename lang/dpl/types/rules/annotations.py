@@ -116,7 +116,7 @@ def size_variable(cx: Context, name: str, flexible: Flexible) -> ty.Size:
     local = cx.locals.get(name)
     if local and isinstance(local[-1], Value) and prune(local[-1].scheme.ty) == ty.I64:
         return of_int(cx, name)
-    if flexible is not Flexible.NOTHING:
+    if flexible is not Flexible.NOTHING or cx.inside_call:
         found = cx.solver.sizes.fresh(frame.level)
     else:
         unique = fresh_name(name, (), cx.taken)

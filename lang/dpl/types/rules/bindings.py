@@ -22,7 +22,7 @@ from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet, is_value
 from dpl.types.solve.kinds import PHRASES, SCALARS
 from dpl.types.solve.meta import Meta, Type, prune
-from dpl.types.solve.scheme import Scheme, free, generalise, mono
+from dpl.types.solve.scheme import Scheme, free, generalise, mono, unrelated
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context, rule
 from dpl.types.state.deferred import Deferred
@@ -408,13 +408,20 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
         simplify(cx, mark)
     else:
         keep_numbers(cx, types, mark)
-    schemes, left = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
-    cx.pending[mark:] = left
-    for c in left:
-        if not c.done and inner_only(cx, c):
-            cx.decide(c)
+    decide_unrelated(cx, types, mark)
+    schemes, cx.pending[mark:] = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
     settle_outer(cx, mark)
     return schemes
+
+
+def decide_unrelated(cx: Context, types: list[Type], mark: int) -> None:
+    """Decides the constraints of a binding about which neither its type nor an outer unknown can tell more.
+
+    This comes before sizes are generalised, as it may tell what they are."""
+    while alone := unrelated(cx.solver, types, cx.pending[mark:]):
+        for c in alone:
+            if not c.done:
+                cx.decide(c)
 
 
 def decide_inner(cx: Context, mark: int) -> None:

@@ -3,25 +3,47 @@
 !3 = lift !1 !2, !3 fits !4           ->   !1 fits !4, !2 fits !4
 !3 = lift !1 !2, !2 fits !1           ->   !3 := !1
 !1 fits !2, !2 fits !1                ->   !1 := !2
+!1 @ !2 = !3, !1 @ !2 = !4            ->   !3 := !4
 """
 
 from __future__ import annotations
 
 from dpl.types.solve.constraints import Constraint, Fits, Lift
 from dpl.types.solve.meta import Meta, Type, prune
+from dpl.types.solve.scheme import closed
 from dpl.types.state.context import Context
 
 
 def simplify(cx: Context, mark: int) -> None:
     """Simplifies the constraints since `mark` until nothing more follows from them."""
-    while any(type(c) in (Fits, Lift) and not c.done for c in cx.pending[mark:]) and _step(cx, mark):
+    while any(not c.done for c in cx.pending[mark:]) and _step(cx, mark):
         pass
 
 
 def _step(cx: Context, mark: int) -> bool:
     """Performs one simplification; False if none applies."""
+    if _merged(cx, mark):
+        return True
     known = Relations([c for c in cx.pending[mark:] if not c.done])
     return _split(cx, known) or _ties(cx, known) or _decided(cx, known)
+
+
+def _merged(cx: Context, mark: int) -> bool:
+    """Drops constraints that say the same as another.  The same operation on the same operands has one result."""
+    first: dict[tuple, Constraint] = {}
+    dropped = False
+    for c in cx.pending[mark:]:
+        if c.done:
+            continue
+        operands = c.types if type(c) is Fits else c.types[:-1]
+        kept = first.setdefault((type(c), c.extra, *(closed(cx.solver, t, {}) for t in operands)), c)
+        if kept is not c:
+            dropped = c.done = True
+            if isinstance(kept, Lift) and isinstance(c, Lift):
+                kept.held &= c.held
+            if type(c) is not Fits:
+                cx.unify(c.types[-1], kept.types[-1], c.span)
+    return dropped
 
 
 class Relations:

@@ -169,6 +169,9 @@ def free(s: Solver, types, level: int) -> Free:
     return found
 
 
+Open = list[tuple[Constraint, Free]]  # open constraints, and their unknowns
+
+
 def _taken(t: Type) -> Iterator[Type]:
     """The parameter types of a function, and its final result type."""
     while type(t := prune(t)) is ty.Fn:
@@ -186,7 +189,7 @@ def generalise(
     mention them follow."""
     level = s.level
     found = free(s, types, level)
-    kept = _related(s, found, pending, level)
+    kept, _, _ = _related(s, found, pending)
     lifts, kept = _eliminated(s, found, kept, level)
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
     s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
@@ -293,23 +296,45 @@ def _needed(lifts: list[Type], types: list[Type]) -> tuple[ty.Lift, ...]:
     return tuple(lift for lift, _ in found)
 
 
-def _related(s: Solver, found: Free, pending: list[Constraint], level: int) -> list[Constraint]:
-    """The constraints on generalised unknowns.  The other unknowns in them are generalised too."""
+def unrelated(s: Solver, types: list[Type], pending: list[Constraint]) -> list[Constraint]:
+    """The open constraints that are connected neither to the unknowns of `types` nor to those of an outer level."""
+    rest, tied = _related(s, free(s, types, s.level), pending)[1:]
+    return [c for c, _ in rest if c not in tied]
+
+
+def _related(s: Solver, found: Free, pending: list[Constraint]) -> tuple[list[Constraint], Open, set[Constraint]]:
+    """The constraints on generalised unknowns, the other constraints, and those of all that are tied to an outer level.
+
+    The other unknowns in a constraint on generalised ones are generalised too, and added to `found`.  A constraint that
+    relates a generalised size to an outer unknown is one of these, because each use has a size of its own."""
+    rest = [(c, free(s, c.types, s.level)) for c in pending if not c.done]
+    tied = _tied(s, rest)
     kept: list[Constraint] = []
     grown = True
     while grown:
         grown = False
-        for c in pending:
-            if c.done or c in kept:
-                continue
-            inner = free(s, c.types, level)
-            if any(m in found.metas for m in inner.metas):
+        later: Open = []
+        for c, inner in rest:
+            if any(m in found.metas for m in inner.metas) or (c in tied and any(n in found.sizes for n in inner.sizes)):
                 kept.append(c)
                 found.metas |= inner.metas
                 found.sizes |= inner.sizes
                 found.effects |= inner.effects
                 grown = True
-    return kept
+            else:
+                later.append((c, inner))
+        rest = later
+    return kept, rest, tied
+
+
+def _tied(s: Solver, open_: Open) -> set[Constraint]:
+    """The constraints that mention an unknown type of an outer level, directly or through other constraints."""
+    tied = {c for c, inner in open_ if len(free(s, c.types, -1).metas) > len(inner.metas)}
+    reached = {m for c, inner in open_ if c in tied for m in inner.metas}
+    while more := [(c, inner) for c, inner in open_ if c not in tied and not reached.isdisjoint(inner.metas)]:
+        tied.update(c for c, _ in more)
+        reached.update(m for _, inner in more for m in inner.metas)
+    return tied
 
 
 def fresh_name(wish: str, letters: Sequence[str], taken: dict[str, int]) -> str:

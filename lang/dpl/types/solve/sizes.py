@@ -176,7 +176,9 @@ class Sizes:
         self.lower(solution, self.levels[unknown])
 
     def lower(self, size: Size, level: int) -> None:
-        """Moves the unknowns in `size` to `level`, or further out."""
+        """Moves the unknowns and the names in `size` to `level`, or further out.
+
+        A local function is not generalised over a size of its annotations that something outside of it has."""
         for n in names(self.norm(size)):
-            if n[0] == "!" and self.levels[n] > level:
+            if n[0] != "?" and self.levels.get(n, -1) > level:
                 self.levels[n] = level

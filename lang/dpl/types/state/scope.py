@@ -66,7 +66,12 @@ class Scope(ABC):
     @property
     @abstractmethod
     def following(self) -> bool:
-        """True while a call is followed into the called function; facts found then hold for that call only."""
+        """True while calls are followed into the called functions; facts found then hold for that call only."""
+
+    @property
+    def inside_call(self) -> bool:
+        """True in the body of a called function that is checked again at the sizes of the call."""
+        return self.horizon is not None
 
     def __init__(
         self, module: str, modules: dict[str, Exports], datas: dict, warnings: Warnings, primitives: Exports
