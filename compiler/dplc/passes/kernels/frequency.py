@@ -65,9 +65,16 @@ def replaceable(program: f.Program) -> set[str]:
 
 
 def kernels(program: f.Program) -> set[str]:
-    """The functions that the stage `outline` made of one loop of several steps."""
+    """The functions that the stage `outline` made of one loop that may run long."""
     few = rare(program) - cold(program)
-    return {n for n in few if any(isinstance(b.rhs, f.For | f.While | f.Build) for b in program.fns[n].body.binds)}
+    return {name for name in few if any(is_long(bind.rhs) for bind in program.fns[name].body.binds)}
+
+
+def is_long(rhs: f.Rhs) -> bool:
+    """True for a loop that may run long.  That of a Build without inner loops is limited by memory."""
+    if isinstance(rhs, f.Build):
+        return any(isinstance(bind.rhs, f.For | f.While | f.Build | f.Map | f.Call) for bind in every(rhs.body))
+    return isinstance(rhs, f.For | f.While)
 
 
 def effort(program: f.Program) -> int:
