@@ -46,7 +46,7 @@ def leaves(ty: f.Type) -> tuple[str, ...]:
         case f.Data() | f.Ref():
             return ("ptr",)
         case f.Tup(items):
-            return tuple(leaf for item in items for leaf in leaves(item))
+            return tuple([leaf for item in items for leaf in leaves(item)])
         case f.Res():
             raise Bug(f"no layout for {ty}")
 

@@ -20,7 +20,7 @@ from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.memory import Droppers
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
-from dplc.passes.kernels.frequency import cold, kernels, replaceable
+from dplc.passes.kernels.frequency import Frequency
 from dplc.passes.recursion.modulo_cons import with_holes
 
 ENTRY = "dpl_entry"
@@ -42,11 +42,12 @@ def emit_program(
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
     debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`)."""
     group, looping = groups(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), cold(program))
+    frequency = Frequency(program)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), frequency.cold)
     unit.counting, unit.interruptible = counting, interruptible
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     if versions:
-        unit.kernels, unit.replaceable = kernels(program), replaceable(program)
+        unit.kernels, unit.replaceable = frequency.kernels(), frequency.replaceable()
     unit.sites.number(f.NOWHERE)  # site 0 is an unknown place
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     entries = entry_points(unit) if entry_points else entry(symbol(program.main))

@@ -21,18 +21,41 @@ FEW = 16  # runs of a function that are not worth an optimisation
 SHORT = 4  # steps of a loop that are not worth one, if its body has no loop and no call
 
 
-def rare(program: f.Program) -> set[str]:
-    """The functions that run at most FEW times when the program runs once."""
-    number, recursive = groups(program)
-    runs = dict.fromkeys(program.fns, 0)
-    runs.update(dict.fromkeys(program.exports.values(), FEW + 1))  # callers outside may call them in a loop
-    runs[program.main] = 1
-    for name in sorted(program.fns, key=number.__getitem__, reverse=True):  # callers before callees
-        if number[name] in recursive:
-            runs[name] = FEW + 1
-        for callee, often in calls(program.fns[name].body, False):
-            runs[callee] += FEW + 1 if often else runs[name]
-    return {name for name, times in runs.items() if times <= FEW}
+class Frequency:
+    """What is known of the functions of a program.
+
+    rare         they run at most FEW times when the program runs once
+    cold         they are not optimised: they format values, or run rarely and have no loop that repays it
+    recursive    they call themselves, directly or not"""
+
+    def __init__(self, program: f.Program) -> None:
+        self.program = program
+        number, recursive = groups(program)
+        self.calls = {name: list(calls(fn.body, False)) for name, fn in program.fns.items()}
+        self.recursive = {name for name in program.fns if number[name] in recursive}
+        runs = dict.fromkeys(program.fns, 0) | dict.fromkeys(self.recursive, FEW + 1)
+        runs |= dict.fromkeys(program.exports.values(), FEW + 1)  # callers outside may call them in a loop
+        runs[program.main] = 1
+        for name in sorted(program.fns, key=number.__getitem__, reverse=True):  # callers before callees
+            for callee, often in self.calls[name]:
+                runs[callee] += FEW + 1 if often else runs[name]
+        self.rare = {name for name, times in runs.items() if times <= FEW}
+        self.cold = {
+            name
+            for name, fn in program.fns.items()
+            if formats(fn) or (name in self.rare and not any(repays(bind) for bind in every(fn.body)))
+        }
+
+    def replaceable(self) -> set[str]:
+        """The functions that take up their work anew where it pays: those called by functions that are not optimised,
+        and recursive ones."""
+        called = {callee for name in self.cold for callee, _ in self.calls[name]}
+        return (called | self.recursive) - self.cold
+
+    def kernels(self) -> set[str]:
+        """The functions that the stage `outline` made of one loop that may run long."""
+        fns = self.program.fns
+        return {name for name in self.rare - self.cold if any(is_long(bind.rhs) for bind in fns[name].body.binds)}
 
 
 def calls(block: f.Block, often: bool) -> Iterator[tuple[str, bool]]:
@@ -44,32 +67,6 @@ def calls(block: f.Block, often: bool) -> Iterator[tuple[str, bool]]:
             yield from calls(inner, often or isinstance(bind.rhs, f.For | f.While | f.Build))
 
 
-def cold(program: f.Program) -> set[str]:
-    """The functions that are not optimised: those that format values, and those that run rarely and have no loop that
-    repays it."""
-    few = rare(program)
-    return {
-        name
-        for name, fn in program.fns.items()
-        if formats(fn) or (name in few and not any(repays(bind) for bind in every(fn.body)))
-    }
-
-
-def replaceable(program: f.Program) -> set[str]:
-    """The functions that take up their work anew where it pays: those called by functions that are not optimised, and
-    recursive ones."""
-    number, recursive = groups(program)
-    slow = cold(program)
-    called = {callee for name in slow for callee, _ in calls(program.fns[name].body, False)}
-    return (called | {name for name in program.fns if number[name] in recursive}) - slow
-
-
-def kernels(program: f.Program) -> set[str]:
-    """The functions that the stage `outline` made of one loop that may run long."""
-    few = rare(program) - cold(program)
-    return {name for name in few if any(is_long(bind.rhs) for bind in program.fns[name].body.binds)}
-
-
 def is_long(rhs: f.Rhs) -> bool:
     """True for a loop that may run long.  That of a Build without inner loops is limited by memory."""
     if isinstance(rhs, f.Build):
@@ -79,7 +76,7 @@ def is_long(rhs: f.Rhs) -> bool:
 
 def effort(program: f.Program) -> int:
     """LLVM's level for a program that runs once: 2, or 0 if nothing in it repays optimising."""
-    if cold(program) != set(program.fns):
+    if Frequency(program).cold != set(program.fns):
         return 2
     return 2 if any(heavy(bind) for fn in program.fns.values() for bind in every(fn.body)) else 0
 

@@ -30,7 +30,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.show import show_fn
 from dplc.flat.walk import atoms, blocks, bound_inside, every, with_blocks
-from dplc.passes.kernels.frequency import cold, rare, repays
+from dplc.passes.kernels.frequency import Frequency, repays
 
 DIGITS = 10  # of the hash in a name
 LARGE = 200  # bindings of a function that is split
@@ -39,11 +39,11 @@ LARGE = 200  # bindings of a function that is split
 def outline(program: f.Program) -> f.Program:
     outliner = _Outliner()
     fns: dict[str, f.Fn] = {}
-    few, slow = rare(program), cold(program)
+    frequency = Frequency(program)
     for name, fn in program.fns.items():
-        if name in slow:
+        if name in frequency.cold:
             fns[name] = fn
-        elif name in few:
+        elif name in frequency.rare:
             fns[name] = replace(fn, body=outliner.block(fn.body))
         else:
             fns[name] = split(fn, outliner)
