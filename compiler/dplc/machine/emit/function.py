@@ -145,12 +145,8 @@ class FunctionEmitter(BodyEmitter):
                 return self._project(tup, index)
             case f.ConMake(data, tag, arg):
                 return [self._construct(self.unit.program.datas[data], tag, arg)]
-            case f.If(cond, then, else_):
-                types = leaves(f.Tup(tuple(var.ty for var in bind.vars)))
-                hint = LIKELY if isinstance(cond, f.Var) and cond.name in self.sound else ""
-                return self.w.choose(self.one(cond), types, lambda: self.block(then), lambda: self.block(else_), hint)
-            case f.Switch() as switch:
-                return self._switch(switch, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
+            case f.If() | f.Switch() as choice:
+                return self._choose(choice, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
             case f.For() | f.While() | f.Build():
                 return loops.loop(self, bind.rhs, bind.vars)
             case f.Map() as fused:
@@ -231,15 +227,38 @@ class FunctionEmitter(BodyEmitter):
         self.put(payload, values, self.w.at(cell, HEADER))
         return cell
 
-    def _switch(self, switch: f.Switch, types: tuple[str, ...]) -> Values:
+    # ---- branches
+
+    def _choose(self, choice: f.If | f.Switch, types: tuple[str, ...]) -> Values:
         join = self.w.block("join")
-        edges = []
-        for label, case, arm in self._arms(switch):
-            self._enter(label, switch, case)
-            edges.append((self.block(arm), self.w.label))
-            self.w.jump(join)
+        edges: list[tuple[Values, str]] = []
+        self._branch(choice, join, edges)
         self.w.start(join)
         return self.w.phis(types, edges)
+
+    def _branch(self, choice: f.If | f.Switch, join: str, edges: list[tuple[Values, str]]) -> None:
+        """Writes a choice whose arms jump to `join`, with the values that they come with: `edges`."""
+        if isinstance(choice, f.If):
+            yes, no = self.w.block("then"), self.w.block("else")
+            sound = isinstance(choice.cond, f.Var) and choice.cond.name in self.sound
+            self.w.branch(self.one(choice.cond), yes, no, LIKELY if sound else "")
+            for label, arm in ((yes, choice.then), (no, choice.else_)):
+                self.w.start(label)
+                self._arm(arm, join, edges)
+        else:
+            for label, case, arm in self._arms(choice):
+                self._enter(label, choice, case)
+                self._arm(arm, join, edges)
+
+    def _arm(self, block: f.Block, join: str, edges: list[tuple[Values, str]]) -> None:
+        """An arm.  The arms of a choice at its end jump to the same join: LLVM needs long for chains of joins."""
+        last = block.binds[-1] if block.binds else None
+        if last and isinstance(last.rhs, f.If | f.Switch) and last.vars == block.results:
+            self.run(block.binds[:-1])
+            self._branch(last.rhs, join, edges)
+        else:
+            edges.append((self.block(block), self.w.label))
+            self.w.jump(join)
 
     def _arms(self, switch: f.Switch) -> list[tuple[str, f.Case | None, f.Block]]:
         """Writes the jump to one of the arms; gives their labels, cases and blocks.  The default has no case."""
