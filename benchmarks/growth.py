@@ -3,9 +3,9 @@
     python benchmarks/growth.py [--only NAME] [--seconds 24] [--to reference_counts]
 
 For each kind and size it prints the seconds until the program is checked, until it is counted flat (all that is done in
-Python but the text for LLVM), until it could start (`dpl run` starts it as quick code), and until it is optimised, which
-another process does meanwhile.  Behind each is the exponent since the size before: 1 is
-linear, 2 quadratic.  `-` stands where the limit was reached, a word where the program was refused.
+Python but the text for LLVM), until it could start (`dpl run` starts it as quick code), and until it is optimised,
+which another process does meanwhile.  Behind each is the exponent since the size before: 1 is linear, 2 quadratic.
+`-` stands where the limit was reached, a word where the program was refused.
 
 Each program is compiled in a fork of a process that has everything imported, so start-up is not counted.
 """
