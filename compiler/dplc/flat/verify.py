@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
@@ -13,7 +15,29 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
 
+class Right:
+    """The bodies that were right when a program was last verified, and what they depended on.  A stage that leaves
+    functions as they are need not pay for them."""
+
+    def __init__(self, program: f.Program) -> None:
+        self.declared = dict(program.datas), dict(program.residuals)
+        self.interfaces = {name: (fn.params, fn.results) for name, fn in program.fns.items()}
+        self.bodies = {name: fn.body for name, fn in program.fns.items()}
+
+    def holds_in(self, program: f.Program) -> bool:
+        """True if nothing that the bodies depend on has changed or gone."""
+        if self.declared != (program.datas, program.residuals) or not self.interfaces.keys() <= program.fns.keys():
+            return False
+        fns = program.fns
+        return all((fns[name].params, fns[name].results) == known for name, known in self.interfaces.items())
+
+
+last = Right(f.Program())
+
+
 def verify(program: f.Program) -> f.Program:
+    global last
+    right = last.bodies if last.holds_in(program) else {}
     known: dict[int, f.Type] = {}
     for decl in program.datas.values():
         for payload in decl.payloads:
@@ -21,18 +45,24 @@ def verify(program: f.Program) -> f.Program:
     for name, fn in program.fns.items():
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
-        _Fn(program, name, known).function(fn)
+        if right.get(name) is not fn.body:
+            _Fn(program, name, known).function(fn)
+    for what, name in mentioned_functions(program):
+        if name not in program.fns:
+            raise Bug(f"flat: {what} {name}, which is no function")
+    last = Right(program)
+    return program
+
+
+def mentioned_functions(program: f.Program) -> Iterator[tuple[str, str]]:
+    """The functions that are named outside of functions, and by what."""
     for name in program.exports.values():
-        if name not in program.fns:
-            raise Bug(f"flat: the export {name} is no function")
+        yield "an export is", name
     for name in program.checkpoints:
-        if name not in program.fns:
-            raise Bug(f"flat: checkpoint {name} is no function")
+        yield "a checkpoint is", name
     for name, rule in program.rules.items():
         for used in (name, rule.fn, *([rule.pullback] if rule.pullback else [])):
-            if used not in program.fns:
-                raise Bug(f"flat: the rule of {name} names {used}, which is no function")
-    return program
+            yield f"the rule of {name} names", used
 
 
 class _Fn:
