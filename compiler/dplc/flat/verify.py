@@ -45,7 +45,7 @@ def verify(program: f.Program) -> f.Program:
     for name, fn in program.fns.items():
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
-        if right.get(name) is not fn.body:
+        if right.get(name) != fn.body:
             _Fn(program, name, known).function(fn)
     for what, name in mentioned_functions(program):
         if name not in program.fns:

@@ -8,6 +8,7 @@ from dplc.machine.runtime.library import MENTIONED, generated, interface
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     monkeypatch.setenv("DPL_CACHE", str(tmp_path))
+    monkeypatch.setattr(shared.shipped, "find", lambda *_: None)  # an installation may have brought one
     shared._kept.cache_clear()
     yield tmp_path / "objects"
     shared._kept.cache_clear()

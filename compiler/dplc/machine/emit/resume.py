@@ -39,26 +39,23 @@ def loop(
     mark: str,
 ) -> Values:
     """As `Writer.loop`, with the loop in a function of its own, which stores the last state."""
-    w, outer = e.w, e.scope
+    w, outer, place = e.w, e.scope, e.w.place()
     name = f"{e.fn.name} loop"
-    lines, slots, label = len(w.lines), len(w.slots), w.label
     e.scope, w.label = e.unit.scope(replace(e.fn, name=name, label="")), "start"
     firsts = [f"%first{i}" for i in range(len(types))]
     last = w.loop(types, firsts, cond, body, mark, lambda head, after: _again(e, name, types, head, after))
     for i, (leaf, value) in enumerate(zip(types, last, strict=True)):
         w.store(leaf, value, w.at(RESULTS, 8 * i))
     w.do("ret void")
-    inside, own = w.lines[lines:], w.slots[slots:]
-    del w.lines[lines:], w.slots[slots:]
-    free = _free(e, [*inside, *own])
-    params = ", ".join([f"ptr {RESULTS}", *typed(types, firsts), *free])
-    w.lines, before = [line.replace(FREE, "".join(f", {value}" for value in free)) for line in inside], w.lines
-    w.slots, slots_before = own, w.slots
-    w.lines = e.with_locations(w.lines)
+    inner = w.cut(place)
+    free = _free(e, [*inner.lines, *inner.slots])
+    more = "".join(f", {value}" for value in free)
+    inner.lines = e.with_locations([line.replace(FREE, more) for line in inner.lines])
+    params = ", ".join([f"ptr {RESULTS}", *typed(types, firsts)]) + more
     e.unit.helpers[name] = function(
-        f"fastcc void {symbol(name)}({params}) noinline", w, end="", place=f" !dbg {e.scope}", linkage="dso_local"
+        f"fastcc void {symbol(name)}({params}) noinline", inner, end="", place=f" !dbg {e.scope}", linkage="dso_local"
     )
-    w.lines, w.slots, w.label, e.scope = before, slots_before, label, outer
+    e.scope = outer
     results = w.slot(f"[{8 * len(types)} x i8]")
     w.call((), symbol(name), [f"ptr {results}", *typed(types, inits), *free], "call fastcc")
     return [w.load(leaf, w.at(results, 8 * i)) for i, leaf in enumerate(types)]

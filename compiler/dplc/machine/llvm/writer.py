@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dplc.machine.llvm.versions import FINAL
 
 Values = list[str]
+Place = tuple[int, int, str]  # the numbers of lines and slots, and the label of the block being written
 Loop = Callable[[Sequence[str], Values, Callable[[Values], str], Callable[[Values], Values], str], Values]
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
 
@@ -46,6 +47,18 @@ class Writer:
         name = self.fresh()
         self.slots.append(f"  {name} = alloca {llvm_type}, align 16")
         return name
+
+    def place(self) -> Place:
+        """Where the next line goes."""
+        return len(self.lines), len(self.slots), self.label
+
+    def cut(self, place: Place) -> Writer:
+        """Moves all that was written since then into a function of its own."""
+        lines, slots, self.label = place
+        inner = Writer()
+        inner.lines, inner.slots = self.lines[lines:], self.slots[slots:]
+        del self.lines[lines:], self.slots[slots:]
+        return inner
 
     # ---- blocks
 
