@@ -138,21 +138,16 @@ def _run(
     types = [SCALARS[scalar_type(results[i].ty)] for i in sums]
     zeros = [e.value(f.Const(0, results[i].ty))[0] for i in sums]
 
-    def loops(lanes: int) -> Values:
-        def element(places: Callable[[Array], str], totals: Values) -> Values:
-            return _element(e, fused, inputs, outputs, places, totals)
+    def element(places: Callable[[Array], str], totals: Values) -> Values:
+        return _element(e, fused, inputs, outputs, places, totals)
 
-        totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros)
-        while len(totals) > len(types):  # adds the upper half of the lanes to the lower half
-            half = len(totals) // 2
-            pairs = zip(types * (half // len(types)), totals[:half], totals[half:], strict=True)
-            totals = [e.w.let(f"{_plus(ty)} {ty} {low}, {high}") for ty, low, high in pairs]
-        return totals
-
-    if not any(f.is_float(results[i].ty) for i in sums):
-        return loops(1)
-    few = e.w.let(f"icmp ult i64 {e.w.product(plan.dims)}, {STRICT}")
-    return e.w.choose(few, types, lambda: loops(1), lambda: loops(LANES))
+    lanes = LANES if any(f.is_float(results[i].ty) for i in sums) else 1
+    totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros)
+    while len(totals) > len(types):  # adds the upper half of the lanes to the lower half
+        half = len(totals) // 2
+        pairs = zip(types * (half // len(types)), totals[:half], totals[half:], strict=True)
+        totals = [e.w.let(f"{_plus(ty)} {ty} {low}, {high}") for ty, low, high in pairs]
+    return totals
 
 
 def _plus(leaf: str) -> str:
@@ -164,8 +159,10 @@ def _nest(
 ) -> Values:
     """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as many
     totals, and element i is added to that of lane i modulo their number.  This order can be vectorised, and is the same
-    on every machine.  The elements left over at the end of a row are added to the first lane."""
+    on every machine.  The elements left over at the end of a row are added to the first lane; so are all elements if
+    they are few."""
     w, lengths, sums = e.w, plan.lengths(e), len(types)
+    few = w.let(f"icmp ult i64 {w.product(plan.dims)}, {STRICT}") if lanes > 1 else ""
     innermost = len(lengths) - 1
 
     def run(depth: int, numbers: dict[int, str], totals: Values) -> Values:
@@ -198,7 +195,7 @@ def _nest(
                 after += step(w.add(start, str(lane)), totals[lane * sums : (lane + 1) * sums])
             return after
 
-        chunks = w.let(f"udiv i64 {length}, {lanes}")
+        chunks = w.let(f"select i1 {few}, i64 0, i64 {w.let(f'udiv i64 {length}, {lanes}')}")
         totals = interrupts.count_to(e, chunks, chunk, types * lanes, totals, e.unit.parallel())
         done = w.mul(chunks, str(lanes))
         left = w.let(f"sub i64 {length}, {done}")
