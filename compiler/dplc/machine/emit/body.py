@@ -7,7 +7,7 @@ right-hand side and get at inner blocks through this class; `function.py` fills 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dpl.diagnostics import Bug
 
@@ -17,7 +17,7 @@ from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.writer import Loop, Values
 
 
 class BodyEmitter(Emitter, ABC):
@@ -29,22 +29,12 @@ class BodyEmitter(Emitter, ABC):
         self.env: dict[str, Values] = {}
         self.scope = unit.scope(fn)
         self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
+        self.loop: Loop = self.w.loop  # writes a loop of the program
         self.span = f.NOWHERE  # of the binding that is being written
 
     @abstractmethod
     def rhs(self, bind: f.Bind) -> Values:
         """Writes a right-hand side; the leaves of the variables that it binds."""
-
-    @abstractmethod
-    def loop(
-        self,
-        types: Sequence[str],
-        inits: Values,
-        cond: Callable[[Values], str],
-        body: Callable[[Values], Values],
-        mark: str = "",
-    ) -> Values:
-        """As `Writer.loop`, for a loop of the program."""
 
     @abstractmethod
     def with_locations(self, lines: list[str]) -> list[str]:

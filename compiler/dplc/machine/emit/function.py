@@ -9,7 +9,7 @@ parameter, so that every function can make tail calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import Any
 
 from dpl.diagnostics import Bug
 
@@ -32,7 +32,8 @@ class FunctionEmitter(BodyEmitter):
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
-        self.resumable = fn.name in unit.kernels  # until its loop is written (`resume.py`)
+        if fn.name in unit.kernels:
+            self.loop = self._kernel_loop
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
@@ -58,18 +59,10 @@ class FunctionEmitter(BodyEmitter):
         linkage = "dso_local" if self.fn.name in self.unit.replaceable else "internal"
         return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}", linkage=linkage)
 
-    def loop(
-        self,
-        types: Sequence[str],
-        inits: Values,
-        cond: Callable[[Values], str],
-        body: Callable[[Values], Values],
-        mark: str = "",
-    ) -> Values:
-        if not self.resumable:
-            return self.w.loop(types, inits, cond, body, mark)
-        self.resumable = False  # the loops inside are not
-        return resume.loop(self, types, inits, cond, body, mark)
+    def _kernel_loop(self, *loop: Any) -> Values:
+        """The outermost loop of a kernel, which can be resumed."""
+        self.loop = self.w.loop  # those inside cannot
+        return resume.loop(self, *loop)
 
     def with_locations(self, lines: list[str]) -> list[str]:
         debug = self.unit.debug

@@ -36,7 +36,7 @@ def loop(
     inits: Values,
     cond: Callable[[Values], str],
     body: Callable[[Values], Values],
-    mark: str,
+    mark: str = "",
 ) -> Values:
     """As `Writer.loop`, with the loop in a function of its own, which stores the last state."""
     w, outer, place = e.w, e.scope, e.w.place()

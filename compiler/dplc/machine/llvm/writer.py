@@ -12,7 +12,7 @@ from dplc.machine.llvm.versions import FINAL
 
 Values = list[str]
 Place = tuple[int, int, str]  # the numbers of lines and slots, and the label of the block being written
-Loop = Callable[[Sequence[str], Values, Callable[[Values], str], Callable[[Values], Values], str], Values]
+Loop = Callable[..., Values]  # `Writer.loop`, or what does the same
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
 
 
