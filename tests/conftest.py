@@ -27,6 +27,9 @@ ENGINES = pytest.mark.parametrize(
     ],
 )
 
+# Files of tests that take many seconds each.
+LONG = ("tests/doubt", "tests/test_house", "tests/unit/tools/test_repl", "tests/agree/test_jets", "tests/cost")
+
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|nan)(?![\w])")
 
 
@@ -40,6 +43,11 @@ def pytest_configure() -> None:
     os.environ.setdefault("DPL_CHECK", "1")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first, so that no process waits for another at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 @pytest.fixture(scope="session")
