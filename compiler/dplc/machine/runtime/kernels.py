@@ -5,7 +5,8 @@
     @rt.outer.f64       the product of a column and a row
     @rt.tile8.f64       eight rows of a matrix product, three vectors wide, kept in registers
 
-`rt/matmul.each.rt` calls the last three.  Sums and products do not depend on the width of the vectors; only on machines
+`rt/matmul.each.rt` calls the last three.  `dots` and the tiles with `checked` write nothing and return true where one
+of their results is NaN.  Sums and products do not depend on the width of the vectors; only on machines
 without fused multiply-add do products round once more.
 """
 
@@ -203,7 +204,9 @@ def dots(machine: Vectors, ty: str) -> str:
         out += [f"%t{r} = {shape.at(f'%row{r}', '%i')}", f"%l{r} = {shape.masked_load(f'%t{r}', '%mask')}"]
         shape.add_product(out, f"%all{r}", f"%l{r}", "%lx", f"%acc{r}")
         shape.fold(out, f"%sum{r}", f"%all{r}")
-    out += ["br label %write0"]
+    out += ["br i1 %checked, label %check, label %write0", "check:"]
+    out += [f"%odd{r} = fcmp uno {t} %sum{r}, %sum{r + 1}" for r in range(0, ROWS, 2)]
+    out += ["%odd = or i1 %odd0, %odd2", "br i1 %odd, label %again, label %write0", "again:", "ret i1 true"]
     for r in range(ROWS):
         out += [
             f"write{r}:",
@@ -215,8 +218,8 @@ def dots(machine: Vectors, ty: str) -> str:
         out += [f"%new{r} = fadd {t} %old{r}, %sum{r}", f"br label %set{r}", f"set{r}:"]
         out += [f"%out{r} = phi {t} [ %sum{r}, %do{r} ], [ %new{r}, %add{r} ]", f"store {t} %out{r}, ptr %pc{r}"]
         out += [f"br label %{f'write{r + 1}' if r + 1 < ROWS else 'end'}"]
-    head = f"void @rt.dots.{ty}(ptr %c, ptr %a, ptr %x, i64 %rows, i64 %k, i1 %acc)"
-    return function(head, [*out, "end:", "ret void"])
+    head = f"i1 @rt.dots.{ty}(ptr %c, ptr %a, ptr %x, i64 %rows, i64 %k, i1 %acc, i1 %checked)"
+    return function(head, [*out, "end:", "ret i1 false"])
 
 
 # ---- matrix products ----------------------------------------------------------------------------------------------
@@ -249,7 +252,9 @@ def tile(machine: Vectors, rows: str, ty: str) -> str:
         for q in vectors:
             shape.add_product(out, f"%t{r}.{q}", f"%v{r}", f"%b{q}", f"%s{r}.{q}")
     out += ["%k.next = add i64 %k, 1", "%more = icmp slt i64 %k.next, %depth", "br i1 %more, label %loop, label %end"]
-    out += ["end:", "br i1 %acc, label %add, label %set"]
+    out += ["end:", "br i1 %checked, label %check, label %write"]
+    _check(out, shape, count)
+    out += ["write:", "br i1 %acc, label %add, label %set"]
     for label in ("set", "add"):
         out.append(f"{label}:")
         for r in range(count):
@@ -262,9 +267,37 @@ def tile(machine: Vectors, rows: str, ty: str) -> str:
                     out.append(f"%new{r}.{q} = fadd {v} %old{r}.{q}, {value}")
                     value = f"%new{r}.{q}"
                 out.append(shape.masked_store(value, place, f"%mask{q}"))
-        out.append("ret void")
-    params = "ptr %a, i64 %ar, i64 %ac, ptr %b, i64 %br, ptr %c, i64 %cr, i64 %depth, i64 %n, i1 %acc"
-    return function(f"void @rt.tile{rows}.{ty}({params})", out)
+        out.append("ret i1 false")
+    params = "ptr %a, i64 %ar, i64 %ac, ptr %b, i64 %br, ptr %c, i64 %cr, i64 %depth, i64 %n, i1 %acc, i1 %checked"
+    return function(f"i1 @rt.tile{rows}.{ty}({params})", out)
+
+
+def _check(out: list[str], shape: Shape, rows: int) -> None:
+    """A part of a tile: returns true if one of the sums is NaN.  A comparison looks at two of them."""
+    out.append("check:")
+    odd = []
+    for q in range(TILE_VECTORS):
+        found = []
+        for r in range(0, rows, 2):
+            found.append(f"%odd{r}.{q}")
+            out.append(f"{found[-1]} = fcmp uno {shape.type} %t{r}.{q}, %t{min(r + 1, rows - 1)}.{q}")
+        _any(out, shape, f"%some{q}", found)
+        out.append(f"%odd{q} = and {shape.mask} %some{q}, %mask{q}")
+        odd.append(f"%odd{q}")
+    _any(out, shape, "%all", odd)
+    out += [
+        f"%any = call i1 @llvm.vector.reduce.or.v{shape.lanes}i1({shape.mask} %all)",
+        "br i1 %any, label %again, label %write", "again:", "ret i1 true",
+    ]  # fmt: skip
+
+
+def _any(out: list[str], shape: Shape, name: str, masks: list[str]) -> None:
+    """`name`: the lanes in which one of the masks is set."""
+    total = "zeroinitializer"
+    for i, mask in enumerate(masks):
+        made = name if i == len(masks) - 1 else f"{name}.{i}"
+        out.append(f"{made} = or {shape.mask} {total}, {mask}")
+        total = made
 
 
 def outer(machine: Vectors, ty: str) -> str:
@@ -308,9 +341,10 @@ def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, a
 
 
 def plain_matmul(machine: Vectors, ty: str) -> str:
-    """For element types without tiles: multiples of rows of b are added to a row of c."""
+    """For element types without tiles: each element is a loop."""
     t = SCALARS[ty]
     add, mul, zero = ("fadd", "fmul", "0.0") if ty[0] == "f" else ("add", "mul", "0")
+    mask = MASKED_TERM.replace("TYPE", t) if ty[0] == "f" else ""
     lines = f"""entry:
 %ar = select i1 %ta, i64 1, i64 %k
 %ac = select i1 %ta, i64 %m, i64 1
@@ -352,8 +386,8 @@ term:
 %b.at = add i64 %b.p, %b.j
 %pb = getelementptr {t}, ptr %b, i64 %b.at
 %y = load {t}, ptr %pb
-%xy = {mul} {t} %x, %y
-%sum.next = {add} {t} %sum, %xy
+%xy = {mul} {t} %x, %y{mask}
+%sum.next = {add} {t} %sum, {"%part" if mask else "%xy"}
 %p.next = add i64 %p, 1
 br label %depth
 store:
@@ -366,8 +400,21 @@ columns.end:
 br label %rows
 end:
 ret void"""
-    head = f"void @rt.matmul.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i64 %k, i1 %ta, i1 %tb, i1 %acc)"
+    head = f"void @rt.matmul.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i64 %k, i1 %ta, i1 %tb, i1 %acc, i64 %masked)"
     return function(head, lines.split("\n"))
+
+
+MASKED_TERM = """
+%no.x = fcmp oeq TYPE %x, 0.0
+%no.y = fcmp oeq TYPE %y, 0.0
+%bit.y = select i1 %no.y, i64 2, i64 0
+%bits = select i1 %no.x, i64 1, i64 0
+%no = or i64 %bits, %bit.y
+%wins = and i64 %no, %masked
+%zero = icmp ne i64 %wins, 0
+%odd = fcmp uno TYPE %xy, %xy
+%absent = and i1 %zero, %odd
+%part = select i1 %absent, TYPE 0.0, TYPE %xy"""
 
 
 def panel(machine: Vectors, ty: str) -> str:
