@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 from random import Random
 
 import pytest
-from dplc.machine.runtime.kernels import Vectors
+from dplc.machine.runtime.shapes import Vectors
 from library import Loaded, forwarding
 
 ELEMENTS = {"f64": (ctypes.c_double, "double"), "f32": (ctypes.c_float, "float"), "i32": (ctypes.c_int32, "i32")}

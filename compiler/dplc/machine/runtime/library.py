@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dplc.machine.llvm import target
 from dplc.machine.runtime import divisions, kernels, stacks
-from dplc.machine.runtime.kernels import Vectors
+from dplc.machine.runtime.shapes import Vectors
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
 DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
