@@ -45,7 +45,7 @@ class Points:
 
     count: str
     work: Work
-    step: Callable[[str], None]
+    step: Callable[[str], object]
     short: bool
     fresh: Sequence[str]
     mark: str = ""
