@@ -17,6 +17,7 @@ neither count owners of what they share, nor change it in place; the arrays that
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 from dpl.diagnostics import Bug
@@ -35,6 +36,7 @@ from dplc.passes.kernels import work
 from dplc.passes.kernels.work import Work
 
 LEAST = "@rt.process_least"
+MEMORY = 10.0  # with less operations, the time of a point is that of its memory
 LITTLE = 40000.0  # operations that are not worth a region of the pool, as in `rt/pool.rt`
 
 
@@ -58,7 +60,9 @@ def pays(e: BodyEmitter, body: f.Block, count: str) -> Work | None:
     if e.spread or unit.counting or unit.debug or e.fn.name in unit.cold or not unit.independence.points(body):
         return None
     each = work.plus(work.of_block(unit.program, body, lambda var, k: _operand(e, var, k)), work.number(1.0))
-    little = count.isdigit() and set(each) == {()} and each[()] * int(count) <= LITTLE
+    if os.environ.get("DPL_BLOCK"):  # for tests: every loop
+        return each
+    little = set(each) == {()} and (each[()] < MEMORY or (count.isdigit() and each[()] * int(count) <= LITTLE))
     return None if little else each
 
 

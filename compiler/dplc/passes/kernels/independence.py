@@ -17,7 +17,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, blocks
 
-SHARED = ("state", "has_lapack", "matmul", "matmul_acc")  # operations that use what all threads share
+SHARED = ("state", "has_lapack")  # operations that use what all threads share
 
 
 class Independence:
