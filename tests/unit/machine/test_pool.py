@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
 
 import pytest
 from library import Loaded, forwarding, function
@@ -62,7 +63,7 @@ define i64 @workers() {
 
 
 @pytest.fixture(scope="module")
-def pool() -> Loaded:
+def pool() -> Iterator[Loaded]:
     before = dict(os.environ)
     os.environ |= {"DPL_THREADS": "4"}
     text, types = POINTS, {"failing": ("i64", ("ptr",)), "workers": ("i64", ())}
