@@ -50,7 +50,8 @@ def told(text: str, folder: Path) -> str:
         [sys.executable, "-m", "ziglang", "cc", *flags, "program.ll", "-o", "program"],
         cwd=folder, check=True, timeout=1200,
     )  # fmt: skip
-    made = subprocess.run(["./program"], cwd=folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, timeout=300)
+    environment = {**os.environ, **ENVIRONMENT}
+    made = subprocess.run(["./program"], cwd=folder, env=environment, capture_output=True, timeout=300)
     return made.stderr.decode()
 
 
