@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import math
 
+from dpl.prims.elementary import late
+
 INF, NAN = math.inf, math.nan
+exp, natural_log = late("exp"), late("log")
 
 
 def fdiv(a: float, b: float) -> float:
@@ -94,7 +97,7 @@ def bell(x: float) -> float:
         return x
     near = math.floor(x * 2097152.0) / 2097152.0
     rest = (x - near) * (x + near)
-    return math.exp(-near * near) * (1.0 - rest * (1.0 - rest * (0.5 - rest / 6.0)))
+    return exp(-near * near) * (1.0 - rest * (1.0 - rest * (0.5 - rest / 6.0)))
 
 
 def total(f):
@@ -153,20 +156,13 @@ def clip(x, lo, hi):
     return lo if x < lo else hi if x > hi else x
 
 
-def exp(x: float) -> float:
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return INF
-
-
 def sigmoid(x: float) -> float:
-    e = math.exp(-abs(x))
+    e = exp(-abs(x))
     return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
 def sech2(x: float) -> float:
-    e = math.exp(-2.0 * abs(x))
+    e = exp(-2.0 * abs(x))
     return 4.0 * e / ((1.0 + e) * (1.0 + e))
 
 
@@ -177,7 +173,7 @@ def odds(a: float, b: float) -> float:
         return 0.0
     back = d - a
     lost = (a - (d - back)) - (b + back)
-    return math.exp(-abs(d)) * (1.0 - (lost if d >= 0.0 else -lost))
+    return exp(-abs(d)) * (1.0 - (lost if d >= 0.0 else -lost))
 
 
 def share(a: float, b: float) -> float:
@@ -200,7 +196,7 @@ def logaddexp(a: float, b: float) -> float:
 
 
 def xlogy(x: float, y: float) -> float:
-    return 0.0 if x == 0.0 else x * log(math.log)(y)
+    return 0.0 if x == 0.0 else x * natural_log(y)
 
 
 def lgamma(x: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpl.prims import meaning as on
+from dpl.prims.elementary import late
 from dpl.prims.table import Row, Val
 
 # ---- rules ------------------------------------------------------------------------------------------------------
@@ -141,30 +142,30 @@ ELEMENTARY = (
     real("floor", "greatest whole number below", on.whole(math.floor), None, "llvm.floor"),
     real("ceil", "least whole number above", on.whole(math.ceil), None, "llvm.ceil"),
     real("round", "nearest whole number, ties to even", on.whole(round), None, "llvm.roundeven"),
-    real("exp", "e to the power", on.exp, lambda t, a, y: t * y, "exp"),
+    real("exp", "e to the power", late("exp"), lambda t, a, y: t * y, ""),
     real("exp2", "2 to the power", lambda x: on.power(2.0, x), lambda t, a, y: t * y * math.log(2.0), ""),
     real("expm1", "exp x - 1, exact near 0", on.total(math.expm1), lambda t, a, y: t * exp(a[0]), "expm1"),
-    real("log", "natural logarithm", on.log(math.log), lambda t, a, y: t / a[0], "log"),
+    real("log", "natural logarithm", late("log"), lambda t, a, y: t / a[0], ""),
     real("log1p", "log (1 + x), exact near 0", on.log1p, lambda t, a, y: t / (a[0] + 1.0), "log1p"),
     real("log2", "logarithm to base 2", on.log(math.log2), lambda t, a, y: t * (1.0 / math.log(2.0)) / a[0], "log2"),
     real("log10", "logarithm to base 10", on.log(math.log10),
          lambda t, a, y: t * (1.0 / math.log(10.0)) / a[0], "log10"),
     real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t / (y * 2.0), "llvm.sqrt"),
     real("cbrt", "cube root", math.cbrt, lambda t, a, y: t * _cbrt_slope(a[0], y), "cbrt", 0.3, -2.0),
-    real("cos", "cosine", on.total(math.cos), lambda t, a, y: -t * sin(a[0]), "cos"),
-    real("sin", "sine", on.total(math.sin), lambda t, a, y: t * cos(a[0]), "sin"),
+    real("cos", "cosine", late("cos"), lambda t, a, y: -t * sin(a[0]), ""),
+    real("sin", "sine", late("sin"), lambda t, a, y: t * cos(a[0]), ""),
     real("tan", "tangent", on.total(math.tan), lambda t, a, y: t * (y * y + 1.0), "tan"),
     real("asin", "inverse sine", on.total(math.asin), lambda t, a, y: t / sqrt(_less_of(a[0])), "asin"),
     real("acos", "inverse cosine", on.total(math.acos), lambda t, a, y: -t / sqrt(_less_of(a[0])), "acos"),
     real("atan", "inverse tangent", math.atan, lambda t, a, y: t / hypot(a[0], 1.0) / hypot(a[0], 1.0), "atan"),
     real("sinh", "hyperbolic sine", on.sinh, lambda t, a, y: t * fn("cosh")(a[0]), "sinh"),
     real("cosh", "hyperbolic cosine", on.total(math.cosh), lambda t, a, y: t * fn("sinh")(a[0]), "cosh"),
-    real("tanh", "hyperbolic tangent", math.tanh, lambda t, a, y: t * sech2(a[0]), "tanh"),
+    real("tanh", "hyperbolic tangent", late("tanh"), lambda t, a, y: t * sech2(a[0]), ""),
     real("asinh", "inverse of sinh", math.asinh, lambda t, a, y: t / hypot(a[0], 1.0), "asinh"),
     real("acosh", "inverse of cosh", on.total(math.acosh),
          lambda t, a, y: t / (sqrt(a[0] - 1.0) * sqrt(a[0] + 1.0)), "acosh", 1.3, 2.0),
     real("atanh", "inverse of tanh", on.atanh, lambda t, a, y: t / _less_of(a[0]), "atanh"),
-    real("erf", "error function", math.erf, lambda t, a, y: t * bell(a[0]) * (2.0 / math.sqrt(math.pi)), "erf"),
+    real("erf", "error function", late("erf"), lambda t, a, y: t * bell(a[0]) * (2.0 / math.sqrt(math.pi)), ""),
     real("lgamma", "logarithm of the gamma function", on.lgamma,
          lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "rt.lgamma", 0.7, 2.5),
     Row("polygamma", "int -> 'a -> 'a where 'a : real", "polygamma n x: derivative number n + 1 of lgamma",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
-from dpl.prims import TABLE
+from dpl.prims import TABLE, elementary
 
 from dplc.machine.llvm.types import SCALARS
 
@@ -91,6 +91,8 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     t = SCALARS[ty]
     if row in FLOAT:
         return out.op(f"{FLOAT[row]} {t} {args[0]}, {args[1]}")
+    if row in elementary.NAMES:
+        return _elementary(row, ty, args, out)
     if row in COMPARISONS:
         ordered = "u" if row == "ne" else "o"
         return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
@@ -114,6 +116,15 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     if row == "relu":
         return out.op(f"select i1 {out.op(f'fcmp ugt {t} {args[0]}, 0.0')}, {t} {args[0]}, {t} 0.0")
     return _in_double(row, ty, args, out)
+
+
+def _elementary(row: str, ty: str, args: list[str], out: Lines) -> str:
+    """A call of `runtime/elementary.py`; LLVM makes one for vectors of it.  At f16, it is that of f32."""
+    if ty != "f16":
+        t = SCALARS[ty]
+        return out.op(f"call {t} @rt.{row}.{ty}({', '.join(f'{t} {arg}' for arg in args)})")
+    wide = [out.op(f"fpext half {arg} to float") for arg in args]
+    return out.op(f"fptrunc float {_elementary(row, 'f32', wide, out)} to half")
 
 
 def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
