@@ -16,6 +16,13 @@ import mpmath as mp
 
 TARGET = Path(__file__).parents[2] / "lang" / "dpl" / "prims" / "elementary" / "coefficients.py"
 GRID = 900
+HEAD = '''"""Coefficients of polynomials, lowest first.  `benchmarks/elementary/coefficients.py` finds them and writes
+this file; the errors are those before rounding, relative to the function."""
+
+from __future__ import annotations
+
+from dpl.prims.elementary.steps import Pair
+'''
 
 Function = Callable[[mp.mpf], mp.mpf]
 
@@ -137,9 +144,7 @@ def digits(bits: int) -> list[str]:
 
 
 def main() -> None:
-    text = ['"""Coefficients of polynomials, lowest first.  `benchmarks/elementary/coefficients.py` finds them and writes',
-            'this file; the errors are those before rounding, relative to the function."""\n',
-            "from __future__ import annotations\n", "from dpl.prims.elementary.steps import Pair\n"]  # fmt: skip
+    text = [HEAD]
     for fit in fits():
         found = [remez(fit, terms) for terms in fit.terms]
         errors = ", ".join(f"2^{mp.nstr(mp.log(error, 2), 4)}" for _, error in found)

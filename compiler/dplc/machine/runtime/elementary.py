@@ -50,8 +50,9 @@ def declaration(symbol: str, width: int) -> str:
     return f"declare {_signature(symbol)} {PURE}{_more(symbol, width)}"
 
 
-def definition(symbol: str, width: int) -> str | None:
-    """The text of the function; None if it is none of these."""
+def definition(symbol: str, width: int, apart: bool) -> str | None:
+    """The text of the function; None if it is none of these.  If `apart`, it has a section of its own, which the linker
+    takes if something refers to it."""
     match = _matched(symbol)
     if match is None:
         return None
@@ -59,7 +60,8 @@ def definition(symbol: str, width: int) -> str | None:
     params = [f"%x{i}" for i in range(steps.arity)]
     made = _Text(steps, int(match[3] or 0))
     lines = made.text(params)
-    head = f"define internal {_signature(symbol, params)} {PURE} noinline{_more(symbol, width)} {{"
+    section = f' section ".text.{symbol}"' if apart else ""
+    head = f"define internal {_signature(symbol, params)} {PURE} noinline{_more(symbol, width)}{section} {{"
     return "\n".join([*made.tables, head, "entry:", *lines, "}"])
 
 

@@ -60,7 +60,8 @@ def expm1_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]:
 
 
 def tanh(x: Value) -> Value:
-    """-t / (t + 2) with t = e^(-2 |x|) - 1, and what the roundings of t and t + 2 lose: 1 / (t + 2) = (1 + tanh x) / 2."""
+    """-t / (t + 2) with t = e^(-2 |x|) - 1, and what the roundings of t and t + 2 lose, as 1 / (t + 2) is
+    (1 + tanh x) / 2."""
     size = abs(x)
     size = select(size < x.pick(Pair(20.0, 10.0)), size, x.pick(Pair(20.0, 10.0)))
     t, low = expm1_parts(-2.0 * size)
