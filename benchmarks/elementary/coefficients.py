@@ -113,6 +113,13 @@ def fits() -> list[Fit]:
             lambda z: z, zero, (quarter * wide) ** 2, (6, 3)),
         Fit("COS", "(cos x - 1 + x^2 / 2) / x^4 by x^2, |x| <= pi / 4",
             lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z, zero, (quarter * wide) ** 2, (6, 3)),
+        Fit("SINH", "(sinh x / x - 1) / x^2 by x^2, |x| <= 1", odd_part(mp.sinh), lambda z: z, zero, wide, (7, 3)),
+        Fit("ASIN", "(asin x / x - 1) / x^2 by x^2, |x| <= 1/2", odd_part(mp.asin),
+            lambda z: z, zero, wide / 4, (12, 6)),
+        Fit("ATAN", "(atan x / x - 1) / x^2 by x^2, |x| <= 7/16", odd_part(mp.atan),
+            lambda z: z, zero, (wide * 7 / 16) ** 2, (11, 5)),
+        Fit("CBRT", "the cube root of x, sqrt(1/2) <= x <= sqrt 2", mp.cbrt,
+            lambda x: 1 / mp.cbrt(x), mp.sqrt(mp.mpf(1) / 2) / wide, mp.sqrt(mp.mpf(2)) * wide, (7, 4)),
         Fit("ERF", "-log (1 - erf x) / x - 9/8, 0 <= x <= 6", lambda x: -mp.log(mp.erfc(x)) / x - 1.125,
             lambda x: x * mp.erfc(x) / mp.erf(x), mp.mpf("1e-9"), mp.mpf(6), (26, 11)),
     ]  # fmt: skip
@@ -135,6 +142,34 @@ def listed(name: str, numbers: list[float]) -> str:
     return "\n".join([f"    {name}=(", *("    " + part for part in [*lines, line]), "    ),"])
 
 
+def pow_text() -> list[str]:
+    """The rest of the logarithm in `pow`, which has f64 only."""
+    s = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0001")
+    what = "(log ((1 + s) / (1 - s)) / 2 s - 1 - z / 3) / z^2 by z = s^2, |s| <= 0.1716"
+    rest = Fit(
+        "POW", what, lambda z: (log_rest(z) / 2 - mp.mpf(1) / 3) / z, lambda z: z**2, mp.mpf("1e-9"), s * s, (0, 0)
+    )
+    found, error = remez(rest, 10)
+    lines = listed("POW", [float(x) for x in found]).split("\n")
+    return [
+        f"# {rest.what}; error 2^{mp.nstr(mp.log(error, 2), 4)}",
+        "POW = (",
+        *(line[4:] for line in lines[1:-1]),
+        ")",
+    ]
+
+
+def angles_text() -> list[str]:
+    """The angles of the ranges of `atan`."""
+    angles = [mp.mpf(0), mp.atan(0.5), mp.pi / 4, mp.atan(1.5), mp.pi / 2]
+    text = ["# 0, atan 1/2, atan 1, atan 3/2, atan infinity, each in two parts", "ANGLES = Pair("]
+    for kind in ("f64", "f32"):
+        high = [rounded(x, kind == "f64") for x in angles]
+        low = [rounded(x - h, kind == "f64") for x, h in zip(angles, high, strict=True)]
+        text += [f"    {kind}=(", f"        {tuple(high)!r},", f"        {tuple(low)!r},", "    ),"]
+    return [*text, ")"]
+
+
 def digits(bits: int) -> list[str]:
     """2 / pi, in hexadecimal."""
     with mp.workprec(bits + 60):
@@ -153,6 +188,7 @@ def main() -> None:
             text.append(listed(kind, [rounded(c, kind == "f64") for c in coefficients]))
         text.append(")")
         print(fit.name, errors)
+    text += pow_text() + angles_text()
     bits = 24 * 50
     text += [f"TWO_OVER_PI_BITS = {bits}", "TWO_OVER_PI = int(", *digits(bits), "    16,", ")  # times 2^BITS"]
     TARGET.write_text("\n".join(text) + "\n", encoding="utf-8")

@@ -33,7 +33,7 @@ ORDERS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 def vector_lengths(name: str, ty: str, width: int) -> list[int]:
     """The lengths of the vectors that a machine with vectors of `width` bytes has a function for."""
     most = width // SIZES[SCALARS[ty]] if name in elementary.VECTORS else 0
-    return [n for n in (2, 4, 8, 16) if n <= most and 4 * n >= most]
+    return [n for n in (2, 4, 8, 16) if n in (most, most // 2)]
 
 
 def symbols(width: int) -> list[str]:

@@ -18,11 +18,22 @@ if TYPE_CHECKING:
 
 # name: the module that describes it, and its number of arguments
 NAMES = {
-    "exp": ("exponential", 1), "tanh": ("exponential", 1), "log": ("logarithm", 1), "erf": ("error", 1),
-    "sin": ("trigonometric", 1), "cos": ("trigonometric", 1),
-    "sin_far": ("trigonometric", 1), "cos_far": ("trigonometric", 1),
-}  # fmt: skip
-VECTORS = NAMES.keys() - {"sin_far", "cos_far"}
+    name: (module, count)
+    for module, count, names in (
+        ("exponential", 1, "exp exp2 expm1 sinh cosh tanh sigmoid sech2 bell"),
+        ("exponential", 2, "share overlap"),
+        ("logarithm", 1, "log log1p log2 log10 asinh acosh atanh softplus"),
+        ("logarithm", 2, "xlogy logaddexp"),
+        ("trigonometric", 1, "sin cos tan sin_far cos_far tan_far"),
+        ("inverse", 1, "asin acos atan"),
+        ("inverse", 2, "atan2 hypot squares cosine turn"),
+        ("powers", 1, "cbrt"),
+        ("powers", 2, "pow"),
+        ("error", 1, "erf"),
+    )
+    for name in names.split()
+}
+VECTORS = NAMES.keys() - {"sin_far", "cos_far", "tan_far"}
 
 
 def arity(name: str) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpl.prims.elementary import coefficients as c
-from dpl.prims.elementary.exponential import expm1_parts, sum_of
-from dpl.prims.elementary.steps import Pair, Value, copysign, polynomial, select
+from dpl.prims.elementary.exponential import expm1_parts
+from dpl.prims.elementary.steps import Pair, Value, copysign, polynomial, select, sum_of
 
 END = Pair(6.0, 4.0)  # from here on, erf is 1
 

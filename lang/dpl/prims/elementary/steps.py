@@ -239,3 +239,29 @@ def halves(x: Value) -> tuple[Value, Value]:
     big = x * (x.pick(Pair(2.0**27, 2.0**12)) + 1.0)
     high = big - (big - x)
     return high, x - high
+
+
+def sum_of(a: Value | float, b: Value) -> tuple[Value, Value]:
+    """a + b and what its rounding loses, where |a| >= |b| or a is 0 (Dekker 1971)."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """a + b and what its rounding loses (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Value, b: Value) -> tuple[Value, Value]:
+    """a b and what its rounding loses (Dekker 1971)."""
+    product = a * b
+    (a1, a2), (b1, b2) = halves(a), halves(b)
+    return product, a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def clamped(x: Value, least: float, most: float) -> Value:
+    """x within bounds; NaN gives the lower one."""
+    x = select(x < most, x, most)
+    return select(x > least, x, least)

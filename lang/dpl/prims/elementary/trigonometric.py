@@ -21,6 +21,9 @@ from dpl.prims.elementary.steps import (
     second_bit,
     select,
     split,
+    sum_of,
+    two_product,
+    two_sum,
     two_to,
     widen,
 )
@@ -57,24 +60,25 @@ def reduced(x: Value) -> tuple[Value, Value, Value]:
     return k, r, low - (r - third)
 
 
-def sin_near(r: Value, low: Value) -> Value:
-    """sin (r + low) for |r| <= pi / 4."""
+def sin_near(r: Value, low: Value) -> tuple[Value, Value]:
+    """A large and a small part of sin (r + low), for |r| <= pi / 4."""
     z = r * r
     first, *rest = r.pick(c.SIN)
     cube = z * r
-    return r - ((z * (0.5 * low - cube * polynomial(rest, z)) - low) - cube * first)
+    return r, cube * first - (z * (0.5 * low - cube * polynomial(rest, z)) - low)
 
 
-def cos_near(r: Value, low: Value) -> Value:
+def cos_near(r: Value, low: Value) -> tuple[Value, Value]:
     z = r * r
     half = 0.5 * z
     w = 1.0 - half
-    return w + (((1.0 - w) - half) + (z * z * polynomial(r.pick(c.COS), z) - r * low))
+    return w, ((1.0 - w) - half) + (z * z * polynomial(r.pick(c.COS), z) - r * low)
 
 
 def turned(k: Value, r: Value, low: Value) -> Value:
     """sin (k pi / 2 + r + low)."""
-    y = select(odd(k), cos_near(r, low), sin_near(r, low))
+    (sin_large, sin_small), (cos_large, cos_small) = sin_near(r, low), cos_near(r, low)
+    y = select(odd(k), cos_large + cos_small, sin_large + sin_small)
     return select(second_bit(k), -y, y)
 
 
@@ -111,18 +115,30 @@ def cos_far(x: Value) -> Value:
     return select(finite, turned(k + 1.0, r, low), NAN)
 
 
-def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """a + b and what its rounding loses (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+def tan_turned(k: Value, r: Value, low: Value) -> Value:
+    """tan (k pi / 2 + r + low): a quotient, and its remainder over the divisor."""
+    sin_high, sin_low = sum_of(*sin_near(r, low))
+    cos_high, cos_low = sum_of(*cos_near(r, low))
+    turn = odd(k)
+    n, n_low = select(turn, cos_high, sin_high), select(turn, cos_low, sin_low)
+    d, d_low = select(turn, -sin_high, cos_high), select(turn, -sin_low, cos_low)
+    quotient = n / d
+    product, lost = two_product(quotient, d)
+    return quotient + (((n - product) - lost) + (n_low - quotient * d_low)) / d
 
 
-def two_product(a: Value, b: Value) -> tuple[Value, Value]:
-    """a b and what its rounding loses (Dekker 1971)."""
-    product = a * b
-    (a1, a2), (b1, b2) = halves(a), halves(b)
-    return product, a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+def tan(x: Value) -> Value:
+    near = usual(x)
+    y = tan_turned(*reduced(near))
+    return rarely(near.differs(x), "tan_far", [x], select(near.same(0.0), near, y))
+
+
+def tan_far(x: Value) -> Value:
+    if x.type == "f32":
+        return narrow(tan_far(widen(x)))
+    finite = abs(x) < float("inf")
+    y = tan_turned(*reduced_far(select(finite, abs(x), 1e6)))
+    return select(finite, select(x < 0.0, -y, y), NAN)
 
 
 def reduced_far(x: Value) -> tuple[Value, Value, Value]:
