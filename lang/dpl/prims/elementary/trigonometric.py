@@ -89,7 +89,8 @@ def usual(x: Value) -> Value:
 
 def sin(x: Value) -> Value:
     near = usual(x)
-    return rarely(near.differs(x), "sin_far", [x], turned(*reduced(near)))
+    y = select(near.same(0.0), near, turned(*reduced(near)))  # -0 stays
+    return rarely(near.differs(x), "sin_far", [x], y)
 
 
 def cos(x: Value) -> Value:
