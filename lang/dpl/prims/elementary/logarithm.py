@@ -36,11 +36,9 @@ LIFT = Pair(54.0, 25.0)  # 2^LIFT makes every subnormal number normal
 
 
 def normal_parts(x: Value) -> tuple[Value, Value]:
-    """k and m of any positive number; what is not positive or not finite gives some numbers."""
-    tiny, lift = x.pick(TINY), x.pick(LIFT)
-    x = select(x < INF, x, 1.0)
-    small = x < tiny
-    k, m = split(select(small, select(x > 0.0, x, 1.0) * 2.0**lift, x))
+    """k and m of any positive number."""
+    small, lift = x < x.pick(TINY), x.pick(LIFT)
+    k, m = split(select(small, x * 2.0**lift, x))
     return k - select(small, x.of(lift), 0.0), m
 
 

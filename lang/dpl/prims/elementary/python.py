@@ -28,6 +28,9 @@ ROUNDS = ("add", "sub", "mul", "div", "sqrt", "narrow")  # of type f32, these ar
 
 
 def split(x: float, root: float) -> tuple[float, float]:
+    """See `steps.split`; 1 stands for what is not positive, or not finite."""
+    if not 0.0 < x < math.inf:
+        return 0.0, 1.0
     m, k = math.frexp(x)
     return (float(k), m) if m >= root else (k - 1.0, m + m)
 

@@ -199,7 +199,8 @@ def second_bit(k: Value) -> Value:
 
 
 def split(x: Value) -> tuple[Value, Value]:
-    """k and m with x = 2^k m and sqrt(1/2) <= m < sqrt 2, for a positive normal x."""
+    """k and m with x = 2^k m and sqrt(1/2) <= m < sqrt 2, for a positive normal x.  Of other numbers they must not be
+    used."""
     pair = x.then("split", type_="pair")
     return pair.then("first", type_=x.type), pair.then("second", type_=x.type)
 
