@@ -20,9 +20,12 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
-from dplc.ad.reverse.tape import Reverse, Tape
+from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, atom_of, either, together
 from dplc.flat import term as f
+
+
+EXISTING = 1  # the cost of reading what is in an array that exists already
 
 
 @dataclass(slots=True)
@@ -104,7 +107,8 @@ class Body:
     ) -> f.Block:
         """The backward body with its prologue: `before`, then bindings that take the tuple kept by step `index` apart.
         Variables in `arrays` are read from arrays that exist already."""
-        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward(), arrays)
+        there = dict.fromkeys(arrays, EXISTING)
+        self.kept, again = self.reverse.choose(body, self.tape, given, there)
         b = Builder(self.reverse.d.supply)
         for var in [v for v in self.kept if v.name in arrays]:
             b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
@@ -127,7 +131,8 @@ class Loop:
         self.bind = bind
         self.rhs = rhs
         index = (rhs.index,) if isinstance(rhs, f.For) else ()
-        self.tape = Tape(reverse, rhs.body, (*index, *rhs.state))
+        count = rhs.count if isinstance(rhs, f.For) else int_(0)
+        self.tape = Tape(reverse, rhs.body, (*index, *rhs.state), tape, Runs.STEPS, count)
         self.body = Body(reverse, tape, self.tape)
         self.steps: f.Var | None = None  # the number of steps of a While
 
@@ -232,7 +237,7 @@ class Build:
         self.reverse = reverse
         self.bind = bind
         self.rhs = bind.rhs
-        self.tape = Tape(reverse, bind.rhs.body, (bind.rhs.index,))
+        self.tape = Tape(reverse, bind.rhs.body, (bind.rhs.index,), tape, Runs.POINTS, bind.rhs.count)
         self.body = Body(reverse, tape, self.tape)
 
     def backward(self, scope: Scope) -> None:

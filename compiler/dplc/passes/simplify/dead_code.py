@@ -13,7 +13,10 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, with_blocks
-from dplc.passes.simplify.purity import droppable
+from dplc.passes.simplify.purity import droppable, natural
+
+
+NOTHING = f.Const(False, f.BOOL)
 
 
 def drop_unused(block: f.Block) -> f.Block:
@@ -42,7 +45,9 @@ class Drop:
             case f.If() | f.Switch() | f.Build():
                 wanted = [k for k, v in enumerate(bind.vars) if v.name in live]
                 if isinstance(bind.rhs, f.Build) and not wanted:
-                    wanted = [0]
+                    if all(isinstance(r.ty, f.Num) for r in bind.rhs.body.results):
+                        return self.checks(bind.rhs, live)
+                    wanted = [0]  # the rows' shapes are compared
                 rhs = with_blocks(bind.rhs, lambda b: self.block(f.Block(b.binds, pick(b.results, wanted)), live))
                 if isinstance(rhs, f.Switch):
                     rhs = without_payloads(rhs, live)
@@ -55,6 +60,15 @@ class Drop:
                 return f.Bind(bind.vars, with_blocks(bind.rhs, lambda b: self.block(b, live)))
             case _:
                 return bind
+
+    def checks(self, build: f.Build, live: set[str]) -> f.Bind:
+        """A comprehension without its results, which is there only because it may fail."""
+        if natural(build.count):
+            body = self.block(f.Block(build.body.binds, ()), live)
+            return f.Bind((), f.For(build.index, build.count, (), (), body))
+        body = self.block(f.Block(build.body.binds, (NOTHING,)), live)
+        unused = f.Var(f"{build.index.name}.checked", f.Arr(f.BOOL, 1))
+        return f.Bind((unused,), f.Build(build.index, build.count, body, build.span))
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
         width = len(loop.state)
