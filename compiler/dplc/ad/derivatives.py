@@ -19,7 +19,7 @@ from dpl.source import Span
 
 from dplc.ad.activity import Deps, Graph, Grapher, Node
 from dplc.ad.optimistic import Assumption, Fixpoint
-from dplc.ad.reverse.repeats import Costs
+from dplc.ad.repeats import Costs
 from dplc.ad.silent import Silent
 from dplc.ad.tangents.coefficients import Coefficients
 from dplc.ad.tangents.convert import Conversions

@@ -24,7 +24,6 @@ from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, atom_of, either, together
 from dplc.flat import term as f
 
-
 EXISTING = 1  # the cost of reading what is in an array that exists already
 
 

@@ -2,7 +2,7 @@
 (rematerialisation; Moses et al. 2021).
 
 Backward code mentions variables of the forward code by name.  What is kept costs memory; what is computed again costs
-time (`ad/reverse/repeats.py`).  The cheapest choice is taken, such that everything that is needed is there:
+time (`ad/repeats.py`).  The cheapest choice is taken, such that everything that is needed is there:
 
     t = mul 3.7 s;  u = sub 1.0 s;  y = mul t u         t, u and y are needed: s is kept
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dplc.ad.repeats import bytes_of
 from dplc.ad.reverse.min_cut import cut
-from dplc.ad.reverse.repeats import bytes_of
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, blocks, bound_inside, mentioned
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
+from dplc.ad import repeats
 from dplc.ad.activity import Graph, Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
-from dplc.ad.reverse import repeats, residuals
+from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
 from dplc.flat import term as f
@@ -31,6 +32,7 @@ from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound, every, names, rhs_mentions
+
 
 class Runs(Enum):
     """How often a block runs, branches left aside."""
@@ -209,8 +211,7 @@ class Reverse:
             case rhs if tape.runs is Runs.ONCE:
                 return 0 if isinstance(rhs, f.Op) and OPS[rhs.op].cheap else None
             case rhs:
-                cost = self.d.costs.repeated(rhs)
-                return cost if cost is None or tape.runs is Runs.STEPS else cost // repeats.SHARE
+                return self.d.costs.of_step(rhs) if tape.runs is Runs.STEPS else self.d.costs.of_point(rhs)
 
     def reading(self, tape: Tape, var: f.Var) -> int | None:
         """The cost of reading an array from outside of a tape again, for each step: it has to be kept until then.  One

@@ -7,7 +7,7 @@ return a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from dpl.node import replace
 
@@ -15,15 +15,18 @@ from dplc.flat import term as f
 from dplc.flat.walk import atoms, with_blocks
 from dplc.passes.simplify.purity import droppable, natural
 
-
 NOTHING = f.Const(False, f.BOOL)
 
 
-def drop_unused(block: f.Block) -> f.Block:
-    return Drop().block(block, set())
+def drop_unused(block: f.Block, total: Collection[str] = ()) -> f.Block:
+    """The block without dead code.  Calls of the functions in `total` only compute."""
+    return Drop(total).block(block, set())
 
 
 class Drop:
+    def __init__(self, total: Collection[str]) -> None:
+        self.total = total
+
     def block(self, block: f.Block, live: set[str]) -> f.Block:
         """The block without dead bindings.  Adds the variables that it uses to `live`."""
         use(live, block.results)
@@ -33,7 +36,7 @@ class Drop:
                 if var.name in live:
                     break
             else:
-                if droppable(bind.rhs):
+                if droppable(bind.rhs, self.total):
                     continue
             bind = self.bind(bind, live)
             use(live, atoms(bind.rhs))

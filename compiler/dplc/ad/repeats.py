@@ -7,8 +7,9 @@ little more than that; an element of an array that is there anyway costs little.
     for i < n state (s = a) { t = exp s;  ... }                        a step: it depends on the step before
 
 The points of a comprehension can be computed again in their backward loop, where all of their values are at hand, and
-the forward loop often is not needed any more.  So their costs are counted at an eighth.  Nested loops of points are
-computed again as a whole: what they keep is then short-lived and small.
+the forward loop often is not needed any more.  So their costs are counted at an eighth; but twice where the forward
+loop stays, as it calls functions that may fail.  Nested loops of points are computed again as a whole: what they keep
+is then short-lived and small.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
 from dplc.flat import term as f
+from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import blocks, bound_inside, every
+from dplc.passes.simplify.purity import droppable
 
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
 LENGTH = 32  # assumed, of what is not known
@@ -31,7 +34,7 @@ QUICK_FUNCTIONS = frozenset(("div", "sqrt", "floor", "ceil", "round", "abs", "si
 CUBIC = ("matmul", "matmul_acc")
 READ, VIEW, CELL = 1, 2, 16  # an element, a row, a constructor
 FAR = 64  # an element of an array that would be kept for it, and is perhaps much longer
-SHARE = 8  # the part of a point's cost that counts
+SHARE, OPEN = 8, 2  # the parts of a point's cost that count: of most code, of code with open loops
 
 
 def bytes_of(ty: f.Type) -> int:
@@ -54,9 +57,31 @@ class Costs:
     def __init__(self, body: Callable[[str], f.Block | None]) -> None:
         self.body = body
         self.known: dict[str, int | None] = {}
+        self.totals: dict[str, bool] = {}
 
-    def repeated(self, rhs: f.Rhs) -> int | None:
+    def of_step(self, rhs: f.Rhs) -> int | None:
+        """The cost in a step of a loop."""
         return None if changes_others(rhs) else self.of(rhs)
+
+    def of_point(self, rhs: f.Rhs) -> int | None:
+        """The cost in a point of a comprehension."""
+        cost = self.of_step(rhs)
+        if cost is None:
+            return None
+        inside = [rhs, *(bind.rhs for block in blocks(rhs) for bind in every(block))]
+        if any(isinstance(other, f.Call) and not self.total(other.fn) for other in inside):
+            return 2 * cost
+        return cost // (OPEN if any(isinstance(other, f.While) for other in inside) else SHARE)
+
+    def total(self, fn: str) -> bool:
+        """True for a function of which calls are dropped if nobody needs their results."""
+        if fn not in self.totals:
+            self.totals[fn] = False  # while it is being found out
+            body = self.body(fn)
+            inner = body is not None and all(self.total(callee) for callee in dict.fromkeys(callees(body)))
+            known = {name for name, total in self.totals.items() if total}
+            self.totals[fn] = body is not None and inner and all(droppable(b.rhs, known) for b in body.binds)
+        return self.totals[fn]
 
     def of(self, rhs: f.Rhs) -> int | None:
         match rhs:
@@ -78,15 +103,15 @@ class Costs:
                 kept = body.results[len(body.results) - collect :] if collect else ()
                 return self.times(count, body, sum(bytes_of(a.ty) for a in kept) // SHARE)
             case f.While(_, _, cond, body):
-                both = self.total(bind.rhs for block in (cond, body) for bind in block.binds)
+                both = self.sum(bind.rhs for block in (cond, body) for bind in block.binds)
                 return None if both is None else LENGTH * (1 + both)
             case _:
                 return None
 
     def block(self, block: f.Block) -> int | None:
-        return self.total(bind.rhs for bind in block.binds)
+        return self.sum(bind.rhs for bind in block.binds)
 
-    def total(self, given: Iterable[f.Rhs]) -> int | None:
+    def sum(self, given: Iterable[f.Rhs]) -> int | None:
         total = 0
         for rhs in given:
             cost = self.of(rhs)
