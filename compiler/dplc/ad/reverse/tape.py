@@ -240,11 +240,15 @@ class Reverse:
         return False
 
     def length(self, dim: Dim | None) -> Dim | None:
-        """The dimension that a number is, if it was measured."""
+        """The dimension that a number is, if it was measured, give or take a constant."""
         made = self.makers.get(dim.name) if isinstance(dim, f.Var) else None
-        if made is not None and isinstance(made.rhs, f.Op) and made.rhs.op == "dim":
-            return self.sizes.of(made.rhs.args[0], made.rhs.attr("k"))
-        return dim
+        match made.rhs if made is not None else None:
+            case f.Op("dim", (array,)) as op:
+                return self.sizes.of(array, op.attr("k"))
+            case f.Op("add" | "sub", (f.Var() as n, f.Const())):
+                return self.length(n)
+            case _:
+                return dim
 
     def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
         """Copies a kept row of an array that is updated later.  Otherwise, the update would copy the whole array."""
