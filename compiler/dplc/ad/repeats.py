@@ -34,7 +34,7 @@ QUICK_FUNCTIONS = frozenset(("div", "sqrt", "floor", "ceil", "round", "abs", "si
 CUBIC = ("matmul", "matmul_acc")
 READ, VIEW, CELL = 1, 2, 16  # an element, a row, a constructor
 FAR = 64  # an element of an array that would be kept for it, and is perhaps much longer
-SHARE, OPEN = 8, 2  # the parts of a point's cost that count: of most code, of code with open loops
+SHARE, OPEN = 8, 2  # the parts of a point's cost that count: of most code, of loops that may fail
 
 
 def bytes_of(ty: f.Type) -> int:
@@ -71,7 +71,9 @@ class Costs:
         inside = [rhs, *(bind.rhs for block in blocks(rhs) for bind in every(block))]
         if any(isinstance(other, f.Call) and not self.total(other.fn) for other in inside):
             return 2 * cost
-        return cost // (OPEN if any(isinstance(other, f.While) for other in inside) else SHARE)
+        known = {name for name, total in self.totals.items() if total}
+        stays = any(isinstance(other, f.While) and not droppable(other, known) for other in inside)
+        return cost // (OPEN if stays else SHARE)
 
     def total(self, fn: str) -> bool:
         """True for a function of which calls are dropped if nobody needs their results."""

@@ -12,7 +12,8 @@ from dplc.flat.walk import blocks
 
 
 def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
-    """True for code without effects that ends and cannot fail.  `total` are functions of which that is known."""
+    """True for code without effects that ends and cannot fail.  `total` are functions of which that is known.  A loop
+    is taken to end if its condition depends on its state."""
     match rhs:
         case f.Op():
             return pure(rhs)
@@ -22,7 +23,9 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
             return fn in total
         case f.Build(_, count) if not natural(count):
             return False
-        case f.If() | f.Switch() | f.For() | f.Build():
+        case f.While(_, _, f.Block(_, (f.Const(),))):
+            return False
+        case f.If() | f.Switch() | f.For() | f.While() | f.Build():
             return all(droppable(bind.rhs, total) for block in blocks(rhs) for bind in block.binds)
         case _:
             return False
