@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 NESTED = ("FF", "FR", "RF", "RR")
 BOTH = ("forward", "reverse")
+THROUGHPUT = (
+    *("exp", "tanh", "log", "exp f32", "tanh f32", "log f32"),
+    *("sum", "maximum", "argmax", "cumsum", "sort", "argsort"),
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A program in DPL, `FOLDER/NAME.dp`, and the same in C, with hand-derived gradients."""
+    """A program in DPL, `FOLDER/NAME.dp`, and the same in C, with hand-derived gradients, or in NumPy."""
 
     size: int
     quick: int  # a small size, where only the results are compared
@@ -25,6 +29,8 @@ F32 = ("-DREAL=float",)
 ROWS = {
     "mlp_f64": Row(100, 10, c="mlp"),
     "mlp_f32": Row(100, 10, c="mlp", flags=F32, agree=2e-4),
+    "lenet_im2col": Row(100, 2, c="lenet", agree=1e-3),
+    "lenet_sums": Row(100, 2, c="lenet", agree=1e-3),
     "gmm_matrix": Row(1000, 20, c="gmm"),
     "gmm_points": Row(1000, 20, c="gmm"),
     "black_scholes": Row(1_000_000, 100),
@@ -39,6 +45,8 @@ ROWS = {
     "det": Row(8, 4),
     "log_sum_exp": Row(1_000_000, 100),
     "least_squares": Row(10_000, 100),
+    "throughput": Row(1_000_000, 1000, modes=THROUGHPUT, agree=1e-5),
+    "read_csv": Row(100_000, 10, modes=("read",)),
     "newton": Row(1_000_000, 10, modes=("forward", "reverse", "whole"), folder="control"),
     "lotka": Row(1_000_000, 10, modes=BOTH, folder="control"),
     "tree": Row(30, 5, modes=BOTH, folder="control"),
