@@ -53,21 +53,19 @@ def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, F
     return all_found
 
 
-def markdown(all_found: dict[str, dict[str, Found]]) -> str:
-    """The table of the README."""
-    rows = [
-        "| | DPL, ms | C, ms | ratio | gradient / function, DPL and C | MB, DPL and C |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, modes in all_found.items():
+def markdown(files: list[Path]) -> str:
+    """The table of the README, of what was found; of two files, the first is of before."""
+    tables = [json.loads(file.read_text()) for file in files]
+    rows = ["| | DPL, ms | C, ms | ratio | gradient / function, DPL and C | MB, DPL and C |", "|---" * 6 + "|"]
+    for name, modes in tables[-1].items():
         for mode, found in modes.items():
+            all_found = [table[name][mode] for table in tables if mode in table.get(name, {})]
             dpl, peer = found["DPL"], _peer(found) or "DPL"
-            c, function = found[peer], modes.get("function")
-            own = filter(None, (_ratio(found, function, who) for who in ("DPL", peer)))
-            rows.append(
-                f"| `{name}`, {mode} | {dpl['time']:.3g} | {c['time']:.3g} | {dpl['time'] / c['time']:.2f} "
-                f"| {', '.join(own)} | {dpl['memory']:.0f}, {c['memory']:.0f} |"
-            )
+            times = " → ".join(f"{was['DPL']['time']:.3g}" for was in all_found)
+            ratios = " → ".join(f"{was['DPL']['time'] / was[peer]['time']:.2f}" for was in all_found)
+            own = ", ".join(filter(None, (_ratio(found, modes.get("function"), who) for who in ("DPL", peer))))
+            memory = f"{dpl['memory']:.0f}, {found[peer]['memory']:.0f}"
+            rows.append(f"| {name}, {mode} | {times} | {found[peer]['time']:.3g} | {ratios} | {own} | {memory} |")
     return "\n".join(rows)
 
 
@@ -79,7 +77,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--mode", action="append")
     parser.add_argument("--rounds", type=int, default=3, help="how often the programs take turns")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was found")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="print what was written, as a table for the README")
+    parser.add_argument(
+        "--show", type=Path, nargs="+", metavar="FILE", help="what was written, as a table for the README"
+    )
     parser.add_argument("--quick", action="store_true", help="only compare results, at small sizes")
     parser.add_argument("--profile", action="store_true", help="where the time goes (perf)")
     return parser.parse_args(arguments)
@@ -101,7 +101,7 @@ def _one(name: str, options: argparse.Namespace, folder: Path) -> dict[str, Foun
 def main(arguments: list[str]) -> None:
     options = _options(arguments)
     if options.show:
-        print(markdown(json.loads(options.show.read_text())))
+        print(markdown(options.show))
         return
     names, failed = list(ROWS) if options.all else options.names, False
     all_found: dict[str, dict[str, Found]] = {}
