@@ -111,6 +111,8 @@ STAGES = (
     Stage("linear_recursion", FLAT, "recursion that makes references for its own calls becomes two loops",
           "dplc.passes.recursion.linear_recursion:linear_recursion_to_loops"),
     Stage("promote", FLAT, "references that do not escape become variables", "dplc.passes.recursion.promote:promote"),
+    Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",
+          "dplc.passes.arrays.small_arrays:small_arrays"),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
           "dplc.ad.stores.store_passing:pass_stores"),
     Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting",

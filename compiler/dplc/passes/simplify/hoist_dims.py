@@ -12,13 +12,16 @@ is known from the code (`flat/dims.py`) is not read at all; the others are hoist
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.walk import binders, every, rebuild
 
 
-def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
-    dims = Dims(fn.body)
+def hoist_dims(fn: f.Fn, supply: f.Supply, known: Mapping[tuple[str, int], f.Const] | None = None) -> f.Fn:
+    """`known` has lengths of parameters."""
+    dims = Dims(fn.body, known)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
     for bind in every(fn.body):
