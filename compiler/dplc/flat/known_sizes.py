@@ -4,8 +4,9 @@
     built = build i < 1000 of (3) { ... }              x has the dimensions 1000 and 3
     r = f(built, v)
 
-This is an optimistic fixpoint, callers first: a length is what the calls seen so far give.  A parameter that a recursive
-function passes on has the length that it was given.  Arrays in tuples have paths for names (`flat/dims.py`).
+This is an optimistic fixpoint, callers first: a length is what the calls seen so far give.  A parameter that a
+recursive function passes on has the length that it was given.  Arrays in tuples have paths for names
+(`flat/dims.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def known_sizes(program: f.Program) -> dict[str, Known]:
     order = list(components(calls, lambda name: [callee for callee, _ in calls[name]]))
     given: dict[str, Given] = {name: {} for name in program.fns}
     for name in {*program.roots, *used_by_rules(program)} & program.fns.keys():
-        given[name] = {(at, k): None for p in program.fns[name].params for at, rank in parts(p.name, p.ty) for k in range(rank)}
+        paths = [path for p in program.fns[name].params for path in parts(p.name, p.ty)]
+        given[name] = {(at, k): None for at, rank in paths for k in range(rank)}
     todo = {name for group in order for name in group if calls[name]}
     while todo:
         again = set[str]()

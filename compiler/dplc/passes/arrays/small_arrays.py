@@ -4,10 +4,10 @@
     s = dot d d                          =>     d0 = sub x0 y0;  d1 = sub x1 y1
                                                 s = add (mul d0 d0) (mul d1 d1)
 
-Lengths are those that the code tells (`flat/dims.py`), also through calls (`flat/known_sizes.py`).  The pass runs before
-derivatives are taken, so these are derivatives of operations on numbers: nothing is kept in arrays, and no array is
-made to hold a cotangent.  Results of branches and the state of loops are split, too; what is needed in one piece is put
-together again.  Short comprehensions and loops are unrolled first (`unroll`).
+Lengths are those that the code tells (`flat/dims.py`), also through calls (`flat/known_sizes.py`).  The pass runs
+before derivatives are taken, so these are derivatives of operations on numbers: nothing is kept in arrays, and no array
+is made to hold a cotangent.  Results of branches and the state of loops are split, too; what is needed in one piece is
+put together again.  Short comprehensions and loops are unrolled first (`unroll`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import Known, known_sizes
 from dplc.flat.types import elem_of
-from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_blocks, with_branches
+from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
 from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
 from dplc.passes.arrays.unroll import unrolled
 from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.purity import HERE
 from dplc.passes.simplify.simplify import simplified
 
 FEW = 16  # elements of an array that is split
+FEWER = 4  # elements that are read from memory where nothing else would tell to split the array
 
 
 def small_arrays(program: f.Program) -> f.Program:
@@ -75,8 +77,9 @@ class Joined:
 
 @dataclass(slots=True)
 class Wants:
-    """The arrays whose elements are wanted (`opened`), and those that are wanted in one piece (`whole`).  `split` has the
-    results of branches and the states that are split, `applied` the operations that work on elements, by identity."""
+    """The arrays whose elements are wanted (`opened`), and those that are wanted in one piece (`whole`).  `split` has
+    the results of branches and the states that are split, `applied` the operations that work on elements, by
+    identity.  `free` has the arrays that need not be in memory."""
 
     dims: Dims
     is_main: bool
@@ -85,6 +88,7 @@ class Wants:
     split: set[str] = field(default_factory=set)
     applied: set[int] = field(default_factory=set)
     varying: set[str] = field(default_factory=set)  # read or updated at an index that is not a constant
+    free: set[str] = field(default_factory=set)
     joined: list[Joined] = field(default_factory=list)
 
     def shape(self, atom: f.Atom) -> Shape | None:
@@ -120,10 +124,11 @@ class Wants:
                     self.op(op, bind.vars, inner)
                 case f.If() | f.Switch():
                     arms = blocks(bind.rhs)
-                    for k, var in enumerate(bind.vars):
-                        self.joined.append(Joined((var,), tuple([arm.results[k] for arm in arms])))
                     for arm in arms:
                         self.block(arm, inner)
+                    for k, var in enumerate(bind.vars):
+                        self.joined.append(Joined((var,), tuple([arm.results[k] for arm in arms])))
+                    self.free.update(var.name for var in bind.vars)
                     self.whole.update(names(atoms(bind.rhs)))
                 case f.For() | f.While() as loop:
                     self.loop(loop, bind)
@@ -135,6 +140,7 @@ class Wants:
 
     def loop(self, loop: f.For | f.While, bind: f.Bind) -> None:
         width = len(loop.state)
+        self.free.update(var.name for var in (*loop.state, *bind.vars))
         for body in blocks(loop):
             self.block(body, inner=True)
         self.whole.update(names(loop.body.results[width:]))
@@ -144,19 +150,25 @@ class Wants:
     def op(self, op: f.Op, made: tuple[f.Var, ...], inner: bool) -> None:
         if inner and self.applies(op, made):
             self.applied.add(id(op))
+            self.free.update(var.name for var in made)
             self.opened.update(names(a for a in op.args if isinstance(a.ty, f.Arr)))
             return
         self.whole.update(names(op.args))
-        if op.op in ("index", "update"):
+        if op.op in ("index", "update") and not all(isinstance(a, f.Const) for a in op.args[-1:]):
             self.varying.update(names(op.args[:1]))
+        if op.op == "index":
+            self.free.update(var.name for var in made)
 
     def applies(self, op: f.Op, made: tuple[f.Var, ...]) -> bool:
         """True if an operation works on the elements of its operands."""
         if op.op not in EXPANSIONS or (isinstance(made[0].ty, f.Arr) and self.shape(made[0]) is None):
             return False
         args = [a for a in op.args if isinstance(a.ty, f.Arr)]
-        if not (args or op.op in ("array", "fill")) or any(self.shape(a) is None for a in args):
+        if not (args or op.op in ("array", "fill")) or not all(map(self.shape, args)):
             return False
+        if args and self.free.isdisjoint(names(args)):  # all are in memory
+            if op.op == "index" or any(prod(self.shape(a) or ()) > FEWER for a in args):
+                return False
         trial = Writer(f.Supply(), [])
         return EXPANSIONS[op.op](trial, op, [self.blank(a) for a in op.args]) is not None
 
@@ -215,13 +227,15 @@ class _Splitter:
                 self.pieces[var.name] = Few(shape, tuple(self.elements(var, (), shape, binds, True)))
 
     def elements(
-        self, array: f.Atom, at: tuple[f.Atom, ...], shape: Shape, binds: list[f.Bind], unchecked: bool,
+        self, array: f.Atom, at: tuple[f.Atom, ...], shape: Shape, binds: list[f.Bind], unchecked: bool | str,
         span: f.Span = f.NOWHERE,
     ) -> Iterator[f.Var]:  # fmt: skip
-        """Reads the elements of the part of an array at some indices.  Only the first read need be checked."""
+        """Reads the elements of the part of an array at some indices.  Only the first read need be checked; the others
+        must stay behind it."""
         for indices in product(*map(range, shape)):
             var = f.Var(self.supply.fresh("x"), elem_of(array.ty))
-            attrs = (("unchecked", True),) if unchecked or any(indices) else ()
+            how = unchecked or (HERE if any(indices) else False)
+            attrs = (("unchecked", how),) if how else ()
             args = (array, *at, *[f.Const(i, f.I64) for i in indices])
             binds.append(f.Bind((var,), f.Op("index", args, attrs, span)))
             yield var
@@ -236,7 +250,7 @@ class _Splitter:
                     binds.append(f.Bind(bind.vars, rebuild(op, self.atom, self.block, same)))
                 args, shape = [self.atom(a) for a in (array, *at)], self.wants.shape(var)
                 assert shape is not None
-                sure = bool(op.attr("unchecked")) or var.name in self.wants.whole
+                sure = op.attr("unchecked") or (HERE if var.name in self.wants.whole else False)
                 items = self.elements(args[0], tuple(args[1:]), shape, binds, sure, op.span)
                 self.pieces[var.name] = Few(shape, tuple(items))
             case f.If() | f.Switch():
@@ -270,8 +284,10 @@ class _Splitter:
                 self.pieces[var.name] = few = self.fresh(var)
                 if var.name in self.wants.whole:
                     made_whole(whole, self.supply, few, var)
-        spread = [v for var, apart in zip(made, split, strict=True) for v in (self.either(var, True) if apart else (var,))]
-        return split, tuple([v for v in spread if isinstance(v, f.Var)]), whole
+        spread: list[f.Var] = []
+        for var, apart in zip(made, split, strict=True):
+            spread += [x for x in self.pieces[var.name].items if isinstance(x, f.Var)] if apart else [var]
+        return split, tuple(spread), whole
 
     def branch(self, bind: f.Bind, binds: list[f.Bind]) -> None:
         split, made, whole = self.parted(bind.vars)

@@ -17,8 +17,8 @@ from dplc.flat.types import elem_of
 from dplc.flat.walk import every, with_blocks
 
 STEPS = 8  # of a loop that is unrolled
-LARGEST = 256  # bindings that one loop becomes
-MOST = 1024  # bindings that all loops of a function become
+LARGEST = 96  # bindings that one loop becomes
+MOST = 512  # bindings that all loops of a function become
 
 
 def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool) -> f.Fn:

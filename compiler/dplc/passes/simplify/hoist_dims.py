@@ -31,8 +31,8 @@ def hoist_dims(fn: f.Fn, supply: f.Supply, known: Mapping[tuple[str, int], f.Con
                     case (first, k):
                         at = wanted.setdefault(first.name, {})
                         same[bind.vars[0].name] = at.setdefault(k, f.Var(supply.fresh("dim"), f.I64))
-                    case f.Var() | f.Const() as known:
-                        same[bind.vars[0].name] = known
+                    case f.Var() | f.Const() as length:
+                        same[bind.vars[0].name] = length
                     case None:
                         pass
             case _:
