@@ -6,8 +6,8 @@
     s' = for i < n state (s = e) { t = update s ...; yield t }          s and s' have those of e
 
 A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are assumed to keep the
-dimensions of their state; if a step does not, the assumption is dropped.  `known` has lengths of parameters
-(`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).
+dimensions of their state; if a step does not, the assumption is dropped.  `known` has lengths of parameters and of the
+results of functions (`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import binders, blocks
 
 
+Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
+NOTHING: Known = {}
+
+
 class Dims:
-    def __init__(self, body: f.Block, known: Mapping[tuple[str, int], f.Const] | None = None) -> None:
-        self.found: dict[tuple[str, int], Dim] = dict(known or {})
+    def __init__(self, body: f.Block, known: Known = NOTHING, results: Mapping[str, Known] | None = None) -> None:
+        self.found: dict[tuple[str, int], Dim] = dict(known)
+        self.results = results or {}
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
@@ -48,6 +53,8 @@ class Dims:
                             self.set(var, k, made(self.of, op, rank_of(var.ty), k))
                 case f.For() | f.While():
                     self.loop(bind, bind.rhs)
+                case f.Call(fn) if known := self.results.get(fn):
+                    self.called(bind.vars, known)
                 case f.TupMake(items):
                     for i, item in enumerate(items):
                         self.moved(item, path(bind.vars[0].name, i))
@@ -63,6 +70,12 @@ class Dims:
             self.found.pop((var.name, k), None)
         else:
             self.found[(var.name, k)] = dim
+
+    def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
+        """The results of a function; `known` names them by their numbers."""
+        for i, var in enumerate(vars_):
+            for (there, rank), (here, _) in zip(parts(path("", i), var.ty), parts(var.name, var.ty), strict=True):
+                self.found |= {(here, k): known[there, k] for k in range(rank) if (there, k) in known}
 
     def moved(self, source: f.Atom, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name."""

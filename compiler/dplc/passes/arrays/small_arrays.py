@@ -22,7 +22,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
-from dplc.flat.known_sizes import Known, known_sizes
+from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
 from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
@@ -37,19 +37,20 @@ FEWER = 4  # elements that are read from memory where nothing else would tell to
 
 def small_arrays(program: f.Program) -> f.Program:
     known, supply = known_sizes(program), supply_for(program)
-    fns = {name: without_small(fn, known[name], supply, program) for name, fn in program.fns.items()}
+    fns = {name: without_small(fn, known, supply, program) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
-def without_small(fn: f.Fn, known: Known, supply: f.Supply, program: f.Program) -> f.Fn:
-    dims = Dims(fn.body, known)
+def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program) -> f.Fn:
+    dims = known.dims(fn)
     if not any(shape_of(dims, var) for var in bound(fn)):
         return fn
-    is_main = fn.name == program.main
-    fn = simplified(hoist_dims(fn, supply, known), supply, program)
-    if (more := unrolled(fn, supply, is_main)) is not fn:
-        fn = simplified(more, supply, program)
-    wants = Wants(Dims(fn.body, known), is_main)
+    is_main, given = fn.name == program.main, fn
+    if (folded := hoist_dims(fn, supply, dims)) is not fn:
+        fn = simplified(folded, supply, program)
+    if (straight := unrolled(fn, supply, is_main)) is not fn:
+        fn = simplified(straight, supply, program)
+    wants = Wants(dims if fn is given else known.dims(fn), is_main)
     wants.function(fn)
     if not wants.opened:
         return fn

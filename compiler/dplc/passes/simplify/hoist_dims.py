@@ -12,16 +12,14 @@ is known from the code (`flat/dims.py`) is not read at all; the others are hoist
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.walk import binders, every, rebuild
 
 
-def hoist_dims(fn: f.Fn, supply: f.Supply, known: Mapping[tuple[str, int], f.Const] | None = None) -> f.Fn:
-    """`known` has lengths of parameters."""
-    dims = Dims(fn.body, known)
+def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
+    """`dims` are the dimensions of the function, if they are known better than from its code."""
+    dims = dims or Dims(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
     for bind in every(fn.body):
