@@ -20,7 +20,6 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import binders, blocks
 
-
 Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
 

@@ -24,6 +24,8 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
+from dplc.passes.arrays.bounds import without_checks
+from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.purity import HERE
 
 KEEPS = {"min": "le", "max": "ge"}  # the comparison by which the first operand is chosen
@@ -65,11 +67,17 @@ def is_quiet(rhs: f.Rhs) -> bool:
 
 
 def changed(fn: f.Fn, supply: f.Supply, silent: set[str]) -> f.Fn:
+    """The function; a comprehension that is not needed any more is dropped, if no index in it need be checked."""
     places = Places()
     places.block(fn.body, 0)
     if not any(isinstance(rhs, f.Build) for rhs in places.made.values()):
         return fn
-    return replace(fn, body=_Chooser(places, supply, silent).block(fn.body))
+    chooser = _Chooser(places, supply, silent)
+    body = chooser.block(fn.body)
+    if not chooser.chosen:
+        return fn
+    fn = without_checks(replace(fn, body=body))
+    return replace(fn, body=drop_unused(fn.body))
 
 
 # ---- where variables are made and used ------------------------------------------------------------------------------
@@ -148,11 +156,12 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
 
 @dataclass(slots=True)
 class _Chooser:
-    """One function."""
+    """One function; `chosen` counts the elements that are computed again."""
 
     places: Places
     supply: f.Supply
     silent: set[str]
+    chosen: int = 0
 
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
@@ -225,6 +234,7 @@ class _Chooser:
         """Computes the element at an index of a comprehension."""
         build = self.places.made[array.name]
         assert isinstance(build, f.Build)
+        self.chosen += 1
         copy = Copier(self.supply, {build.index.name: at}).block(build.body)
         yield from copy.binds
         tup = f.Var(self.supply.fresh("t"), f.Tup((var.ty,)))

@@ -60,6 +60,8 @@ class _Unroller:
         inside = list(every(loop.body))
         if steps * len(inside) > LARGEST or self.made + steps * len(inside) > MOST:
             return False
+        if any(isinstance(b.rhs, f.For | f.While | f.Build) for b in inside):
+            return False  # the loops inside are worth more than what is known of this one
         if isinstance(loop, f.For):
             return not loop.collect and any(isinstance(b.rhs, f.Op) and b.rhs.op in ("index", "update") for b in inside)
         return all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
