@@ -52,7 +52,7 @@ class _Bounds:
         match bind.rhs:
             case f.Op() as op:
                 if OPS[op.op].fails is Fails.BOUNDS and not op.attr("unchecked") and self.inside(op):
-                    return f.Bind(bind.vars, replace(op, attrs=(*op.attrs, ("unchecked", True))))
+                    return f.Bind(bind.vars, replace(op, attrs=(("unchecked", True),)))
                 if len(bind.vars) == 1 and (total := self.total(op)) is not None:
                     self.sums[bind.vars[0].name] = total
                 return bind
@@ -97,7 +97,8 @@ class _Bounds:
         array, *at = op.args
         if op.op == "update":
             at = at[1:]
-        return op.op in ("index", "update") and all(self.fits(i, array, k) for k, i in enumerate(at))
+        doubtful = at[: len(at) - op.attr("sure", 0)]
+        return op.op in ("index", "update") and all(self.fits(i, array, k) for k, i in enumerate(doubtful))
 
     def fits(self, index: f.Atom, array: f.Atom, k: int) -> bool:
         """True if 0 <= index < dimension k of the array."""

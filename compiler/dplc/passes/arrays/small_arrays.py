@@ -236,7 +236,7 @@ class _Splitter:
         for indices in product(*map(range, shape)):
             var = f.Var(self.supply.fresh("x"), elem_of(array.ty))
             how = unchecked or (HERE if any(indices) else False)
-            attrs = (("unchecked", how),) if how else ()
+            attrs = (("unchecked", how),) if how else (("sure", len(indices)),)
             args = (array, *at, *[f.Const(i, f.I64) for i in indices])
             binds.append(f.Bind((var,), f.Op("index", args, attrs, span)))
             yield var
