@@ -12,7 +12,7 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, used
-from dplc.machine.emit import arrays, interrupts
+from dplc.machine.emit import arrays, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -96,7 +96,8 @@ def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Value
     if pieces:
         levels[-1] = replace(levels[-1], before=body.binds)
         made = [arrays.new_outer(e, row.elem, counts[0], [*counts[1:], *row.dims], site) for row in pieces]
-        _fill(e, levels, counts, [], lambda number, _: _put(e, pieces, made, number))
+        fresh = [array.data for array in made]
+        _fill(e, levels, counts, [], lambda number, _: _put(e, pieces, made, number), fresh=fresh)
         shapes = [_shape(e, levels, counts, k, row.dims) for k, row in enumerate(pieces)]
         return [leaf for a, dims in zip(made, shapes, strict=True) for leaf in (a.owner, a.data, *dims)]
 
@@ -126,8 +127,9 @@ def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
     return counts
 
 
-def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
-    """Writes the nest; `leaf` writes an element, given its number and the state."""
+def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=(), fresh=()) -> Values:
+    """Writes the nest; `leaf` writes an element, given its number and the state.  `fresh` are the addresses of the
+    results' elements."""
 
     body = f.Block(levels[-1].before, ())
     short = interrupts.is_short(body) and not types
@@ -143,7 +145,12 @@ def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values,
             e.run(level.after)
             return state
 
-        return interrupts.count_to(e, count, step, types, state, short=depth + 1 < len(levels) or short)
+        calm = depth + 1 < len(levels) or short
+        if depth == 0 and not types and (work := threads.pays(e, level.build.body, count)):
+            points = threads.Points(count, work, lambda i: step(i, []), calm, fresh)
+            threads.spread(e, level.build.body, points)
+            return []
+        return interrupts.count_to(e, count, step, types, state, short=calm)
 
     return run(0, "0", inits)
 
