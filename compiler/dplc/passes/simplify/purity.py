@@ -17,6 +17,8 @@ def droppable(rhs: f.Rhs) -> bool:
             return True
         case f.Build(_, count, body):
             return natural(count) and all(droppable(bind.rhs) for bind in body.binds)
+        case f.Par(space, body):
+            return all(natural(count) for _, count in space) and all(droppable(bind.rhs) for bind in body.binds)
         case f.If() | f.Switch() | f.For():
             return all(droppable(bind.rhs) for block in blocks(rhs) for bind in block.binds)
         case _:
@@ -37,7 +39,7 @@ def pure(op: f.Op) -> bool:
             return f.is_float(elem_of(op.args[0].ty))
         case Fails.COUNT:
             return natural(op.args[0])
-        case Fails.BOUNDS:
+        case Fails.BOUNDS | Fails.VALUES:
             return bool(op.attr("unchecked"))
         case _:
             return False

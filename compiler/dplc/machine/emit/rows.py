@@ -1,0 +1,70 @@
+"""The results of a Par that are arrays, row by row.  The first point tells the shape, and the others must agree;
+without points, the Par tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.machine.emit import arrays
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import expect_type
+
+
+@node
+class Rows:
+    """Results of a Par that are written together: `results` of its points, `counts` of its dimensions."""
+
+    e: BodyEmitter
+    results: tuple[f.Atom, ...]
+    counts: tuple[str, ...]
+    span: f.Span
+
+    def place(self, number: str, made: Values) -> Values:
+        """Copies the results of a point into the arrays, which the first point allocates."""
+        e, w = self.e, self.e.w
+        rows = [as_array(atom, e.value(atom)) for atom in self.results]
+        ragged = e.site(self.span, "an array's rows must have one size: [{a}], [{b}]")
+        types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(self.counts) + len(row.dims)))]
+
+        def allocate() -> Values:
+            fresh = [arrays.new_checked(e, row.elem, [*self.counts, *row.dims]) for row in rows]
+            return [leaf for array in fresh for leaf in array.values]
+
+        first = w.let(f"icmp eq i64 {number}, 0")
+        state = after = w.choose(first, types, allocate, lambda: made)
+        for row, atom in zip(rows, self.results, strict=True):
+            size = 2 + len(self.counts) + len(row.dims)
+            inner = state[size - len(row.dims) : size]
+            to = w.at(state[1], w.mul(number, w.scale(w.product(inner), row.size)))
+            if isinstance(atom.ty, f.Arr):
+                arrays.check_shape(e, inner, row.dims, ragged)
+                arrays.copy_elements(e, row.elem, to, row.data, w.product(row.dims))
+                e.drop(atom.ty, e.value(atom))
+            else:
+                e.put(atom.ty, e.value(atom), to)
+            state = state[size:]
+        return after
+
+    def or_empty(
+        self, last: Values, total: str, variables: list[f.Var], shapes: Callable[[int, int], list[str]]
+    ) -> Values:
+        """The arrays, or arrays without elements if there are no points."""
+
+        def empty() -> Values:
+            made = [arrays.new_block(self.e, expect_type(f.Arr, var.ty).elem, "0", shapes(k, rank_of(var.ty)))
+                    for k, var in enumerate(variables)]  # fmt: skip
+            return [leaf for array in made for leaf in array.values]
+
+        types = [leaf for var in variables for leaf in ("ptr", "ptr", *("i64",) * rank_of(var.ty))]
+        return self.e.w.choose(self.e.w.let(f"icmp sgt i64 {total}, 0"), types, lambda: last, empty)
+
+
+def as_array(atom: f.Atom, values: Values) -> Array:
+    """A result as a row; a scalar is a row without dimensions and without data."""
+    return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())
