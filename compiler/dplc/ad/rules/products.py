@@ -19,6 +19,7 @@ from dplc.ad.rules import bulk
 from dplc.ad.tangents.symbolic_zeros import Part
 from dplc.flat import term as f
 from dplc.flat.masked import attribute, masked
+from dplc.flat.ops.convolutions import TRANSPOSED
 from dplc.flat.types import elem_of
 
 ZERO = 0.0
@@ -67,14 +68,6 @@ def convolution_cotangent(b: Builder, op: f.Op, i: int, ct: Part, sizes: tuple[f
     if masked(op) >> i & 1:
         return without_absent(b, product, 1 - at, op.args[i])
     return b.op(name, *product.args, span=op.span, **dict(attrs))
-
-
-TRANSPOSED = {
-    ("conv2d", 0): ("conv2d_data", 0), ("conv2d", 1): ("conv2d_weights", 1), ("conv2d_data", 0): ("conv2d", 0),
-    ("conv2d_data", 1): ("conv2d_weights", 0), ("conv2d_weights", 0): ("conv2d_data", 1),
-    ("conv2d_weights", 1): ("conv2d", 1),
-}  # fmt: skip
-"""(A convolution, a factor of it) -> the convolution that gives its cotangent, and which factor the other one is."""
 
 
 def without_absent(b: Builder, product: f.Op, other: int, zeros: f.Atom) -> f.Var:

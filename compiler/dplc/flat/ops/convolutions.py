@@ -22,6 +22,14 @@ LENGTHS = {
 """The dimensions of the result: an operand, or that dimension of an operand; None: another number."""
 
 
+TRANSPOSED = {
+    ("conv2d", 0): ("conv2d_data", 0), ("conv2d", 1): ("conv2d_weights", 1), ("conv2d_data", 0): ("conv2d", 0),
+    ("conv2d_data", 1): ("conv2d_weights", 0), ("conv2d_weights", 0): ("conv2d_data", 1),
+    ("conv2d_weights", 1): ("conv2d", 1),
+}  # fmt: skip
+"""(A convolution, a factor of it) -> the convolution that gives its cotangent, and which factor the other one is."""
+
+
 def of_result(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     match LENGTHS[op.op][k]:
         case (operand, j):
