@@ -1,0 +1,156 @@
+"""Modules of numbers against SciPy and NumPy (`references/make.py`), in both engines; every example in a doc comment;
+derivatives against finite differences, forward against reverse."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import inf, isclose, isnan
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES, NUMBER, ROOT, assert_same_output
+
+REFERENCES = Path(__file__).parent / "references"
+EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
+PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
+DOCUMENTED = ("fft", "interp", "quad", "root", "special", "stats")  # modules of which every function has an example
+
+FACTS = """
+let check (what : string) (f : float -> float) (x : float) : unit =
+  let (forward, reverse) = (diff f x, grad f x) in
+  let h = 1e-5 * max 1.0 (abs x) in
+  let rough = (8.0 * (f (x + h) - f (x - h)) - (f (x + 2.0 * h) - f (x - 2.0 * h))) / (12.0 * h) in
+  let near a b tolerance = abs (a - b) <= tolerance * (1.0 + abs b) in
+  if not (near forward reverse 1e-12 && near forward rough 1e-7) then
+    print $"{what} at {x}: {forward}, {reverse}, {rough}"
+let twice what f x = check what f x; check $"the slope of {what}" (diff f) x
+"""
+SLOPES = [
+    *[f"Special.{name}" for name in ("gamma", "digamma", "factorial", "bessel_j 0", "bessel_j 3", "bessel_i 2")],
+    *[f"Special.{name}" for name in ("erfc", "erfcx", "bessel_k 1", "polygamma 1")],
+    *[f"fun x -> Special.{name}" for name in ("lbeta x 2.5", "beta 2.5 x", "gammainc x 2.0", "gammainc 2.0 x")],
+    *[f"fun x -> Special.{name}" for name in ("gammaincc x 5.0", "gammaincc 30.0 (30.0 * x)", "binomial x 1.5")],
+    *[f"fun x -> Special.{name}" for name in ("betainc x 3.0 0.4", "betainc 2.0 x 0.4", "betainc 2.0 3.0 (x / 4.0)")],
+    *[f"fun x -> Special.{name}" for name in ("erfcinv (x / 4.0)", "erfinv (x / 4.0)")],
+    "Interp.cubic [0.0, 1.0, 2.5, 4.0] [1.0, 3.0, 0.0, 2.0]",
+    "fun y -> Interp.cubic [0.0, 1.0, 2.5, 4.0] [1.0, y, 0.0, 2.0] 1.7",
+    "fun y -> Interp.monotone [0.0, 1.0, 2.5, 4.0] [1.0, y + 5.0, 9.0, 20.0] 1.7",
+    "fun y -> let (a, b) = Fft.fft ([1.0, y, y * y], [0.5, 0.0, y]) in a[1] * b[2]",
+    "fun y -> sum (Fft.convolve [1.0, y] [y, y * y, 2.0] ** 2)",
+    "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x * x)) 0.0 a",
+    "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x)) 1.0 inf",
+    "Root.chandrupatla (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
+    "Root.bisect (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
+    "Root.newton (fun a x -> x ** 3 - a) 1.0",
+    "fun a -> sum (Root.solve (fun a x -> [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]) [1.0, 0.4] a)",
+    "fun a -> sum (Root.fixpoint (fun a x -> [cos (0.3 * a * x[1]), 0.5 * sin (a * x[0])]) [1.0, 0.4] a)",
+    "fun a -> sum (Root.argmin (fun a x -> (x[0] - a) ** 2 + x[0] ** 4 + (x[1] - x[0]) ** 2) [0.5, 0.5] a)",
+    "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
+    "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
+    "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
+]
+
+
+def reference(name: str) -> list:
+    return json.loads((REFERENCES / f"{name}.json").read_text())
+
+
+def dp(value: object) -> str:
+    """A value as an argument in DPL."""
+    return f"({value!r})" if isinstance(value, float | int) else "[" + ", ".join(map(dp, value)) + "]"  # type: ignore
+
+
+def printed(dpl, engine: tuple[str, ...], lines: list[str]) -> list[str]:
+    run = dpl("run", "--engine", *engine, "-", stdin="".join(f"{line}\n" for line in lines))
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
+@ENGINES
+@pytest.mark.parametrize("single", [False, True], ids=["f64", "f32"])
+def test_special_functions(dpl, engine: tuple[str, ...], single: bool) -> None:
+    cases = [
+        case
+        for case in reference("special")
+        if not single or all(1e-30 < abs(x) < 1e30 for x in (case[2], case[1][-1]))
+    ]
+
+    def number(x: object) -> str:
+        return f"({x!r}f32)" if single and isinstance(x, float) else f"({x!r})"
+
+    lines = [f"do print (Special.{name} {' '.join(map(number, xs))})" for name, xs, _ in cases]
+    worst = [
+        f"{case}: {got}"
+        for case, got in zip(cases, printed(dpl, engine, lines), strict=True)
+        if not isclose(float(got), case[2], rel_tol=2e-4 if single else 2e-13, abs_tol=1e-6 if single else 1e-14)
+    ]
+    assert not worst, "\n".join(worst)
+
+
+@ENGINES
+def test_special_functions_at_their_edges(dpl, engine: tuple[str, ...]) -> None:
+    edges = {
+        "gamma 0.0": inf, "gamma (-0.0)": -inf, "gamma (-2.0)": None, "gamma 172.0": inf, "gamma inf": inf,
+        "gamma nan": None, "gamma (-inf)": None, "erfc inf": 0.0, "erfc (-inf)": 2.0, "erfc nan": None,
+        "erfcx inf": 0.0, "erfcinv 0.0": inf, "erfcinv 2.0": -inf, "erfcinv 2.1": None, "erfcinv (-0.1)": None,
+        "erfinv 1.0": inf, "erfinv (-1.0)": -inf, "erfinv 1.5": None, "gammainc 1.0 0.0": 0.0,
+        "gammainc 1.0 inf": 1.0, "gammaincc 1.0 inf": 0.0, "gammainc 0.0 1.0": None, "gammainc 1.0 (-1.0)": None,
+        "betainc 1.0 1.0 1.5": None, "betainc 2.0 1.0 0.0": 0.0, "betainc 2.0 1.0 1.0": 1.0, "bessel_k 0 0.0": inf,
+        "bessel_k 0 (-1.0)": None, "bessel_j 0 0.0": 1.0, "bessel_j 2 0.0": 0.0, "binomial 5.0 6.0": 0.0,
+    }  # fmt: skip
+    got = printed(dpl, engine, [f"do print (Special.{call})" for call in edges])
+    wrong = {c: g for (c, want), g in zip(edges.items(), got, strict=True)
+             if (not isnan(float(g)) if want is None else float(g) != want)}  # fmt: skip
+    assert not wrong
+
+
+@ENGINES
+def test_statistics(dpl, engine: tuple[str, ...]) -> None:
+    (_, xs), (_, ys), *cases = reference("stats")
+    lines = [f"let xs = {dp(xs)}", f"let ys = {dp(ys)}", *(f"do print ({call})" for call, _ in cases)]
+    for (call, want), got in zip(cases, printed(dpl, engine, lines), strict=True):
+        pair = isinstance(want, list) and (call.startswith("Stats.line") or call.startswith("Stats.histogram"))
+        assert_same_output(got, f"({', '.join(map(str, want))})" if pair else str(want), rel=1e-12)
+
+
+@ENGINES
+def test_curves(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("interp")
+    lines = [f"do print (map (Interp.{name} {dp(xs)} {dp(ys)}) {dp(at)})" for name, xs, ys, at, _ in cases]
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(got, str(case[-1]), rel=1e-12)
+
+
+@ENGINES
+def test_transforms(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("fft")
+    lines = []
+    for re_, im, *_ in cases:
+        lines += [f"let z = ({dp(re_)}, {dp(im)})", "do print (Fft.fft z)", "do print (Fft.ifft (Fft.fft z))"]
+        lines += [f"do print (Fft.irfft {len(re_)} (Fft.rfft (fst z)))"]
+    got = iter(printed(dpl, engine, lines))
+    for re_, im, fre, fim in cases:
+        for want in (f"({fre}, {fim})", f"({re_}, {im})", f"{re_}"):
+            pairs = zip(NUMBER.findall(next(got)), NUMBER.findall(want), strict=True)
+            assert all(abs(float(a) - float(b)) < 2e-14 * (1 + 10 * len(re_) ** 0.5) for a, b in pairs)
+
+
+@ENGINES
+def test_slopes(dpl, engine: tuple[str, ...]) -> None:
+    lines = [FACTS, *(f'do twice "{call}" ({call}) {x}' for call in SLOPES for x in (1.3, 2.2))]
+    assert printed(dpl, engine, lines) == []
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_examples_of_the_library(dpl, module: str, engine: str) -> None:
+    text = (ROOT / "stdlib" / f"{module}.dp").read_text()
+    examples = EXAMPLE.findall(text)
+    missing = [
+        name for name in PUBLIC.findall(text) if not any(f"{module.title()}.{name} " in call for call, _ in examples)
+    ]
+    assert not missing
+    got = printed(dpl, (engine,), [f"do print ({call})" for call, _ in examples])
+    for (call, want), value in zip(examples, got, strict=True):
+        assert_same_output(f"{call}: {value}", f"{call}: {want}", rel=1e-13)
