@@ -14,7 +14,15 @@ from conftest import ENGINES, NUMBER, ROOT, assert_same_output
 REFERENCES = Path(__file__).parent / "references"
 EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
 PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
-DOCUMENTED = ("fft", "interp", "quad", "root", "special", "stats")  # modules of which every function has an example
+DOCUMENTED = (
+    "dist",
+    "fft",
+    "interp",
+    "quad",
+    "root",
+    "special",
+    "stats",
+)  # modules of which every function has an example
 
 FACTS = """
 let check (what : string) (f : float -> float) (x : float) : unit =
@@ -134,6 +142,67 @@ def test_transforms(dpl, engine: tuple[str, ...]) -> None:
         for want in (f"({fre}, {fim})", f"({re_}, {im})", f"{re_}"):
             pairs = zip(NUMBER.findall(next(got)), NUMBER.findall(want), strict=True)
             assert all(abs(float(a) - float(b)) < 2e-14 * (1 + 10 * len(re_) ** 0.5) for a, b in pairs)
+
+
+@ENGINES
+def test_distributions(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("continuous")
+    lines = ["open Dist"]
+    for name, x, q, _ in cases:
+        lines.append(f"let d = {name}")
+        lines.append(f"do print [logpdf d {dp(x)}, cdf d {dp(x)}, quantile d {q}, mean d, variance d, entropy d]")
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(f"{case[:3]} {got}", f"{case[:3]} {case[3]}", rel=1e-12)
+
+
+@ENGINES
+def test_distributions_of_whole_numbers(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("discrete")
+    lines = ["open Dist"]
+    for name, n, _ in cases:
+        lines.append(f"let d = {name}")
+        lines.append(f"do print [logpmf d ({n}), cdf_discrete d ({n}), mean_discrete d, variance_discrete d]")
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(f"{case[:2]} {got}", f"{case[:2]} {case[2]}", rel=1e-12)
+
+
+DENSITIES = """
+let families =
+  [ Dist.Normal (1.0, 2.5); Dist.Lognormal (0.3, 0.8); Dist.Student_t (4.5, 1.0, 2.0); Dist.Laplace (1.0, 2.0);
+    Dist.Logistic (1.0, 2.0); Dist.Gamma (2.7, 1.5); Dist.Gamma (0.6, 1.5);
+    Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5);
+    Dist.Exponential 0.7; Dist.Uniform (-1.0, 3.0); Dist.Half_normal 1.7 ]
+let says what a b tolerance = if not (abs (a - b) <= tolerance * (1.0 + abs b)) then print $"{what}: {a}, {b}"
+let check d =
+  let mass f = Quad.integrate_to 1e-11 (fun x -> let p = Dist.pdf d x in if p = 0.0 then 0.0 else p * f x) in
+  let (low, high) = match d with Dist.Uniform (a, b) -> (a, b) | Dist.Beta _ -> (0.0, 1.0) | _ -> (0.0 - inf, inf) in
+  let parts f = if low = 0.0 - inf then mass f low 0.0 + mass f 0.0 inf else mass f low high in
+  says $"{d}: mass" (parts (fun _ -> 1.0)) 1.0 1e-8;
+  says $"{d}: mean" (parts (fun x -> x)) (Dist.mean d) 1e-7;
+  says $"{d}: entropy" (parts (fun x -> 0.0 - Dist.logpdf d x)) (Dist.entropy d) 1e-7;
+  says $"{d}: cdf" (Dist.cdf d (Dist.quantile d 0.37)) 0.37 1e-12;
+  let slope = diff (fun x -> Dist.cdf d x) 0.6 in
+  says $"{d}: slope of the cdf" slope (Dist.pdf d 0.6) 1e-10;
+  let by_parameters f =
+    let (g, d0) = (Tree.flatten (grad f d), d) in
+    let (_, along) = jvp f d (grad f d) in
+    says $"{d}: forward and reverse" along (dot g g) 1e-9;
+    if Ad.check_grad f d0 > 1e-6 then print $"{d}: {grad f d}"
+  in
+  by_parameters (fun d -> Dist.logpdf d 0.6);
+  by_parameters (fun d -> Dist.cdf d 0.6);
+  by_parameters (fun d -> Dist.quantile d 0.3);
+  by_parameters Dist.entropy;
+  let xs = Dist.samples (Random.key 5) 400 d in
+  let sd = sqrt (Dist.variance d) in
+  if abs (mean xs - Dist.mean d) > 4.0 * sd / 20.0 then print $"{d}: samples {mean xs}"
+do List.iter check families
+"""
+
+
+@pytest.mark.parametrize("engine", [("native", "-O0"), pytest.param(("interp",), marks=pytest.mark.slow)], ids=str)
+def test_densities_quantiles_samples_and_their_derivatives(dpl, engine: tuple[str, ...]) -> None:
+    assert printed(dpl, engine, [DENSITIES]) == []
 
 
 @ENGINES

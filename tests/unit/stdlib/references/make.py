@@ -96,7 +96,51 @@ def transforms() -> list:
     return found
 
 
+def distributions() -> list:
+    """[distribution, x, q, its log density and cumulative probability at x, quantile of q, mean, variance, entropy]"""
+    families = {
+        "Normal (1.0, 2.5)": (stats.norm(1.0, 2.5), -0.7),
+        "Lognormal (0.3, 0.8)": (stats.lognorm(0.8, scale=np.exp(0.3)), 2.2),
+        "Student_t (3.5, 1.0, 2.0)": (stats.t(3.5, 1.0, 2.0), -1.4),
+        "Cauchy (1.0, 2.0)": (stats.cauchy(1.0, 2.0), 3.0),
+        "Laplace (1.0, 2.0)": (stats.laplace(1.0, 2.0), 0.2),
+        "Logistic (1.0, 2.0)": (stats.logistic(1.0, 2.0), 0.2),
+        "Gamma (2.7, 1.5)": (stats.gamma(2.7, scale=1 / 1.5), 0.9),
+        "Gamma (0.3, 1.5)": (stats.gamma(0.3, scale=1 / 1.5), 0.01),
+        "Inverse_gamma (3.2, 1.5)": (stats.invgamma(3.2, scale=1.5), 0.9),
+        "Beta (2.0, 3.5)": (stats.beta(2.0, 3.5), 0.2),
+        "Beta (0.4, 0.5)": (stats.beta(0.4, 0.5), 0.9),
+        "Exponential 0.7": (stats.expon(scale=1 / 0.7), 2.0),
+        "Uniform (-1.0, 3.0)": (stats.uniform(-1.0, 4.0), 2.0),
+        "Half_normal 1.7": (stats.halfnorm(scale=1.7), 0.6),
+        "Half_cauchy 1.7": (stats.halfcauchy(scale=1.7), 0.6),
+    }
+    found = []
+    for name, (d, x) in families.items():
+        for q in (0.003, 0.4, 0.98):
+            values = d.logpdf(x), d.cdf(x), d.ppf(q), d.mean(), d.var(), d.entropy()
+            found.append([name, x, q, [float(v) for v in values]])
+    return found
+
+
+def whole_numbers() -> list:
+    """[distribution, n, its log probability and cumulative probability, mean, variance]"""
+    families = {
+        "Bernoulli 0.3": stats.bernoulli(0.3),
+        "Binomial (7, 0.3)": stats.binom(7, 0.3),
+        "Negative_binomial (2.5, 0.3)": stats.nbinom(2.5, 0.3),
+        "Geometric 0.3": stats.geom(0.3, loc=-1),
+        "Poisson 2.3": stats.poisson(2.3),
+    }
+    return [
+        [name, n, [float(v) for v in (d.logpmf(n), d.cdf(n), d.mean(), d.var())]]
+        for name, d in families.items()
+        for n in (-1, 0, 1, 4, 9)
+    ]
+
+
 if __name__ == "__main__":
     made = {"special": special_functions(), "stats": statistics(), "interp": curves(), "fft": transforms()}
+    made |= {"continuous": distributions(), "discrete": whole_numbers()}
     for name, values in made.items():
         (HERE / f"{name}.json").write_text("[\n" + ",\n".join(json.dumps(v) for v in values) + "\n]\n")
