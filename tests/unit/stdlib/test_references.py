@@ -18,6 +18,7 @@ DOCUMENTED = (
     "dist",
     "fft",
     "interp",
+    "ode",
     "quad",
     "root",
     "special",
@@ -30,8 +31,11 @@ let check (what : string) (f : float -> float) (x : float) : unit =
   let h = 1e-5 * max 1.0 (abs x) in
   let rough = (8.0 * (f (x + h) - f (x - h)) - (f (x + 2.0 * h) - f (x - 2.0 * h))) / (12.0 * h) in
   let near a b tolerance = abs (a - b) <= tolerance * (1.0 + abs b) in
-  if not (near forward reverse 1e-12 && near forward rough 1e-7) then
+  if not (near forward reverse 1e-11 && near forward rough 1e-7) then
     print $"{what} at {x}: {forward}, {reverse}, {rough}"
+let tight = { Ode.usual with relative = 1e-12; absolute = 1e-12 }
+let rough = { Ode.usual with relative = 1e-6 }
+let fall _ (_, v) = (v, 0.0 - 9.81 - 0.1 * v * abs v)
 let twice what f x = check what f x; check $"the slope of {what}" (diff f) x
 """
 SLOPES = [
@@ -57,6 +61,13 @@ SLOPES = [
     "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
     "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
     "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
+]
+SOLUTIONS = [
+    "fun w -> fst (Ode.dopri5 tight (fun _ (x, v) -> (v, 0.0 - w * w * x)) 0.0 3.0 (1.0, w))",
+    "fun w -> fst (Ode.tsit5 tight (fun t (x, v) -> (v, t - w * x)) 0.0 w (1.0, w))",
+    "fun w -> sum (Ode.rosenbrock23 rough (fun t y -> [0.0 - 50.0 * (y[0] - w), y[0] * t]) 0.0 1.0 [w, 0.0])",
+    "fun w -> Ode.rk4_checkpoint (fun t y -> w * sin (y + t)) 40 0.0 2.0 0.3",
+    "fun w -> let (t, (h, v)) = Ode.until tight (fun _ (h, _) -> h - 0.5) fall 0.0 9.0 (1.0, w) in t * v",
 ]
 
 
@@ -207,8 +218,41 @@ def test_densities_quantiles_samples_and_their_derivatives(dpl, engine: tuple[st
 
 @ENGINES
 def test_slopes(dpl, engine: tuple[str, ...]) -> None:
-    lines = [FACTS, *(f'do twice "{call}" ({call}) {x}' for call in SLOPES for x in (1.3, 2.2))]
+    """Slopes of slopes take native code long to compile: the quick tests ask for them in the interpreter only."""
+    order = "check" if engine == ("native", "-O0") else "twice"
+    lines = [FACTS, *(f'do {order} "{call}" ({call}) {x}' for call in SLOPES for x in (1.3, 2.2))]
+    lines += [f'do check "{call}" ({call}) 1.3' for call in SOLUTIONS]
     assert printed(dpl, engine, lines) == []
+
+
+ORDERS = """
+let slope t y = cos t * y
+let exact = exp (sin 2.0)
+let order what (solve : int -> float) n expected =
+  let (a, b) = (abs (solve n - exact), abs (solve (2 * n) - exact)) in
+  let found = log2 (a / b) in
+  if abs (found - expected) > 0.15 then print $"{what}: order {found}"
+let fine n = { Ode.usual with relative = 10.0 ** (0.0 - float n); absolute = 10.0 ** (0.0 - float n) }
+let near what solve = if abs (solve (fine 11) - exact) > 1e-9 then print $"{what}: {solve (fine 11) - exact}"
+do order "euler" (fun n -> Ode.euler slope n 0.0 2.0 1.0) 400 1.0
+do order "rk4" (fun n -> Ode.rk4 slope n 0.0 2.0 1.0) 80 4.0
+do near "dopri5" (fun want -> Ode.dopri5 want slope 0.0 2.0 1.0)
+do near "tsit5" (fun want -> Ode.tsit5 want slope 0.0 2.0 1.0)
+do near "backwards" (fun want -> exact - 1.0 + Ode.tsit5 want slope 2.0 0.0 exact)
+do near "adjoint" (fun want -> Ode.adjoint want (fun () -> slope) 0.0 2.0 ((), 1.0))
+do (let y = Ode.rosenbrock23 (fine 7) (fun t y -> [slope t y[0]]) 0.0 2.0 [1.0] in
+    if abs (y[0] - exact) > 1e-4 then print y)
+let through solve w = let (x, _) = solve (w, (1.0, w)) in x * x
+let f w t (x, v) = (v, t - w * w * x)
+let by_adjoint = through (Ode.adjoint (fine 11) f 0.0 3.0)
+let by_steps = through (fun (w, y) -> Ode.dopri5 (fine 11) (f w) 0.0 3.0 y)
+do if abs (grad by_adjoint 2.0 - grad by_steps 2.0) > 1e-7 then print (grad by_adjoint 2.0, grad by_steps 2.0)
+"""
+
+
+@ENGINES
+def test_orders_of_solvers(dpl, engine: tuple[str, ...]) -> None:
+    assert printed(dpl, engine, [ORDERS]) == []
 
 
 @pytest.mark.parametrize("engine", ["interp", "native"])
