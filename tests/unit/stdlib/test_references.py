@@ -217,6 +217,14 @@ def test_densities_quantiles_samples_and_their_derivatives(dpl, engine: tuple[st
 
 
 @ENGINES
+def test_diagnostics_of_chains(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("chains")
+    lines = [f"do print (let c = {dp(draws)} in [Mcmc.rhat c, Mcmc.ess c, Mcmc.ess_tail c])" for draws, *_ in cases]
+    for (_, *want), got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(got, str(want), rel=1e-9)
+
+
+@ENGINES
 def test_slopes(dpl, engine: tuple[str, ...]) -> None:
     """Slopes of slopes take native code long to compile: the quick tests ask for them in the interpreter only."""
     order = "check" if engine == ("native", "-O0") else "twice"

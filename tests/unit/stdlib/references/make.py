@@ -139,8 +139,24 @@ def whole_numbers() -> list:
     ]
 
 
+def chains() -> list:
+    """[draws by chain, rhat, bulk and tail effective number of draws], by ArviZ (pip install arviz)."""
+    import arviz
+
+    rng = np.random.default_rng(6)
+    found = []
+    for count, length, memory, shift in ((4, 60, 0.0, 0.0), (2, 101, 0.8, 0.0), (3, 40, 0.3, 1.5), (4, 50, -0.4, 0.0)):
+        draws = rng.normal(size=(count, length))
+        for i in range(1, length):
+            draws[:, i] += memory * draws[:, i - 1]
+        draws = (draws + shift * np.arange(count)[:, None]).round(3)
+        tail = arviz.ess(draws, method="tail", prob=(0.05, 0.95))
+        found.append([draws.tolist(), *(float(v) for v in (arviz.rhat(draws), arviz.ess(draws), tail))])
+    return found
+
+
 if __name__ == "__main__":
     made = {"special": special_functions(), "stats": statistics(), "interp": curves(), "fft": transforms()}
-    made |= {"continuous": distributions(), "discrete": whole_numbers()}
+    made |= {"continuous": distributions(), "discrete": whole_numbers(), "chains": chains()}
     for name, values in made.items():
         (HERE / f"{name}.json").write_text("[\n" + ",\n".join(json.dumps(v) for v in values) + "\n]\n")
