@@ -115,7 +115,7 @@ CASES = {
 }
 
 DATA = f"""
-open Layers
+open Nn
 let xs = {dp(X)}
 let ys = {dp(Y)}
 let logits = {dp(LOGITS)}
