@@ -10,11 +10,13 @@ if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
 from math import prod
 
 from dpl.node import node
+from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
 from dplc.flat.walk import atoms
@@ -223,12 +225,13 @@ class _Nest:
 
         mark = self.mark() if last else ""
         if last and self.sums:
+            if depth == 0 and (work := self.work_of_threads(count)) is not None:
+                return self.blocks(self.sums, count, step, work, mark)
             own = [leaf for types in self.state.values() for leaf in types]
             return self.sums.run(count, step, own, state, mark, self.own_access())
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
-        if depth == 0 and (work := self.work_of_threads(count)) is not None:
-            fresh = [array.data for k, array in self.kept.items() if k not in self.targets]
-            points = threads.Points(count, work, lambda i: step(i, []), short, fresh, mark)
+        if depth == 0 and not self.sums and (work := self.work_of_threads(count)) is not None:
+            points = threads.Points(count, work, lambda i: step(i, []), short, self.fresh(), mark)
             threads.spread(e, par.body, points)
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
@@ -237,13 +240,28 @@ class _Nest:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
         computed again if it failed."""
         outermost = self.levels[0].par
-        if self.whole or self.row_sums or outermost.ordered:
+        if self.state or self.row_sums or outermost.ordered:
             return None
         if self.targets and not all(droppable(bind.rhs) for bind in outermost.body.binds):
             return None
         each = threads.pays(self.e, outermost.body, count)
         inner = self.counts[1 : len(outermost.space)]
         return None if each is None else reduce(times, [{(n,): 1.0} for n in inner], each)
+
+    def fresh(self) -> list[str]:
+        """The addresses of new arrays."""
+        return [array.data for k, array in self.kept.items() if k not in self.targets]
+
+    def blocks(self, sums: BlockSums, count: str, step: Callable[[str, Values], Values], work: Work, mark: str) -> Values:
+        """The loop of a sum whose blocks threads share; the state of the sums."""
+        access = self.own_access()
+
+        def block(number: str) -> None:
+            sums.block(number, count, step, mark, access)
+
+        points = threads.Points(sums.blocks, times(work, {(): float(BLOCK)}), block, False, self.fresh())
+        threads.spread(self.e, self.levels[0].par.body, points)
+        return ["0", sums.blocks]
 
     def mark(self) -> str:
         """The metadata of the innermost loop: accesses of this group in different steps do not overlap."""

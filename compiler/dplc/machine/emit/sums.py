@@ -42,8 +42,8 @@ class BlockSums:
         self.stack = w.let("call ptr @llvm.stacksave.p0()")
         room = w.let(f"call i64 @llvm.umin.i64(i64 {count}, i64 {BLOCK})")
         self.buffers = [w.let(f"alloca {SCALARS[ty]}, i64 {room}, align 64") for ty in types]
-        blocks = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
-        self.sums = [self._room_for(ty, blocks) for ty in types]
+        self.blocks = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
+        self.sums = [self._room_for(ty, self.blocks) for ty in types]
 
     def _room_for(self, ty: str, blocks: str) -> tuple[str, str]:
         """Memory for the sums of blocks, with its owner: that of one is in the stack frame."""
@@ -64,7 +64,7 @@ class BlockSums:
         """for i < length, in strips that end where a block does.  The state is that of the sums, and then one of
         `types`.  `step` gives the next numbers, and then the next state.  The marks are those of the loop, and of
         its accesses."""
-        w, sums = self.e.w, len(self.types)
+        w = self.e.w
 
         def strip(state: Values) -> Values:
             interrupts.poll(self.e)
@@ -74,16 +74,12 @@ class BlockSums:
 
             def put(i: str, others: Values) -> Values:
                 after = step(w.let(f"add nuw nsw i64 {done}, {i}"), others)
-                for ty, buffer, value in zip(self.types, self.buffers, after[:sums], strict=True):
-                    at = w.let(f"add nuw nsw i64 {place}, {i}")
-                    at = w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {buffer}, i64 {at}")
-                    w.store(SCALARS[ty], value, at, access)
-                return after[sums:]
+                return self._put(self.buffers, w.let(f"add nuw nsw i64 {place}, {i}"), after, access)
 
             others = w.count_to(count, put, types, others, mark)
             place = w.let(f"add nuw nsw i64 {place}, {count}")
             full = w.let(f"icmp eq i64 {place}, {BLOCK}")
-            ends = w.choose(full, self.TYPES, lambda: ["0", self._end(place, blocks)], lambda: [place, blocks])
+            ends = w.choose(full, self.TYPES, lambda: ["0", self._end(self.buffers, place, blocks)], lambda: [place, blocks])
             return [w.let(f"add nuw nsw i64 {done}, {count}"), *ends, *others]
 
         def unfinished(state: Values) -> str:
@@ -91,10 +87,34 @@ class BlockSums:
 
         return self.e.loop(("i64", *self.TYPES, *types), ["0", *inits], unfinished, strip)[1:]
 
-    def _end(self, count: str, blocks: str) -> str:
+    def block(
+        self, block: str, length: str, step: Callable[[str, Values], Values], mark: str, access: str
+    ) -> None:  # fmt: skip
+        """The steps of one block of a loop of this length without other state, with buffers of its own."""
+        w = self.e.w
+        interrupts.poll(self.e)
+        buffers = [w.slot(f"[{BLOCK} x {SCALARS[ty]}]") for ty in self.types]
+        first = w.let(f"mul nuw nsw i64 {block}, {BLOCK}")
+        count = w.let(f"call i64 @llvm.umin.i64(i64 {w.let(f'sub i64 {length}, {first}')}, i64 {BLOCK})")
+
+        def put(i: str, _: Values) -> Values:
+            return self._put(buffers, i, step(w.let(f"add nuw nsw i64 {first}, {i}"), []), access)
+
+        w.count_to(count, put, mark=mark)
+        self._end(buffers, count, block)
+
+    def _put(self, buffers: Sequence[str], place: str, after: Values, access: str) -> Values:
+        """Stores the numbers of a step, which come first in `after`; the rest of it."""
+        w = self.e.w
+        for ty, buffer, value in zip(self.types, buffers, after, strict=False):
+            at = w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {buffer}, i64 {place}")
+            w.store(SCALARS[ty], value, at, access)
+        return after[len(buffers) :]
+
+    def _end(self, buffers: Sequence[str], count: str, blocks: str) -> str:
         """Adds up a block of `count` numbers; how many blocks are complete then."""
         w = self.e.w
-        for ty, buffer, (_, sums) in zip(self.types, self.buffers, self.sums, strict=True):
+        for ty, buffer, (_, sums) in zip(self.types, buffers, self.sums, strict=True):
             total = w.let(f"call {SCALARS[ty]} @rt.block.{ty}(ptr {buffer}, i64 {count})")
             w.store(SCALARS[ty], total, w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {sums}, i64 {blocks}"))
         return w.add(blocks, "1")
@@ -102,7 +122,7 @@ class BlockSums:
     def totals(self, state: Values) -> Values:
         w, (place, blocks) = self.e.w, state
         part = w.let(f"icmp ne i64 {place}, 0")
-        (blocks,) = w.choose(part, ("i64",), lambda: [self._end(place, blocks)], lambda: [blocks])
+        (blocks,) = w.choose(part, ("i64",), lambda: [self._end(self.buffers, place, blocks)], lambda: [blocks])
         some = w.let(f"icmp ne i64 {blocks}, 0")
         leaves = [SCALARS[ty] for ty in self.types]
 
