@@ -252,7 +252,9 @@ class _Nest:
         """The addresses of new arrays."""
         return [array.data for k, array in self.kept.items() if k not in self.targets]
 
-    def blocks(self, sums: BlockSums, count: str, step: Callable[[str, Values], Values], work: Work, mark: str) -> Values:
+    def blocks(
+        self, sums: BlockSums, count: str, step: Callable[[str, Values], Values], work: Work, mark: str
+    ) -> Values:
         """The loop of a sum whose blocks threads share; the state of the sums."""
         access = self.own_access()
 

@@ -79,7 +79,9 @@ class BlockSums:
             others = w.count_to(count, put, types, others, mark)
             place = w.let(f"add nuw nsw i64 {place}, {count}")
             full = w.let(f"icmp eq i64 {place}, {BLOCK}")
-            ends = w.choose(full, self.TYPES, lambda: ["0", self._end(self.buffers, place, blocks)], lambda: [place, blocks])
+            ends = w.choose(
+                full, self.TYPES, lambda: ["0", self._end(self.buffers, place, blocks)], lambda: [place, blocks]
+            )
             return [w.let(f"add nuw nsw i64 {done}, {count}"), *ends, *others]
 
         def unfinished(state: Values) -> str:
