@@ -7,7 +7,7 @@ x = 2^k m with m from sqrt(1/2) to sqrt 2, f = m - 1, s = f / (2 + f); then log 
 from __future__ import annotations
 
 from dpl.prims.elementary import coefficients as c
-from dpl.prims.elementary.exponential import exp
+from dpl.prims.elementary.exponential import SMALL, exp
 from dpl.prims.elementary.steps import (
     Pair,
     Value,
@@ -76,7 +76,7 @@ def log_of(u: Value, c: Value, doubled: Value | float = 0.0) -> Value:
 def log1p(x: Value) -> Value:
     inside = (x > -1.0) & (x < INF)
     u, lost = two_sum(x.of(1.0), select(inside, x, 0.0))
-    y = select(abs(x) < x.pick(TINY), x, log_of(u, lost))
+    y = select(abs(x) < x.pick(SMALL), x, log_of(u, lost))
     y = select(x > -1.0, y, select(x.same(-1.0), y.of(-INF), NAN))
     return select(x < INF, y, x)
 
