@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -190,6 +191,15 @@ def sum_(a: Array) -> object:
     return a.sum_to(len(a.shape) - 1)
 
 
+def extremum(a: Array, beats: Callable[[Any, Any], bool]) -> int:
+    best = 0
+    for i, x in enumerate(a.items):
+        if x != x:
+            return i
+        best = i if beats(x, a.items[best]) else best
+    return best
+
+
 def dot(a: Array, b: Array) -> object:
     if a.shape != b.shape:
         raise Failure("R0301", "dot of different sizes")
@@ -325,6 +335,7 @@ EVALUATE: dict[str, Evaluation] = {
     "reshape": value(reshape), "copy": value(lambda a: a), "copied": value(lambda a: a), "transpose": value(transpose),
     "fill": value(fill), "iota": value(lambda n: Array((n,), list(range(n)))),
     "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
+    "argmax": value(lambda a: extremum(a, operator.gt)), "argmin": value(lambda a: extremum(a, operator.lt)),
     "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
     "dot": value(dot), "matmul": typed(lambda op, args, ty: matmul(op.attr("ta"), op.attr("tb"), *args)),
     "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op.attr("ta"), op.attr("tb"), *args[1:]))),

@@ -159,6 +159,15 @@ def reduction(
     )  # fmt: skip
 
 
+def extremum(name: str, doc: str) -> Row:
+    """An operation that finds a number in an array.  The number itself is read by `index`, which has the derivative."""
+    return row(
+        name, doc, result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=each_of_first, cheap=False, light=False, loops=False, short=False,
+        derivative=ZERO,
+    )  # fmt: skip
+
+
 def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
     """A LAPACK routine, which may be unavailable.  Its derivative is that of the library function that uses it."""
     return row(
@@ -229,6 +238,8 @@ ROWS = (
     reduction("dot", "a, b of rank 1 -> scalar",
               result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
               fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
+    extremum("argmax", "a of rank 1 -> the index of its first greatest number, or of its first NaN; 0 if it is empty"),
+    extremum("argmin", "a of rank 1 -> the index of its first least number, or of its first NaN; 0 if it is empty"),
     row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
         result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, loops=False, short=False,

@@ -256,6 +256,11 @@ def dot(e: BodyEmitter, op: f.Op) -> Values:
     return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
 
 
+def extremum(e: BodyEmitter, op: f.Op) -> Values:
+    a = operand(e, op.args[0])
+    return [e.w.let(f"call i64 @rt.{op.op}.{a.number.name}(ptr {a.data}, i64 {a.dims[0]})")]
+
+
 def matmul(e: BodyEmitter, op: f.Op) -> Values:
     return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
@@ -332,6 +337,6 @@ OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
-    "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+    "argmax": extremum, "argmin": extremum, "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dpl.node import node
 
 from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.runtime.extrema import extremum
 
 LANES = 32  # of a reduction
 ROWS = 4  # of a matrix that `dots` takes at a time
@@ -384,6 +385,7 @@ def tallest(machine: Vectors) -> str:
 
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(sum|dot)\.([iuf]\d+)", reduction),
+    (r"rt\.(argmax|argmin)\.([iuf]\d+)", lambda machine, name, ty: extremum(name, ty)),
     (r"rt\.dots\.(f32|f64)", dots),
     (r"rt\.outer\.(f32|f64)", outer),
     (r"rt\.tile([1248])\.(f32|f64)", tile),

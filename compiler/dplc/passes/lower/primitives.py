@@ -33,7 +33,7 @@ RENAMED = {
     "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
-    "ref": "ref_new", "deref": "ref_get",
+    "argmax": "argmax", "argmin": "argmin", "ref": "ref_new", "deref": "ref_get",
 }  # fmt: skip
 PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
@@ -188,6 +188,11 @@ def sized(body: Body, e: c.Prim) -> Value:
     return b.op("reshape", (x, *found), e.span, unchecked=True)
 
 
+def numeric(body: Body, e: c.Prim) -> Value:
+    ty = expect_type(f.Arr, body.atom(e.args[0]).ty)
+    return f.Const(ty.rank == 1 and isinstance(ty.elem, f.Num), f.BOOL)
+
+
 # ---- text and effects -----------------------------------------------------------------------------------------------
 
 
@@ -296,7 +301,8 @@ def lapack(body: Body, e: c.Prim) -> Value:
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
-    "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
+    "append": append, "reshape": reshape, "sized": sized, "numeric": numeric, "flatten": flatten,
+    "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "refuted": stop, "exit": stop,
     "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,

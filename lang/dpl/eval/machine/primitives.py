@@ -187,7 +187,11 @@ BY_NAME: dict[str, Callable] = {
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
     **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
-BY_KIND = {"sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul}
+BY_KIND = {
+    "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    "argmax": lambda _kind: arrays.extremum(COMPARISONS["gt"]),
+    "argmin": lambda _kind: arrays.extremum(COMPARISONS["lt"]),
+}
 
 
 @node
@@ -211,6 +215,10 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
     if op in BY_KIND:
         return BY_KIND[op](kind(types[0]))
     match op:
+        case "numeric":
+            elem = types[0].elem if isinstance(types[0], t.Arr) else None
+            known = isinstance(elem, t.Con) and (elem.name in FIT or elem == t.BOOL)
+            return lambda _xs: known
         case "show":
             return lambda x: run.shower.show(x, types[0])
         case "print":

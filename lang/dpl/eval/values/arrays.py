@@ -12,7 +12,7 @@ from functools import reduce
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.values.indexing import index_error, slice_error
 from dpl.eval.values.memory import room
-from dpl.eval.values.scalar import scalar
+from dpl.eval.values.scalar import COMPARISONS, scalar
 from dpl.eval.values.structure import sizes
 from dpl.eval.values.value import Array, Con, Value, list_items, make_list
 
@@ -225,6 +225,22 @@ def sum_(kind: str) -> Callable[[Array], Value]:
             return reduce(add, x.data, zero)
         size = room(product(inner))
         return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
+
+    return run
+
+
+def extremum(beats: Callable[[Value, Value], bool]) -> Callable[[Array], int]:
+    """The index of the first number that no other beats, or of the first NaN."""
+    differ = COMPARISONS["ne"]
+
+    def run(x: Array) -> int:
+        best = 0
+        for i, number in enumerate(x.data):
+            if differ(number, number):
+                return i
+            if beats(number, x.data[best]):
+                best = i
+        return best
 
     return run
 
