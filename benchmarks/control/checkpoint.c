@@ -1,5 +1,5 @@
 /* checkpoint.dp, its derivative by hand: the states at the begin of segments are kept, then those of one segment. */
-#include "measure.h"
+#include "../measure.h"
 
 enum { M = 1000 };
 static const double H = 1e-5;

@@ -1,5 +1,5 @@
 /* logistic.dp, its derivatives by hand. */
-#include "measure.h"
+#include "../measure.h"
 
 static void forward(long n, double r, double *results) {
     double x = 0.5, d = 0.0;

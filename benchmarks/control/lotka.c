@@ -1,5 +1,5 @@
 /* lotka.dp, its derivatives by hand. */
-#include "measure.h"
+#include "../measure.h"
 
 enum { P = 4 }; /* parameters */
 static const double H = 1e-5, AT[4] = { 0.0, 0.5, 0.5, 1.0 }, WEIGHT[4] = { 1.0, 2.0, 2.0, 1.0 };

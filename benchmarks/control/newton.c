@@ -1,5 +1,5 @@
 /* newton.dp, its derivatives by hand.  In reverse, the steps of one root are kept until its derivative is taken. */
-#include "measure.h"
+#include "../measure.h"
 
 enum { MOST = 100 }; /* steps of one root; it takes about seven */
 

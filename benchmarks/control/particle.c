@@ -1,5 +1,5 @@
 /* particle.dp, its derivatives by hand: of the potential, and of the landing, forward or in reverse as the mode says. */
-#include "measure.h"
+#include "../measure.h"
 
 typedef struct { double x, y, u, v; } State;
 

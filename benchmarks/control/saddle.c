@@ -1,6 +1,6 @@
 /* saddle.dp, its derivatives by hand.  The ascent does not depend on where the descent is, but for its value: in the
  * derivative of the maximum, what the ascent's end contributes is zero throughout, and is left out. */
-#include "measure.h"
+#include "../measure.h"
 
 typedef struct { double x, y; } Point;
 

@@ -1,5 +1,5 @@
 /* tree.dp, its derivatives by hand. */
-#include "measure.h"
+#include "../measure.h"
 
 typedef struct { double value, tangent; } Dual;
 

@@ -15,6 +15,7 @@ from dpl.node import node
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
+from dplc.flat.masked import masked
 from dplc.flat.numbers import wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
@@ -200,20 +201,29 @@ def extremum(a: Array, beats: Callable[[Any, Any], bool]) -> int:
     return best
 
 
-def dot(a: Array, b: Array) -> object:
+def dot(op: f.Op, a: Array, b: Array) -> object:
     if a.shape != b.shape:
         raise Failure("R0301", "dot of different sizes")
-    return sum((x * y for x, y in zip(a.items, b.items, strict=True)), 0.0)
+    return inner_product(a.items, b.items, masked(op))
 
 
-def matmul(ta: bool, tb: bool, a: Array, b: Array) -> Array:
-    a, b = transpose(a) if ta else a, transpose(b) if tb else b
+def inner_product(xs: list, ys: list, zeros: int) -> float:
+    total = 0.0
+    for x, y in zip(xs, ys, strict=True):
+        part = x * y
+        if part == part or not ((zeros & 1 and x == 0) or (zeros & 2 and y == 0)):
+            total += part
+    return total
+
+
+def matmul(op: f.Op, a: Array, b: Array) -> Array:
+    a, b = transpose(a) if op.attr("ta") else a, transpose(b) if op.attr("tb") else b
     (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
         raise Failure("R0301", f"inner sizes {k} and {k2}")
     rows = [a.items[i * k : (i + 1) * k] for i in range(n)]
     columns = [b.items[j::m] for j in range(m)]
-    return Array((n, m), [sum((x * y for x, y in zip(r, c, strict=True)), 0.0) for r in rows for c in columns])
+    return Array((n, m), [inner_product(r, c, masked(op)) for r in rows for c in columns])
 
 
 # ---- accumulating ---------------------------------------------------------------------------------------------------
@@ -337,8 +347,8 @@ EVALUATE: dict[str, Evaluation] = {
     "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
     "argmax": value(lambda a: extremum(a, operator.gt)), "argmin": value(lambda a: extremum(a, operator.lt)),
     "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
-    "dot": value(dot), "matmul": typed(lambda op, args, ty: matmul(op.attr("ta"), op.attr("tb"), *args)),
-    "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op.attr("ta"), op.attr("tb"), *args[1:]))),
+    "dot": typed(lambda op, args, ty: dot(op, *args)), "matmul": typed(lambda op, args, ty: matmul(op, *args)),
+    "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op, *args[1:]))),
     "stop_grad": value(lambda x: x), "has_lapack": value(lambda: False),
     **dict.fromkeys((name for name in OPS if name.startswith("lapack_")), missing),
     # accumulating

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import llvmlite.binding as llvm
 from dplc.machine.llvm import target
 from dplc.machine.object.assemble import assemble
-from dplc.machine.runtime.kernels import Vectors
 from dplc.machine.runtime.library import library
+from dplc.machine.runtime.shapes import Vectors
 
 C_TYPES = {
     "double": ctypes.c_double, "float": ctypes.c_float, "i1": ctypes.c_bool, "i8": ctypes.c_int8,

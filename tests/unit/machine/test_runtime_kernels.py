@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from math import inf, isnan, nan
 from random import Random
 
 import pytest
-from dplc.machine.runtime.kernels import Vectors
+from dplc.machine.runtime.shapes import Vectors
 from library import Loaded, forwarding
 
 ELEMENTS = {"f64": (ctypes.c_double, "double"), "f32": (ctypes.c_float, "float"), "i32": (ctypes.c_int32, "i32")}
-MATMUL = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i1", "i1", "i1")
+MATMUL = ("ptr", "ptr", "ptr", "i64", "i64", "i64", "i1", "i1", "i1", "i64")
+DOT = ("ptr", "ptr", "i64")
 SIZES = (
     (1, 1, 1), (1, 5, 3), (5, 1, 3), (3, 4, 0), (2, 3, 4), (7, 9, 1), (13, 25, 31), (9, 24, 300), (1, 70, 20),
-    (70, 1, 20), (17, 130, 20), (9, 21, 1), (33, 49, 257),
+    (70, 1, 20), (1, 1, 40), (17, 130, 20), (9, 21, 1), (33, 49, 257),
 )  # fmt: skip
 MACHINES = {"host": None, "256 bits": Vectors(32, True), "128 bits, not fused": Vectors(16, False)}
 
@@ -23,7 +26,8 @@ def kernels(request: pytest.FixtureRequest) -> Loaded:
     text, types = "", {}
     for ty, (_, llvm) in ELEMENTS.items():
         for name, result, params in (
-            ("matmul", "void", MATMUL), ("sum", llvm, ("ptr", "i64")), ("dot", llvm, ("ptr", "ptr", "i64")),
+            ("matmul", "void", MATMUL), ("sum", llvm, ("ptr", "i64")), ("dot", llvm, DOT),
+            *([("masked_dot", llvm, (*DOT, "i64"))] if ty[0] == "f" else []),
         ):  # fmt: skip
             text += forwarding(f"{name}.{ty}", f"rt.{name}.{ty}", result, params)
             types[f"{name}.{ty}"] = (result, params)
@@ -43,7 +47,7 @@ def product(a: list[int], b: list[int], m: int, n: int, k: int) -> list[int]:
     return [sum(map(int.__mul__, a[i * k : (i + 1) * k], columns[j])) for i in range(m) for j in range(n)]
 
 
-def transposed(a: list[int], rows: int, columns: int) -> list[int]:
+def transposed(a: Sequence, rows: int, columns: int) -> list:
     return [a[i * columns + j] for j in range(columns) for i in range(rows)]
 
 
@@ -59,8 +63,44 @@ def test_matrix_products(kernels: Loaded, ty: str) -> None:
                 right = (c_type * (k * n))(*(transposed(b, k, n) if tb else b))
                 for acc in (False, True):
                     c = (c_type * (m * n))(*[7] * (m * n))
-                    kernels[f"matmul.{ty}"](c, left, right, m, n, k, ta, tb, acc)
+                    kernels[f"matmul.{ty}"](c, left, right, m, n, k, ta, tb, acc, 0)
                     assert list(c) == [x + 7 * acc for x in expected], (m, n, k, ta, tb, acc)
+
+
+def masked_product(a: list[float], b: list[float], m: int, n: int, k: int, zeros: int) -> list[float]:
+    def term(x: float, y: float) -> float:
+        wins = (zeros & 1 and x == 0.0) or (zeros & 2 and y == 0.0)
+        return 0.0 if wins and isnan(x * y) else x * y
+
+    columns = [b[j::n] for j in range(n)]
+    return [sum(map(term, a[i * k : (i + 1) * k], columns[j])) for i in range(m) for j in range(n)]
+
+
+def same(found: Sequence[float], expected: Sequence[float]) -> bool:
+    return all(x == y or (isnan(x) and isnan(y)) for x, y in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("ty", ["f64", "f32"])
+def test_masked_products(kernels: Loaded, ty: str) -> None:
+    """Zeros of the masked factors win over infinities and NaN of the others."""
+    dice, c_type = Random(5), ELEMENTS[ty][0]
+    for m, n, k in SIZES:
+        a, b = ([float(x) for x in numbers(dice, count)] for count in (m * k, k * n))
+        for values in (a, b):
+            for _ in range(min(3, len(values))):
+                values[dice.randrange(len(values))] = dice.choice([inf, -inf, nan])
+        for ta in (False, True):
+            left = (c_type * (m * k))(*(transposed(a, m, k) if ta else a))
+            for tb in (False, True):
+                right = (c_type * (k * n))(*(transposed(b, k, n) if tb else b))
+                for zeros in (1, 2, 3):
+                    expected = masked_product(a, b, m, n, k, zeros)
+                    for acc in (False, True):
+                        c = (c_type * (m * n))(*[7] * (m * n))
+                        kernels[f"matmul.{ty}"](c, left, right, m, n, k, ta, tb, acc, zeros)
+                        assert same(c, [x + 7 * acc for x in expected]), (m, n, k, ta, tb, zeros, acc)
+                        if m == n == 1:
+                            assert same([kernels[f"masked_dot.{ty}"](left, right, k, zeros)], expected)
 
 
 @pytest.mark.parametrize("ty", ELEMENTS)

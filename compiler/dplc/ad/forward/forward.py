@@ -20,7 +20,6 @@ from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.loops import split, with_states
 from dplc.ad.rules import bulk, products
-from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, Zeros, atom_of, either, together, whole
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
@@ -342,7 +341,7 @@ class Forward:
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""
         return self.sum(
-            b, y, [(i, part, lambda some, i, p: product(self.convert, some, op, i, p)) for i, part in self.there(op)]
+            b, y, [(i, part, lambda some, i, p: product(some, op, i, p)) for i, part in self.there(op)]
         )
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
@@ -390,13 +389,8 @@ def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
     return b.op(op.op, *args, span=op.span, **dict(op.attrs))
 
 
-def product(convert: Conversions, b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
+def product(b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
     """The contribution of operand `i` to the tangent of a product of arrays."""
     if op.op == "matmul_acc" and i == 0:
         return t.atom
-    shift = len(op.args) - 2
-    left, right = [t.atom if j == i else arg for j, arg in enumerate(op.args)][shift:]
-    if op.op == "dot":
-        return products.dot(b, t, (right, left)[i], op.span)
-    factor = i - shift if t.has_zeros else None
-    return products.matmul(convert, b, (left, right, bool(op.attr("ta")), bool(op.attr("tb"))), factor, None, op.span)
+    return products.tangent(b, op, i - (len(op.args) - 2), t)

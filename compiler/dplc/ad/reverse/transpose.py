@@ -19,7 +19,7 @@ from dpl.node import replace
 from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse
-from dplc.ad.rules import bulk, products
+from dplc.ad.rules import products
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
@@ -90,10 +90,9 @@ def concat(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def dot(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    for x, other in (op.args, op.args[::-1]):
+    for i, x in enumerate(op.args):
         if wanted(r, scope, x):
-            part = scope.b.op("mul", ct.atom, other, span=op.span)
-            give(r, scope, x, ct, bulk.masked(scope.b, ct.atom, part) if ct.has_zeros else part)
+            give(r, scope, x, ct, products.dot_cotangent(scope.b, op, i, ct))
 
 
 def matmul(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
@@ -244,9 +243,8 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
     (node,) = r.nodes(op.args[-2:][i])
     if node is None:
         return
-    factors, old = bulk.matmul_parts(op, ct.atom, i), scope.get(node)
-    factor = (0 if factors[0] is ct.atom else 1) if ct.has_zeros else None
-    made = products.matmul(r.d.convert, scope.b, factors, factor, None if old is None else old.atom, op.span)
+    old = scope.get(node)
+    made = products.cotangent(scope.b, op, i, ct, None if old is None else old.atom)
     scope.set(node, Part(made, together(ct.part_of_sum(made.ty), MAYBE_ZERO if old is None else old.zeros)))
 
 

@@ -1,76 +1,79 @@
 """Products of arrays where one factor is a tangent with symbolic zeros.  These zeros contribute nothing, even if the
-other factor is infinite there (0.0 * inf is NaN).
+other factor is infinite there (0.0 * inf is NaN):
 
-    matmul c w, c a tangent with symbolic zeros       if w is finite then matmul c w else matmul.masked c w
+    matmul c w, c a tangent with symbolic zeros       matmul masked=left c w
 
-The other factor is nearly always finite, which a sum of its absolute values shows.  Otherwise a loop computes the
-product.
+A masked product is linear in each factor, too.  A term that was absent from it is absent from its derivatives:
+
+    y = matmul masked=left c w        dy = matmul masked=left dc w + matmul masked=left c dw
+                                      cw = matmul masked=left c' cy
+                                      cc = matmul cy w', without the infinities of w where c is zero
 """
 
 from __future__ import annotations
 
 from math import inf
 
-from dpl.source import Span
-
 from dplc.ad.builder import Builder
 from dplc.ad.rules import bulk
-from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.symbolic_zeros import Part
-from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.masked import attribute, masked
 from dplc.flat.types import elem_of
 
-Factors = tuple[f.Atom, f.Atom, bool, bool]  # left, right, and whether they are transposed first
+ZERO = 0.0
 
 
-def matmul(
-    convert: Conversions, b: Builder, factors: Factors, factor: int | None, into: f.Atom | None, span: Span
-) -> f.Var:
-    """A matrix product, added to `into` if that is given.  Factor number `factor` has symbolic zeros."""
+def tangent(b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
+    """The contribution of the tangent `t` of factor `i` to the tangent of a product of arrays."""
+    factors = [t.atom if j == i else x for j, x in enumerate(op.args[-2:])]
+    attrs = {**dict(op.attrs), **attribute(masked(op) | t.has_zeros << i)}
+    return b.op("dot" if op.op == "dot" else "matmul", *factors, span=op.span, **attrs)
 
-    def product(b: Builder) -> f.Var:
-        left, right, ta, tb = factors
-        if into is None:
-            return b.op("matmul", left, right, ta=ta, tb=tb, span=span)
-        return b.op("matmul_acc", into, left, right, ta=ta, tb=tb, span=span)
 
-    if factor is None:
-        return product(b)
-    plain, by_hand = b.inner(), b.inner()
-    made = product(plain)
-    size = b.op("sum_to", b.op("abs", factors[:2][1 - factor]), rank=0)
-    part = masked(convert, by_hand, factors, factor, made.ty)
-    total = part if into is None else by_hand.op("acc_add", into, part)
+def cotangent(b: Builder, op: f.Op, i: int, ct: Part, into: f.Atom | None) -> f.Var:
+    """The contribution of the cotangent `ct` of a matrix product to that of factor `i`, added to `into` if that is
+    given."""
+    left, right, ta, tb = bulk.matmul_parts(op, ct.atom, i)
+    at = 0 if left is ct.atom else 1
+    zeros = ct.has_zeros << at | (masked(op) >> (1 - i) & 1) << (1 - at)
+    plain = f.Op("matmul", (left, right), (("ta", ta), ("tb", tb), *attribute(zeros).items()), op.span)
+    if masked(op) >> i & 1:
+        made = without_absent(b, plain, 1 - at, op.args[-2:][i])
+        return made if into is None else b.op("acc_add", into, made)
+    if into is None:
+        return b.op("matmul", *plain.args, span=op.span, **dict(plain.attrs))
+    return b.op("matmul_acc", into, *plain.args, span=op.span, **dict(plain.attrs))
+
+
+def without_absent(b: Builder, product: f.Op, other: int, zeros: f.Atom) -> f.Var:
+    """A matrix product; where `zeros` is zero, without what is not finite in factor number `other`."""
+
+    def write(b: Builder, *factors: f.Atom) -> f.Var:
+        return b.op("matmul", *factors, span=product.span, **dict(product.attrs))
+
+    made = write(b, *product.args)
+    nothing = f.Const(ZERO, elem_of(made.ty))
+    rare = b.inner()
+    factors = list(product.args)
+    x = factors[other]
+    factors[other] = rare.op("select", rare.op("eq", rare.op("sub", x, x), nothing), x, nothing)
+    chosen = rare.op("select", rare.op("eq", zeros, nothing), write(rare, *factors), made)
+    size = b.op("sum_to", b.op("abs", made), rank=0)
     finite = b.op("lt", size, f.Const(inf, size.ty))
-    return b.choose(finite, plain.block(made), by_hand.block(total))[0]
+    return b.choose(finite, b.inner().block(made), rare.block(chosen))[0]
 
 
-def masked(convert: Conversions, b: Builder, factors: Factors, factor: int, ty: f.Type) -> f.Var:
-    left, right, ta, tb = factors
-
-    def write(b: Builder, left: f.Var, right: f.Var) -> f.Atom:
-        (rows, inner), (_, columns) = order(b.dims(left), ta), order(b.dims(right), tb)
-        i, j, k = (b.fresh(name, f.I64) for name in "ijk")
-        total = b.fresh("total", elem_of(ty))
-        row, cell, term = b.inner(), b.inner(), b.inner()
-        pair = term.op("index", left, *order((i, k), ta)), term.op("index", right, *order((k, j), tb))
-        part = bulk.masked(term, pair[factor], term.op("mul", *pair))
-        step = term.block(term.op("add", total, part))
-        last = cell.bind((total.ty,), f.For(k, inner, (total,), (zero(total.ty),), step))
-        line = row.bind((f.Arr(elem_of(ty), 1),), f.Build(j, columns, cell.block(*last)))
-        (made,) = b.bind((ty,), f.Build(i, rows, row.block(*line)))
-        return b.op("reshape", made, rows, columns)
-
-    name = convert.helper(f"matmul{ta:d}{tb:d}{factor}.masked", left.ty, (left.ty, right.ty), ty, write)
-    return b.call(name, (left, right), (ty,))[0]
-
-
-def order(pair: tuple[f.Var, ...], swapped: bool) -> tuple[f.Var, ...]:
-    return pair[::-1] if swapped else pair
-
-
-def dot(b: Builder, t: Part, other: f.Atom, span: Span) -> f.Var:
-    if not t.has_zeros:
-        return b.op("dot", t.atom, other, span=span)
-    return b.op("sum", bulk.masked(b, t.atom, b.op("mul", t.atom, other, span=span)))
+def dot_cotangent(b: Builder, op: f.Op, i: int, ct: Part) -> f.Atom:
+    """The contribution of the cotangent `ct` of an inner product to that of factor `i`."""
+    x, other = op.args[i], op.args[1 - i]
+    part: f.Atom = b.op("mul", ct.atom, other, span=op.span)
+    if ct.has_zeros:
+        part = bulk.masked(b, ct.atom, part)
+    if masked(op) >> (1 - i) & 1:
+        part = bulk.masked(b, other, part)
+    if masked(op) >> i & 1:
+        term, nothing = b.op("mul", x, other), f.Const(ZERO, elem_of(x.ty))
+        absent = b.op("and", b.op("eq", x, nothing), b.op("ne", term, term))
+        part = b.op("select", absent, nothing, part)
+    return part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dplc.flat import term as f
+from dplc.flat.masked import masked
 from dplc.flat.show import show_type
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
@@ -252,8 +253,10 @@ def _sum_down(e: BodyEmitter, a: Array, rank: int) -> Values:
 def dot(e: BodyEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
     arrays.check_shape(e, a.dims, b.dims, e.site(op.span, "sizes [{a}] and [{b}] differ"))
-    name = a.number.name
-    return [e.w.let(f"call {SCALARS[name]} @rt.dot.{name}(ptr {a.data}, ptr {b.data}, i64 {a.dims[0]})")]
+    name, zeros = a.number.name, masked(op)
+    args = f"ptr {a.data}, ptr {b.data}, i64 {a.dims[0]}"
+    call = f"@rt.masked_dot.{name}({args}, i64 {zeros})" if zeros else f"@rt.dot.{name}({args})"
+    return [e.w.let(f"call {SCALARS[name]} {call}")]
 
 
 def extremum(e: BodyEmitter, op: f.Op) -> Values:
@@ -296,7 +299,7 @@ def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: 
     flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
     e.w.do(
         f"call void @rt.matmul.{a.number.name}(ptr {c.data}, ptr {a.data}, ptr {b.data}, "
-        f"i64 {m}, i64 {n}, i64 {k}, {flags}, i1 {accumulate})"
+        f"i64 {m}, i64 {n}, i64 {k}, {flags}, i1 {accumulate}, i64 {masked(op)})"
     )
     return c.values
 

@@ -2,11 +2,9 @@
 
     @rt.sum.f64(a, n)   @rt.dot.f64(a, b, n)     in a fixed order: element i is added to lane i mod 32
     @rt.dots.f64        the inner products of four rows of a matrix with a vector
-    @rt.outer.f64       the product of a column and a row
-    @rt.tile8.f64       eight rows of a matrix product, three vectors wide, kept in registers
 
-`rt/matmul.each.rt` calls the last three.  Sums and products do not depend on the width of the vectors; only on machines
-without fused multiply-add do products round once more.
+Those of matrix products are in `tiles.py`.  Sums and products do not depend on the width of the vectors; only on
+machines without fused multiply-add do products round once more.
 """
 
 from __future__ import annotations
@@ -14,29 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dpl.node import node
-
 from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.runtime import tiles
 from dplc.machine.runtime.extrema import extremum
+from dplc.machine.runtime.shapes import Shape, Vectors, function
 
 LANES = 32  # of a reduction
 ROWS = 4  # of a matrix that `dots` takes at a time
-TILE_VECTORS = 3  # width of a tile
 FEW = 16  # elements that are added one by one
-
-
-@node
-class Vectors:
-    """The vector unit: bytes in a vector, and whether it has fused multiply-add."""
-
-    bytes: int = 64
-    fused: bool = True
-
-    @staticmethod
-    def of(features: dict[str, bool]) -> Vectors:
-        """From a host's features, by LLVM's names."""
-        width = 64 if features.get("avx512f") else 32 if features.get("avx") else 16
-        return Vectors(width, features.get("fma", False) or features.get("neon", False))
 
 
 def definition(symbol: str, machine: Vectors) -> str | None:
@@ -45,78 +28,6 @@ def definition(symbol: str, machine: Vectors) -> str | None:
         if match := re.fullmatch(pattern, symbol):
             return make(machine, *match.groups())
     return None
-
-
-class Shape:
-    """Vectors of one element type, in LLVM text."""
-
-    def __init__(self, ty: str, lanes: int, machine: Vectors) -> None:
-        self.ty = ty
-        self.lanes = lanes
-        self.elem = SCALARS[ty]
-        self.bytes = SIZES[self.elem]
-        self.type = f"<{lanes} x {self.elem}>"
-        self.suffix = f"v{lanes}{ty}"
-        self.mask = f"<{lanes} x i1>"
-        self.fused = machine.fused
-
-    def load(self, place: str) -> str:
-        return f"load {self.type}, ptr {place}, align {self.bytes}"
-
-    def masked_load(self, place: str, mask: str) -> str:
-        args = f"ptr align {self.bytes} {place}, {self.mask} {mask}, {self.type} zeroinitializer"
-        return f"call {self.type} @llvm.masked.load.{self.suffix}.p0({args})"
-
-    def store(self, value: str, place: str) -> str:
-        return f"store {self.type} {value}, ptr {place}, align {self.bytes}"
-
-    def masked_store(self, value: str, place: str, mask: str) -> str:
-        args = f"{self.type} {value}, ptr align {self.bytes} {place}, {self.mask} {mask}"
-        return f"call void @llvm.masked.store.{self.suffix}.p0({args})"
-
-    def at(self, base: str, index: str) -> str:
-        return f"getelementptr {self.elem}, ptr {base}, i64 {index}"
-
-    def add_product(self, out: list[str], name: str, a: str, b: str, total: str) -> None:
-        if self.fused:
-            args = ", ".join(f"{self.type} {x}" for x in (a, b, total))
-            out.append(f"{name} = call {self.type} @llvm.fma.{self.suffix}({args})")
-        else:
-            out.append(f"{name}.p = fmul {self.type} {a}, {b}")
-            out.append(f"{name} = fadd {self.type} {name}.p, {total}")
-
-    def splat(self, out: list[str], name: str, scalar: str) -> None:
-        out.append(f"{name}.e = insertelement {self.type} poison, {self.elem} {scalar}, i32 0")
-        zeros = f"<{self.lanes} x i32> zeroinitializer"
-        out.append(f"{name} = shufflevector {self.type} {name}.e, {self.type} poison, {zeros}")
-
-    def tail_mask(self, out: list[str], name: str, count: str) -> None:
-        """A mask of the lanes below `count`."""
-        vector = f"<{self.lanes} x i64>"
-        lanes = "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
-        out.append(f"{name}.e = insertelement {vector} poison, i64 {count}, i32 0")
-        zeros = f"<{self.lanes} x i32> zeroinitializer"
-        out.append(f"{name}.s = shufflevector {vector} {name}.e, {vector} poison, {zeros}")
-        out.append(f"{name} = icmp sgt {vector} {name}.s, {lanes}")
-
-    def fold(self, out: list[str], name: str, vector: str) -> None:
-        """The sum of the lanes in a fixed order: the upper half is added to the lower half, again and again."""
-        value, lanes = vector, self.lanes
-        while lanes > 1:
-            half = lanes // 2
-            low = "<" + ", ".join(f"i32 {i}" for i in range(half)) + ">"
-            high = "<" + ", ".join(f"i32 {i + half}" for i in range(half)) + ">"
-            ty, to = f"<{lanes} x {self.elem}>", f"<{half} x {self.elem}>"
-            out.append(f"{name}.l{half} = shufflevector {ty} {value}, {ty} poison, <{half} x i32> {low}")
-            out.append(f"{name}.h{half} = shufflevector {ty} {value}, {ty} poison, <{half} x i32> {high}")
-            out.append(f"{name}.s{half} = fadd {to} {name}.l{half}, {name}.h{half}")
-            value, lanes = f"{name}.s{half}", half
-        out.append(f"{name} = extractelement <1 x {self.elem}> {value}, i32 0")
-
-
-def function(head: str, lines: list[str]) -> str:
-    body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
-    return f'define internal {head} nounwind "min-legal-vector-width"="512" {{\n{body}\n}}'
 
 
 # ---- sums and inner products --------------------------------------------------------------------------------------
@@ -204,7 +115,9 @@ def dots(machine: Vectors, ty: str) -> str:
         out += [f"%t{r} = {shape.at(f'%row{r}', '%i')}", f"%l{r} = {shape.masked_load(f'%t{r}', '%mask')}"]
         shape.add_product(out, f"%all{r}", f"%l{r}", "%lx", f"%acc{r}")
         shape.fold(out, f"%sum{r}", f"%all{r}")
-    out += ["br label %write0"]
+    out += ["br i1 %checked, label %check, label %write0", "check:"]
+    out += [f"%odd{r} = fcmp uno {t} %sum{r}, %sum{r + 1}" for r in range(0, ROWS, 2)]
+    out += ["%odd = or i1 %odd0, %odd2", "br i1 %odd, label %again, label %write0", "again:", "ret i1 true"]
     for r in range(ROWS):
         out += [
             f"write{r}:",
@@ -216,180 +129,13 @@ def dots(machine: Vectors, ty: str) -> str:
         out += [f"%new{r} = fadd {t} %old{r}, %sum{r}", f"br label %set{r}", f"set{r}:"]
         out += [f"%out{r} = phi {t} [ %sum{r}, %do{r} ], [ %new{r}, %add{r} ]", f"store {t} %out{r}, ptr %pc{r}"]
         out += [f"br label %{f'write{r + 1}' if r + 1 < ROWS else 'end'}"]
-    head = f"void @rt.dots.{ty}(ptr %c, ptr %a, ptr %x, i64 %rows, i64 %k, i1 %acc)"
-    return function(head, [*out, "end:", "ret void"])
-
-
-# ---- matrix products ----------------------------------------------------------------------------------------------
-
-
-def tile(machine: Vectors, rows: str, ty: str) -> str:
-    """`rows` rows of a product, c = a b or c + a b, of at most three vectors of columns.
-
-    `a` has strides `ar` and `ac`; rows of b and c have strides `br` and `cr`.  All columns of b may be read; c has `n`.
-    """
-    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
-    v, t, count, vectors = shape.type, shape.elem, int(rows), range(TILE_VECTORS)
-    out = ["entry:"]
-    for q in vectors:
-        out.append(f"%left{q} = sub i64 %n, {q * shape.lanes}")
-        shape.tail_mask(out, f"%mask{q}", f"%left{q}")
-    for r in range(count):
-        out += [f"%ra{r} = mul i64 %ar, {r}", f"%a{r} = {shape.at('%a', f'%ra{r}')}"]
-    out += ["br label %loop", "loop:", "%k = phi i64 [ 0, %entry ], [ %k.next, %loop ]"]
-    for r in range(count):
-        out += [f"%s{r}.{q} = phi {v} [ zeroinitializer, %entry ], [ %t{r}.{q}, %loop ]" for q in vectors]
-    out += ["%rb = mul i64 %k, %br", f"%pb = {shape.at('%b', '%rb')}", "%ka = mul i64 %k, %ac"]
-    for q in vectors:
-        out.append(f"%pb{q} = {shape.at('%pb', str(q * shape.lanes))}")
-        # a single row reads b in place, so its last columns are masked
-        out.append(f"%b{q} = {shape.masked_load(f'%pb{q}', f'%mask{q}') if count == 1 else shape.load(f'%pb{q}')}")
-    for r in range(count):
-        out += [f"%pa{r} = {shape.at(f'%a{r}', '%ka')}", f"%x{r} = load {t}, ptr %pa{r}"]
-        shape.splat(out, f"%v{r}", f"%x{r}")
-        for q in vectors:
-            shape.add_product(out, f"%t{r}.{q}", f"%v{r}", f"%b{q}", f"%s{r}.{q}")
-    out += ["%k.next = add i64 %k, 1", "%more = icmp slt i64 %k.next, %depth", "br i1 %more, label %loop, label %end"]
-    out += ["end:", "br i1 %acc, label %add, label %set"]
-    for label in ("set", "add"):
-        out.append(f"{label}:")
-        for r in range(count):
-            out += [f"%rc.{label}{r} = mul i64 %cr, {r}", f"%c.{label}{r} = {shape.at('%c', f'%rc.{label}{r}')}"]
-            for q in vectors:
-                place, value = f"%pc.{label}{r}.{q}", f"%t{r}.{q}"
-                out.append(f"{place} = {shape.at(f'%c.{label}{r}', str(q * shape.lanes))}")
-                if label == "add":
-                    out.append(f"%old{r}.{q} = {shape.masked_load(place, f'%mask{q}')}")
-                    out.append(f"%new{r}.{q} = fadd {v} %old{r}.{q}, {value}")
-                    value = f"%new{r}.{q}"
-                out.append(shape.masked_store(value, place, f"%mask{q}"))
-        out.append("ret void")
-    params = "ptr %a, i64 %ar, i64 %ac, ptr %b, i64 %br, ptr %c, i64 %cr, i64 %depth, i64 %n, i1 %acc"
-    return function(f"void @rt.tile{rows}.{ty}({params})", out)
-
-
-def outer(machine: Vectors, ty: str) -> str:
-    """c = a b or c + a b, of a column `a` of `m` and a row `b` of `n` elements, row by row.  The last few of a row are
-    written one by one: a masked store would delay the load of the next row, which begins in the same vector."""
-    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
-    one = Shape(ty, 1, machine)
-    out = ["entry:", f"%whole = and i64 %n, {-shape.lanes}", "br label %rows", "rows:"]
-    out += ["%i = phi i64 [ 0, %entry ], [ %i.next, %end ]", "%i.more = icmp slt i64 %i, %m"]
-    out += ["br i1 %i.more, label %row, label %done", "row:", f"%pa = {shape.at('%a', '%i')}"]
-    out += [f"%x = load {shape.elem}, ptr %pa"]
-    shape.splat(out, "%v.x", "%x")
-    one.splat(out, "%s.x", "%x")
-    out += ["%skip = mul i64 %i, %n", f"%pc = {shape.at('%c', '%skip')}", "br label %v.head"]
-    _outer_columns(out, shape, "v", "row", "%whole", "s.head")
-    _outer_columns(out, one, "s", "v.head", "%n", "end")
-    out += ["end:", "%i.next = add i64 %i, 1", "br label %rows", "done:", "ret void"]
-    return function(f"void @rt.outer.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i1 %acc)", out)
-
-
-def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, after: str) -> None:
-    """A part of a row, up to `end`: from 0, or from where the part before stopped."""
-    first = "0" if entry == "row" else f"%{entry.split('.')[0]}.j"
-    out += [f"{p}.head:", f"%{p}.j = phi i64 [ {first}, %{entry} ], [ %{p}.next, %{p}.set ], [ %{p}.next, %{p}.add ]"]
-    out += [
-        f"%{p}.more = icmp slt i64 %{p}.j, {end}",
-        f"br i1 %{p}.more, label %{p}.step, label %{after}",
-        f"{p}.step:",
-    ]
-    out += [f"%{p}.pb = {shape.at('%b', f'%{p}.j')}", f"%{p}.pc = {shape.at('%pc', f'%{p}.j')}"]
-    out += [f"%{p}.b = {shape.load(f'%{p}.pb')}", f"%{p}.next = add i64 %{p}.j, {shape.lanes}"]
-    out += [f"br i1 %acc, label %{p}.add, label %{p}.set", f"{p}.set:", f"%{p}.ab = fmul {shape.type} %{p}.x, %{p}.b"]
-    out += [
-        shape.store(f"%{p}.ab", f"%{p}.pc"),
-        f"br label %{p}.head",
-        f"{p}.add:",
-        f"%{p}.c = {shape.load(f'%{p}.pc')}",
-    ]
-    shape.add_product(out, f"%{p}.sum", f"%{p}.x", f"%{p}.b", f"%{p}.c")
-    out += [shape.store(f"%{p}.sum", f"%{p}.pc"), f"br label %{p}.head"]
-
-
-def plain_matmul(machine: Vectors, ty: str) -> str:
-    """For element types without tiles: multiples of rows of b are added to a row of c."""
-    t = SCALARS[ty]
-    add, mul, zero = ("fadd", "fmul", "0.0") if ty[0] == "f" else ("add", "mul", "0")
-    lines = f"""entry:
-%ar = select i1 %ta, i64 1, i64 %k
-%ac = select i1 %ta, i64 %m, i64 1
-%br = select i1 %tb, i64 1, i64 %n
-%bc = select i1 %tb, i64 %k, i64 1
-br label %rows
-rows:
-%i = phi i64 [ 0, %entry ], [ %i.next, %columns.end ]
-%i.more = icmp slt i64 %i, %m
-br i1 %i.more, label %columns, label %end
-columns:
-%j = phi i64 [ 0, %rows ], [ %j.next, %store ]
-%j.more = icmp slt i64 %j, %n
-br i1 %j.more, label %start, label %columns.end
-start:
-%row = mul i64 %i, %n
-%place = add i64 %row, %j
-%pc = getelementptr {t}, ptr %c, i64 %place
-br i1 %acc, label %old, label %depth.start
-old:
-%before = load {t}, ptr %pc
-br label %depth.start
-depth.start:
-%first = phi {t} [ {zero}, %start ], [ %before, %old ]
-br label %depth
-depth:
-%p = phi i64 [ 0, %depth.start ], [ %p.next, %term ]
-%sum = phi {t} [ {zero}, %depth.start ], [ %sum.next, %term ]
-%p.more = icmp slt i64 %p, %k
-br i1 %p.more, label %term, label %store
-term:
-%a.i = mul i64 %i, %ar
-%a.p = mul i64 %p, %ac
-%a.at = add i64 %a.i, %a.p
-%pa = getelementptr {t}, ptr %a, i64 %a.at
-%x = load {t}, ptr %pa
-%b.p = mul i64 %p, %br
-%b.j = mul i64 %j, %bc
-%b.at = add i64 %b.p, %b.j
-%pb = getelementptr {t}, ptr %b, i64 %b.at
-%y = load {t}, ptr %pb
-%xy = {mul} {t} %x, %y
-%sum.next = {add} {t} %sum, %xy
-%p.next = add i64 %p, 1
-br label %depth
-store:
-%all = {add} {t} %first, %sum
-store {t} %all, ptr %pc
-%j.next = add i64 %j, 1
-br label %columns
-columns.end:
-%i.next = add i64 %i, 1
-br label %rows
-end:
-ret void"""
-    head = f"void @rt.matmul.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i64 %k, i1 %ta, i1 %tb, i1 %acc)"
-    return function(head, lines.split("\n"))
-
-
-def panel(machine: Vectors, ty: str) -> str:
-    """The number of columns of a tile."""
-    columns = TILE_VECTORS * machine.bytes // SIZES[SCALARS[ty]]
-    return function(f"i64 @rt.panel.{ty}()", ["entry:", f"ret i64 {columns}"]).replace("nounwind", "alwaysinline", 1)
-
-
-def tallest(machine: Vectors) -> str:
-    """The number of rows of a tile that fit the registers."""
-    rows = 8 if machine.bytes == 64 else 4
-    return function("i64 @rt.tallest()", ["entry:", f"ret i64 {rows}"]).replace("nounwind", "alwaysinline", 1)
+    head = f"i1 @rt.dots.{ty}(ptr %c, ptr %a, ptr %x, i64 %rows, i64 %k, i1 %acc, i1 %checked)"
+    return function(head, [*out, "end:", "ret i1 false"])
 
 
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(sum|dot)\.([iuf]\d+)", reduction),
     (r"rt\.(argmax|argmin)\.([iuf]\d+)", lambda machine, name, ty: extremum(name, ty)),
     (r"rt\.dots\.(f32|f64)", dots),
-    (r"rt\.outer\.(f32|f64)", outer),
-    (r"rt\.tile([1248])\.(f32|f64)", tile),
-    (r"rt\.panel\.(f32|f64)", panel),
-    (r"rt\.tallest", tallest),
-    (r"rt\.matmul\.([iu]\d+|f16)", plain_matmul),
+    *tiles.KERNELS,
 )

@@ -14,13 +14,16 @@ from pathlib import Path
 
 from dplc.machine.llvm import target
 from dplc.machine.runtime import divisions, kernels, stacks
-from dplc.machine.runtime.kernels import Vectors
+from dplc.machine.runtime.shapes import Vectors
 
 MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
 DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # the types for which an `*.each.rt` file is read: TYPE, SIZE in bytes
-EACH = {"matmul": (("f64", 8), ("f32", 4)), "transpose": (("", 1), ("", 2), ("", 4), ("", 8))}
+EACH = {
+    "matmul": (("f64", 8), ("f32", 4)), "masked": (("f64", 8), ("f32", 4), ("f16", 2)),
+    "transpose": (("", 1), ("", 2), ("", 4), ("", 8)),
+}  # fmt: skip
 # the `*.os.rt` files of each system
 SYSTEMS = {
     "linux": ("posix", "linux", "glibc"), "musl": ("posix", "linux", "plain"), "macos": ("posix", "macos", "plain"),

@@ -14,6 +14,7 @@ from collections import Counter
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.masked import attribute, exchanged, masked
 from dplc.flat.walk import mentions, with_blocks
 
 
@@ -55,7 +56,8 @@ class _Folder:
                 return op
             a, b = product.args
             self.use(op.args, (a, b))
-            return _product(product, (b, a), not product.attr("tb"), not product.attr("ta"))
+            zeros = exchanged(masked(product))
+            return _product(product, (b, a), not product.attr("tb"), not product.attr("ta"), zeros)
         *first, a, b = op.args
         ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
         if turned := self.source(a, "transpose"):
@@ -64,7 +66,7 @@ class _Folder:
         if turned := self.source(b, "transpose"):
             self.use((b,), turned.args)
             (b,), tb = turned.args, not tb
-        return _product(op, (*first, a, b), ta, tb)
+        return _product(op, (*first, a, b), ta, tb, masked(op))
 
     def use(self, old: tuple[f.Atom, ...], new: tuple[f.Atom, ...]) -> None:
         """Counts a use of `old` as a use of `new`."""
@@ -72,5 +74,5 @@ class _Folder:
         self.uses.update(atom.name for atom in new if isinstance(atom, f.Var))
 
 
-def _product(op: f.Op, args: tuple[f.Atom, ...], ta: bool, tb: bool) -> f.Op:
-    return replace(op, args=args, attrs=(("ta", ta), ("tb", tb)))
+def _product(op: f.Op, args: tuple[f.Atom, ...], ta: bool, tb: bool, zeros: int) -> f.Op:
+    return replace(op, args=args, attrs=(("ta", ta), ("tb", tb), *attribute(zeros).items()))

@@ -12,11 +12,13 @@ emitted, just before its reader.  Arrays that only the group itself reads are ne
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.masked import masked
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
@@ -40,6 +42,21 @@ class Group:
     rank: int
     members: list[tuple[int, f.Var, f.Op]] = field(default_factory=list)  # (position in the block, variable, operation)
     sums: list[tuple[f.Var, f.Var, int]] = field(default_factory=list)
+
+
+def terms_of(op: f.Op, name: str) -> Iterator[tuple[f.Var, f.Op]]:
+    """The elementwise operations of an inner product, which is the sum of the last one.  In a masked product, a term
+    that is NaN is zero where a factor whose zeros win is zero."""
+    part = f.Var(name, op.args[0].ty)
+    yield part, f.Op("mul", op.args, (), op.span)
+    for x in (x for i, x in enumerate(op.args) if masked(op) >> i & 1):
+        zero, odd, absent = (f.Var(f"{part.name}.{hint}", f.Arr(f.BOOL, 1)) for hint in ("zero", "odd", "absent"))
+        kept, nothing = f.Var(f"{part.name}.kept", part.ty), f.Const(0.0, elem_of(part.ty))
+        yield zero, f.Op("eq", (x, nothing))
+        yield odd, f.Op("ne", (part, part))
+        yield absent, f.Op("and", (zero, odd))
+        yield kept, f.Op("select", (absent, nothing, part))
+        part = kept
 
 
 class _Fuser:
@@ -108,14 +125,12 @@ class _Scope:
         if not any(self.element(atom, rank_of(op.args[0].ty)) for atom in op.args):
             return False
         rank = rank_of(op.args[0].ty)
-        group = self.group(rank, op.args, more=int(op.op == "dot"))
-        if op.op == "dot":
-            summand = f.Var(f"{bind.vars[0].name}.product", op.args[0].ty)
-            group.members.append((position, summand, f.Op("mul", op.args, (), op.span)))
-            self.fuser.uses[summand.name] = 1
-            self.open[summand.name] = group
-        else:
-            summand = expect_type(f.Var, op.args[0])
+        terms = list(terms_of(op, f"{bind.vars[0].name}.product")) if op.op == "dot" else []
+        group = self.group(rank, op.args, more=len(terms))
+        for var, term in terms:
+            group.members.append((position, var, term))
+            self.open[var.name] = group
+        summand = terms[-1][0] if terms else expect_type(f.Var, op.args[0])
         left = op.attr("rank") if op.op == "sum_to" else rank - 1
         group.sums.append((bind.vars[0], summand, left))
         self.open[bind.vars[0].name] = group

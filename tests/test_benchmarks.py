@@ -1,0 +1,21 @@
+"""Programs of `benchmarks/` give what the same programs in C give, whose derivatives are written by hand."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import beside
+from rows import ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("name", ROWS)
+def test_results_are_those_of_c(name: str, tmp_path: Path) -> None:
+    beside.results_agree(name, tmp_path)
