@@ -201,6 +201,10 @@ def extremum(a: Array, beats: Callable[[Any, Any], bool]) -> int:
     return best
 
 
+def order(a: Array) -> Array:
+    return Array(a.shape, sorted(range(len(a.items)), key=lambda i: (a.items[i] != a.items[i], a.items[i])))
+
+
 def dot(op: f.Op, a: Array, b: Array) -> object:
     if a.shape != b.shape:
         raise Failure("R0301", "dot of different sizes")
@@ -346,6 +350,7 @@ EVALUATE: dict[str, Evaluation] = {
     "fill": value(fill), "iota": value(lambda n: Array((n,), list(range(n)))),
     "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
     "argmax": value(lambda a: extremum(a, operator.gt)), "argmin": value(lambda a: extremum(a, operator.lt)),
+    "sort": value(lambda a: Array(a.shape, [a.items[i] for i in order(a).items])), "argsort": value(order),
     "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
     "dot": typed(lambda op, args, ty: dot(op, *args)), "matmul": typed(lambda op, args, ty: matmul(op, *args)),
     "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op, *args[1:]))),

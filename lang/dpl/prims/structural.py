@@ -36,6 +36,8 @@ ARRAYS = (
     hidden("numeric", "'a[n] -> bool", "whether the elements are numbers or booleans, known when compiling"),
     hidden("argmax", "'a[n] -> int", "of numbers: the index of the first greatest, or of the first NaN; 0 if none"),
     hidden("argmin", "'a[n] -> int", "of numbers: the index of the first least, or of the first NaN; 0 if none"),
+    hidden("sort", "'a[n] -> 'a[n]", "of numbers: ascending, stable, NaN last"),
+    hidden("argsort", "'a[n] -> int[n]", "of numbers: the indices that sort them: stable, NaN last"),
     row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
     row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
     row("sum", "'a[n] -> 'a where 'a : num", "sum over the outermost dimension, left to right; 0 for none"),

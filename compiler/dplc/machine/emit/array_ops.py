@@ -264,6 +264,16 @@ def extremum(e: BodyEmitter, op: f.Op) -> Values:
     return [e.w.let(f"call i64 @rt.{op.op}.{a.number.name}(ptr {a.data}, i64 {a.dims[0]})")]
 
 
+def sort(e: BodyEmitter, op: f.Op) -> Values:
+    """`sort` and `argsort`: a call of the runtime library, `rt/sort.rt`."""
+    a = operand(e, op.args[0])
+    fresh = arrays.new_array(e, a.elem if op.op == "sort" else f.I64, a.dims)
+    kind = 0 if a.number.name[0] in "ub" else 2 if f.is_float(a.elem) else 1
+    where = f"i64 {e.site(op.span)}, ptr {fresh.data}, ptr {a.data}, i64 {a.dims[0]}"
+    e.w.do(f"call void @rt.{op.op}({where}, i64 {a.size}, i64 {kind})")
+    return fresh.values
+
+
 def matmul(e: BodyEmitter, op: f.Op) -> Values:
     return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
@@ -340,6 +350,6 @@ OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
-    "argmax": extremum, "argmin": extremum, "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+    "argmax": extremum, "argmin": extremum, "sort": sort, "argsort": sort, "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip

@@ -189,6 +189,7 @@ BY_NAME: dict[str, Callable] = {
 }
 BY_KIND = {
     "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    "sort": lambda _kind: arrays.sort, "argsort": lambda _kind: arrays.argsort,
     "argmax": lambda _kind: arrays.extremum(COMPARISONS["gt"]),
     "argmin": lambda _kind: arrays.extremum(COMPARISONS["lt"]),
 }

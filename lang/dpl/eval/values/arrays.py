@@ -7,7 +7,7 @@ Sums run from left to right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cmp_to_key, reduce
 
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.values.indexing import index_error, slice_error
@@ -243,6 +243,25 @@ def extremum(beats: Callable[[Value, Value], bool]) -> Callable[[Array], int]:
         return best
 
     return run
+
+
+def _order(x: Array) -> list[int]:
+    """The indices that sort an array of numbers: stable, NaN last."""
+    below, differ = COMPARISONS["lt"], COMPARISONS["ne"]
+
+    def compare(i: int, j: int) -> int:
+        a, b = x.data[i], x.data[j]
+        return -1 if below(a, b) else 1 if below(b, a) else int(differ(a, a)) - int(differ(b, b))
+
+    return sorted(range(len(x.data)), key=cmp_to_key(compare))
+
+
+def sort(x: Array) -> Array:
+    return Array(x.shape, [x.data[i] for i in _order(x)])
+
+
+def argsort(x: Array) -> Array:
+    return Array(x.shape, list(_order(x)))
 
 
 def dot(kind: str) -> Callable[[Array, Array], Value]:
