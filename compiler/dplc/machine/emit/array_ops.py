@@ -350,6 +350,7 @@ OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
-    "argmax": extremum, "argmin": extremum, "sort": sort, "argsort": sort, "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+    "argmax": extremum, "argmin": extremum, "sort": sort, "argsort": sort,
+    "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip
