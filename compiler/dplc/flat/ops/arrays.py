@@ -199,7 +199,7 @@ ROWS = (
           own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, loops=False, derivative=linear(0)),
     array("concat", "a, b -> along dimension 0; inner shapes must agree",
           result=like_first, second=same_type, dims=unknown,
-          own=(), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False, derivative=linear(0, 1)),
+          own=(0, 1), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False, derivative=linear(0, 1)),
     array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
           result=lambda args, at: (Arr(elem_of(args[0]), len(args) - 1),), second=None,
           dims=lambda of, op, rank, k: op.args[1 + k],

@@ -27,7 +27,7 @@ def buffer(name: str, doc: str, *, result: Result, effects: Effect) -> Row:
 
 
 ROWS = (
-    string("str_append", "a, b -> string", result=fixed(STR), own=(0,), fails=Fails.NEVER),
+    string("str_append", "a, b -> string", result=fixed(STR), own=(0, 1), fails=Fails.NEVER),
     string("str_length", "s -> i64, code points", result=fixed(I64), own=(), fails=Fails.NEVER),
     string("str_codes", "s -> i64 array", result=fixed(Arr(I64, 1)), own=(), fails=Fails.NEVER),
     string("str_of_codes", "i64 array -> string", result=fixed(STR), own=(), fails=Fails.VALUES),

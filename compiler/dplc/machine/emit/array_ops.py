@@ -13,7 +13,7 @@ from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
 from dplc.machine.emit.emitter import Emitter, zeros
-from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.layout import counted, leaves
 from dplc.machine.failure.failures import bounds_word
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -100,11 +100,22 @@ def concat(e: BodyEmitter, op: f.Op) -> Values:
             most = w.let(f"call i64 @llvm.umax.i64(i64 {p}, i64 {q})")
             right = w.let(f"select i1 {none[1]}, i64 {most}, i64 {q}")
             inner[k] = w.let(f"select i1 {none[0]}, i64 {right}, i64 {p}")
-    fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
     counts = [w.product(x.dims) for x in (a, b)]
+    if not counted(a.elem):
+        return [*_append(e, a, b, counts), w.add(a.dims[0], b.dims[0]), *inner]
+    fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
     arrays.copy_elements(e, a.elem, fresh.data, a.data, counts[0])
     arrays.copy_elements(e, a.elem, w.at(fresh.data, w.mul(counts[0], str(a.size))), b.data, counts[1])
+    for x in (a, b):
+        e.drop(x.type, x.values)
     return fresh.values
+
+
+def _append(e: BodyEmitter, a: Array, b: Array, counts: list[str]) -> Values:
+    """Owner and data of the elements of both, as bytes: in place, if one is unique and has room."""
+    parts = [f"ptr {x.owner}, ptr {x.data}, i64 {e.w.scale(n, x.size)}" for x, n in zip((a, b), counts, strict=True)]
+    made = e.w.let(f"call {{ ptr, ptr, i64 }} @rt.str_append({', '.join(parts)})")
+    return [e.w.let(f"extractvalue {{ ptr, ptr, i64 }} {made}, {k}") for k in (0, 1)]
 
 
 def reshape(e: BodyEmitter, op: f.Op) -> Values:
