@@ -82,14 +82,18 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 @click.option("--no-cache", is_flag=True, help="Compile again, and do not cache the result.")
 @click.option("-O", "effort", type=click.IntRange(0, 2), metavar="0|1|2",
               help="Optimise to this level before the program starts (default: to level 2 while it runs).")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), metavar="N",
+              help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run(file: str | None, args: tuple[str, ...], expression: str | None, **options) -> int:
+def run(file: str | None, args: tuple[str, ...], expression: str | None, threads: int | None, **options) -> int:
     """Run a program; `-` is standard input.  ARGS go to the program."""
     from dplc.tools.run import run_program
 
+    if threads:
+        os.environ["DPL_THREADS"] = str(threads)  # the runtime reads it, as in executables
     if (file is None) == (expression is None):
         if file is None:
             raise click.UsageError("which FILE?")

@@ -30,6 +30,7 @@ class BodyEmitter(Emitter, ABC):
         self.scope = unit.scope(fn)
         self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
         self.loop: Loop = self.w.loop  # writes a loop of the program
+        self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
 
     @abstractmethod

@@ -12,7 +12,7 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms
-from dplc.machine.emit import arrays, interrupts
+from dplc.machine.emit import arrays, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -58,7 +58,8 @@ def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Value
     site = e.site(outer.span)
     if not any(isinstance(atom.ty, f.Arr) for atom in results):
         made = [arrays.new_outer(e, atom.ty, counts[0], counts[1:], site) for atom in results]
-        _fill(e, levels, counts, [], lambda number, _: _put(e, results, made, number))
+        fresh = [array.data for array in made]
+        _fill(e, levels, counts, [], lambda number, _: _put(e, results, made, number), fresh=fresh)
         shapes = [_shape(e, levels, counts, k) for k in range(len(made))]
         return [leaf for a, dims in zip(made, shapes, strict=True) for leaf in (a.owner, a.data, *dims)]
 
@@ -88,8 +89,9 @@ def _counts(e: BodyEmitter, levels: list[Level]) -> list[str]:
     return counts
 
 
-def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=()) -> Values:
-    """Writes the nest; `leaf` writes an element, given its number and the state."""
+def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values, leaf, types=(), fresh=()) -> Values:
+    """Writes the nest; `leaf` writes an element, given its number and the state.  `fresh` are the addresses of the
+    results' elements."""
 
     body = levels[-1].build.body
     short = interrupts.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
@@ -105,7 +107,12 @@ def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values,
             e.run(level.after)
             return state
 
-        return interrupts.count_to(e, count, step, types, state, short=depth + 1 < len(levels) or short)
+        calm = depth + 1 < len(levels) or short
+        if depth == 0 and not types and (work := threads.pays(e, level.build.body, count)):
+            points = threads.Points(count, work, lambda i: step(i, []), calm, fresh)
+            threads.spread(e, level.build.body, points)
+            return []
+        return interrupts.count_to(e, count, step, types, state, short=calm)
 
     return run(0, "0", inits)
 

@@ -22,6 +22,7 @@ class Emitter:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.w = Writer()
+        self.apart = False  # whether several threads may run this at the same time
 
     # ---- memory
 
@@ -55,7 +56,7 @@ class Emitter:
 
     def dup(self, ty: f.Type, values: Values) -> None:
         if counted(ty):
-            self.unit.droppers.dup(self.w, ty, values)
+            self.unit.droppers.dup(self.w, ty, values, self.apart)
 
     def drop(self, ty: f.Type, values: Values) -> None:
         if counted(ty):

@@ -34,6 +34,7 @@ class FunctionEmitter(BodyEmitter):
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
+        self.apart = fn.name in unit.independence.callees
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:

@@ -37,8 +37,9 @@ def count_to(
     inits: Sequence[str] = (),
     mark: str = "",
     short: bool = True,
+    first: str = "0",
 ) -> Values:
-    """for i < count, with a state, and polling; `mark` is loop metadata."""
+    """for first <= i < count, with a state, and polling; `mark` is loop metadata."""
     w = e.w
 
     def polling(i: str, state: Values) -> Values:
@@ -54,8 +55,8 @@ def count_to(
         return w.let(f"icmp slt i64 {state[0]}, {count}")
 
     if not e.unit.interruptible or not short:
-        return w.count_to(count, polling, types, inits, mark, loop=e.loop)
-    return e.loop(("i64", *types), ["0", *inits], unfinished, strip)[1:]
+        return w.count_to(count, polling, types, inits, mark, first, e.loop)
+    return e.loop(("i64", *types), [first, *inits], unfinished, strip)[1:]
 
 
 def is_short(block: f.Block) -> bool:

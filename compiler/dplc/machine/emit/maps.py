@@ -11,13 +11,16 @@ one size.  Steps of the innermost loop are independent, and LLVM is told so, to 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.machine.emit import arrays, interrupts
+from dplc.machine.emit import arrays, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import ACCESS
@@ -26,6 +29,7 @@ from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.llvm.types import SCALARS, memory_type
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
+from dplc.passes.kernels import work
 
 STRICT = 32  # fewer elements are added in sequence
 LANES = 8  # more elements are added in so many partial sums
@@ -141,8 +145,10 @@ def _run(
     def element(places: Callable[[Array], str], totals: Values) -> Values:
         return _element(e, fused, inputs, outputs, places, totals)
 
+    alone = not sums and all(rank == plan.ranks[0] for rank in fused.ranks)
+    apart = fused.body if alone and not any(_fails(bind) for bind in fused.body.binds) else None
     lanes = LANES if any(f.is_float(results[i].ty) for i in sums) else 1
-    totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros)
+    totals = _nest(e, plan, [*inputs.values(), *(a for a in outputs if a)], element, lanes, types, zeros, apart)
     while len(totals) > len(types):  # adds the upper half of the lanes to the lower half
         half = len(totals) // 2
         pairs = zip(types * (half // len(types)), totals[:half], totals[half:], strict=True)
@@ -150,17 +156,23 @@ def _run(
     return totals
 
 
+def _fails(bind: f.Bind) -> bool:
+    """True for a division that may fail: what it overwrites could not be computed again."""
+    return OPS[expect_type(f.Op, bind.rhs).op].fails is Fails.ZERO
+
+
 def _plus(leaf: str) -> str:
     return "add" if leaf[0] == "i" else "fadd"
 
 
 def _nest(
-    e: BodyEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values
-) -> Values:
+    e: BodyEmitter, plan: Plan, operands: list[Array], element, lanes: int, types: list[str], inits: Values,
+    apart: f.Block | None,
+) -> Values:  # fmt: skip
     """Runs `element(place of each array's element, totals)` for all elements.  With several lanes each sum has as many
     totals, and element i is added to that of lane i modulo their number.  This order can be vectorised, and is the same
     on every machine.  The elements left over at the end of a row are added to the first lane; so are all elements if
-    they are few."""
+    they are few.  `apart` is the body if threads may share the outermost loop."""
     w, lengths, sums = e.w, plan.lengths(e), len(types)
     few = w.let(f"icmp ult i64 {w.product(plan.dims)}, {STRICT}") if lanes > 1 else ""
     innermost = len(lengths) - 1
@@ -176,6 +188,8 @@ def _nest(
                 here = {rank: w.add(start, i) for rank, start in starts.items()}
                 return run(depth + 1, here, totals)
 
+            if depth == 0 and apart:
+                return _outermost(e, apart, length, lengths[1:], rows)
             return w.count_to(length, rows, types * lanes, totals)
         bases = {id(a): w.at(a.data, w.scale(starts[len(a.dims)], a.size)) for a in operands}
 
@@ -186,6 +200,8 @@ def _nest(
 
             return element(place, totals)
 
+        if depth == 0 and apart:
+            return _outermost(e, apart, length, [], step, e.unit.parallel())
         if lanes == 1:
             return interrupts.count_to(e, length, step, types, totals, e.unit.parallel())
 
@@ -203,6 +219,15 @@ def _nest(
         return [*first, *totals[sums:]]
 
     return run(0, {}, inits * lanes)
+
+
+def _outermost(e: BodyEmitter, body: f.Block, length: str, inner: list[str], step, mark: str = "") -> Values:
+    """The outermost loop, without sums: threads share it if that may pay."""
+    if (each := threads.pays(e, body, length)) is None:
+        return interrupts.count_to(e, length, step, mark=mark)
+    each = functools.reduce(work.times, [{(n,): 1.0} for n in inner], each)
+    threads.spread(e, body, threads.Points(length, each, lambda i: step(i, []), True, (), mark))
+    return []
 
 
 def _element(

@@ -84,14 +84,21 @@ class Droppers:
 
     # ---- in line
 
-    def dup(self, w: Writer, ty: f.Type, values: Values) -> None:
+    def dup(self, w: Writer, ty: f.Type, values: Values, apart: bool = False) -> None:
+        """Increments counts.  `apart`: without a place that all threads share."""
         for i, part in parts(ty):
             if values[i] == "null":
                 continue
             none = self.uncounted(w, part, values[i])
-            cell = w.let(f"select i1 {none}, ptr {SINK}, ptr {values[i]}")
-            count = w.let(f"load i64, ptr {cell}")
-            w.do(f"store i64 {w.let(f'add i64 {count}, 1')}, ptr {cell}")
+            if apart:
+                w.choose(none, (), list, lambda owner=values[i]: self._more(w, owner))
+            else:
+                self._more(w, w.let(f"select i1 {none}, ptr {SINK}, ptr {values[i]}"))
+
+    def _more(self, w: Writer, cell: str) -> Values:
+        count = w.let(f"load i64, ptr {cell}")
+        w.do(f"store i64 {w.let(f'add i64 {count}, 1')}, ptr {cell}")
+        return []
 
     def drop(self, w: Writer, ty: f.Type, values: Values) -> None:
         for i, part in parts(ty):

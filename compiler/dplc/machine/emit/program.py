@@ -21,6 +21,7 @@ from dplc.machine.emit.memory import Droppers
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.kernels.frequency import Frequency
+from dplc.passes.kernels.independence import Independence
 from dplc.passes.recursion.modulo_cons import with_holes
 
 ENTRY = "dpl_entry"
@@ -43,7 +44,8 @@ def emit_program(
     debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`)."""
     group, looping = groups(program)
     frequency = Frequency(program)
-    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), frequency.cold)
+    unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
+                frequency.cold)  # fmt: skip
     unit.counting, unit.interruptible = counting, interruptible
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     if versions:
@@ -100,9 +102,11 @@ run:
   call fastcc void {main}() noinline
   call void @rt.flush()
   call void @rt.unwatch(ptr @rt.out)
+  call void @rt.end_workers()
   ret i64 0
 failed:
   call void @rt.unwatch(ptr @rt.out)
+  call void @rt.end_workers()
   %code = load i64, ptr @rt.failure
   call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr @rt.failure, i64 48, i1 false)
   %count = load i64, ptr @rt.call_count

@@ -79,15 +79,20 @@ def _again(e: BodyEmitter, name: str, types: Sequence[str], head: str, after: Va
 
 def _free(e: BodyEmitter, lines: Sequence[str]) -> list[str]:
     """The values that lines use and do not define, with their types."""
-    own = {"%start", *(f"%{line.split(':', 1)[0]}" for line in lines if not line.startswith(" "))}  # labels
-    own |= {line.split(" = ", 1)[0].strip() for line in lines if " = " in line}
-    used = dict.fromkeys(name for line in lines for name in NAME.findall(line))
-    wanted = [name for name in used if name not in own and not name.startswith(("%first", RESULTS))]
-    types = _types(e, set(wanted))
+    wanted = free(lines, ("%first", RESULTS))
+    types = types_of(e, set(wanted))
     return [f"{types[name]} {name}" for name in wanted]
 
 
-def _types(e: BodyEmitter, wanted: set[str]) -> dict[str, str]:
+def free(lines: Sequence[str], known: tuple[str, ...]) -> list[str]:
+    """The values that lines use and do not define, but for those whose names begin with `known`."""
+    own = {"%start", *(f"%{line.split(':', 1)[0]}" for line in lines if not line.startswith(" "))}  # labels
+    own |= {line.split(" = ", 1)[0].strip() for line in lines if " = " in line}
+    used = dict.fromkeys(name for line in lines for name in NAME.findall(line))
+    return [name for name in used if name not in own and not name.startswith(known)]
+
+
+def types_of(e: BodyEmitter, wanted: set[str]) -> dict[str, str]:
     """The types of values that are defined before the loop, by what defines them."""
     found = {"%out": "ptr"}
     for i, var in enumerate(e.fn.params):

@@ -12,6 +12,7 @@ from dplc.machine.emit.memory import Droppers
 from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm.literals import escape
 from dplc.machine.llvm.writer import Values, result_type
+from dplc.passes.kernels.independence import Independence
 
 FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
 
@@ -26,6 +27,7 @@ class Unit:
     group: dict[str, int]  # functions -> their group: functions that call each other
     tailcc: set[int]  # groups whose tail calls are guaranteed
     holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
+    independence: Independence  # which loops have points that threads may share (`threads.py`)
     cold: set[str]  # functions that are not optimised (`passes/kernels/frequency.py`)
     kernels: set[str] = field(default_factory=set)  # functions whose loop can be resumed (`resume.py`)
     replaceable: set[str] = field(default_factory=set)  # functions that the quick version lets the other one replace

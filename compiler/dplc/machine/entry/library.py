@@ -42,7 +42,7 @@ define internal void @"dpl begin thread"(ptr %stack) {
   ret void
 }
 """
-# a thread's runtime state is freed when the thread ends
+# a thread's runtime state is freed when the thread ends; those of the pool end before their code is unloaded
 ENDING = """
 @"dpl key" = private global i64 0
 %call = type { i32, ptr, ptr }
@@ -58,6 +58,7 @@ define internal void @"dpl load"() {
 define internal void @"dpl unload"() {
   %key = load i64, ptr @"dpl key"
   call i32 @pthread_key_delete(i64 %key)
+  call void @rt.end_workers()
   ret void
 }
 define internal void @"dpl begin thread"(ptr %stack) {
@@ -77,6 +78,7 @@ define void @PREFIXwatch(i32 %on) {
 FOR_JIT = """
 define void @PREFIXend() {
   call void @rt.end_thread(ptr null)
+  call void @rt.end_workers()
   ret void
 }
 define void @PREFIXlapack(ptr %find) {

@@ -129,7 +129,7 @@ class Writer:
         self.start(head)
         state = [self.fresh() for _ in types]
         here = len(self.lines)
-        self.lines.extend("" for _ in types)  # the phis, once the back edge is known
+        self.lines.extend(f"  {s} = phi {t} " for s, t in zip(state, types, strict=True))  # edges follow
         self.branch(cond(state), inside, done)
         self.start(inside)
         after = body(state)

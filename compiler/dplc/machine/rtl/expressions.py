@@ -49,6 +49,8 @@ BUILTINS = {
     "swap": (("ptr", "int"), "int", "atomicrmw xchg ptr {}, i64 {} seq_cst"),
     "seen": (("ptr",), "int", "load atomic i64, ptr {} acquire, align 8"),
     "publish": (("ptr", "int"), "", "store atomic i64 {1}, ptr {0} release, align 8"),
+    "add_to": (("ptr", "int"), "int", "atomicrmw add ptr {}, i64 {} seq_cst"),
+    "lower": (("ptr", "int"), "int", "atomicrmw min ptr {}, i64 {} seq_cst"),
 }  # fmt: skip
 
 
