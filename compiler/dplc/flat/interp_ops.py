@@ -366,6 +366,7 @@ EVALUATE: dict[str, Evaluation] = {
     "str_codes": value(lambda s: Array((len(s),), list(map(ord, s)))),
     "str_of_codes": value(lambda a: "".join(map(chr, a.items))), "str_cmp": value(lambda a, b: (a > b) - (a < b)),
     "str_to_int": lambda outside, op, args, ty: strings.to_int(args[0]),
+    "str_to_table": missing,
     "str_to_float": lambda outside, op, args, ty: strings.to_float(args[0]),
     "buf_str": told(lambda outside, s: outside.buffer.append(s)),
     "buf_quoted": told(lambda outside, s: outside.buffer.append(f'"{s}"')),

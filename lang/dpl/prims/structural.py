@@ -53,6 +53,8 @@ STRINGS = (
     hidden("string_of_codes", "int[n] -> string", "from code points; an invalid one is an error", pure=False),
     hidden("string_to_int", "string -> int * bool", "the number, and whether it is one"),
     hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
+    hidden("string_to_table", "string -> float[?] * int * bool",
+           "the numbers of a text as `Data.read_csv` reads it, how many are in a row, and whether it is such a table"),
     row("show", "'a -> string", "as print prints it, unabridged"),
     hidden("format", "string -> 'a -> string",
            "as show, its numbers by a format such as .4f or 8.3e or 5d (see core/formats.py)", pure=False),

@@ -169,6 +169,7 @@ BY_NAME: dict[str, Callable] = {
     "string_of_codes": strings.of_codes,
     "string_to_int": strings.to_int,
     "string_to_float": strings.to_float,
+    "string_to_table": strings.to_table,
     "error": error,
     "assert": assert_,
     "refuted": refuted,
