@@ -12,7 +12,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 from dpl.eval.values import strings
 from dpl.node import node
-from dpl.prims import TABLE
+from dpl.prims import TABLE, evaluation
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
@@ -94,10 +94,8 @@ def scalar_row(fn: Callable, args: Sequence) -> Any:
 
 def scalar(op: f.Op, args: list, result: f.Type) -> object:
     """Evaluates a scalar row of the primitive table."""
-    row = OPS[op.op]
-    evaluate = row.scalar and row.scalar.eval
-    assert evaluate is not None
-    if row.fails is Fails.ZERO and any(x == 0 and isinstance(x, int) for x in flat_items(args[1])):
+    evaluate = evaluation(op.op, expect_type(f.Num, elem_of(result)).name)
+    if OPS[op.op].fails is Fails.ZERO and any(x == 0 and isinstance(x, int) for x in flat_items(args[1])):
         raise Failure("R0601", "division by zero")
     return scalar_row(lambda *xs: wrap(evaluate(*xs), result), args)
 

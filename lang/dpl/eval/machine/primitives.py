@@ -20,12 +20,12 @@ from dpl.eval.machine.outside import Outside
 from dpl.eval.values import arrays, strings
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.memory import gathered
-from dpl.eval.values.scalar import COMPARISONS, FIT, cast, evaluation, scalar
+from dpl.eval.values.scalar import COMPARISONS, FIT, cast, scalar
 from dpl.eval.values.show import Shower
 from dpl.eval.values.structure import check_same_form, compare, equal, leaves, rebuild
 from dpl.eval.values.value import Array, Cell, Value
 from dpl.node import node
-from dpl.prims import TABLE
+from dpl.prims import TABLE, evaluation
 
 Types = tuple[t.Ty, ...]  # of the operands, then of the result
 
@@ -58,7 +58,7 @@ def _scalar(op: str, types: Types) -> Callable:
             convert = cast(kind(types[0]), kind(types[1]))
             return lambda x, _like: convert(x)
         case "not" | "and" | "or" | "select":
-            return evaluation(op)
+            return evaluation(op, "bool")
         case "pow" if kind(types[1]) in t.INTS:
             return scalar("powi", kind(types[0]))
         case _ if op in FIT:
