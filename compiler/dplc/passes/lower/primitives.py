@@ -33,7 +33,8 @@ RENAMED = {
     "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
-    "argmax": "argmax", "argmin": "argmin", "sort": "sort", "argsort": "argsort", "ref": "ref_new", "deref": "ref_get",
+    "argmax": "argmax", "argmin": "argmin", "sort": "sort", "argsort": "argsort",
+    "ref": "ref_new", "deref": "ref_get", "conv2d": "conv2d", "conv2d_data": "conv2d_data",
 }  # fmt: skip
 SEVERAL = {
     "string_to_int": ("str_to_int", (f.I64, f.BOOL)), "string_to_float": ("str_to_float", (f.F64, f.BOOL)),

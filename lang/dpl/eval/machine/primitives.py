@@ -9,6 +9,7 @@ Primitives that call functions of the program with a continuation are in control
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dpl import host
 from dpl.core import ty as t
@@ -193,7 +194,8 @@ BY_KIND = {
     "sort": lambda _kind: arrays.sort, "argsort": lambda _kind: arrays.argsort,
     "argmax": lambda _kind: arrays.extremum(COMPARISONS["gt"]),
     "argmin": lambda _kind: arrays.extremum(COMPARISONS["lt"]),
-}
+    **{name: partial(arrays.convolution, name) for name in ("conv2d", "conv2d_data")},
+}  # fmt: skip
 
 
 @node
