@@ -3,7 +3,8 @@
     best = argmin a                x0 = index a 0;  x1 = index a 1
     y = index a best         =>    keep = le x0 x1 or ne x0 x0;  best = select keep 0 1;  y = min x0 x1
 
-The array need not be in memory then (`small_arrays`).
+The array need not be in memory then (`small_arrays`).  One that a comprehension makes is in memory; its chosen element
+is found by `chosen_elements`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,14 @@ CHAINS = {"argmax": ("max", "ge"), "argmin": ("min", "le")}
 
 def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supply) -> f.Fn:
     """`length` is that of an array of few numbers, if it is known."""
-    ops = (bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Op))
-    if not any(op.op in CHAINS and length(op.args[0]) for op in ops):
+    built = {bind.vars[0].name for bind in every(fn.body) if isinstance(bind.rhs, f.Build)}
+    found = {
+        op.args[0].name
+        for op in (bind.rhs for bind in every(fn.body))
+        if isinstance(op, f.Op) and op.op in CHAINS
+        if isinstance(op.args[0], f.Var) and length(op.args[0])
+    }
+    if found <= built:
         return fn
     values: dict[tuple[str, str], f.Atom] = {}  # of an array and the index of its extremum
 
@@ -28,8 +35,8 @@ def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supp
         binds: list[f.Bind] = []
         for bind in old.binds:
             match bind.rhs:
-                case f.Op(op, (f.Var() as array,)) if op in CHAINS and (n := length(array)):
-                    values[array.name, bind.vars[0].name] = chain(binds, supply, op, array, n, bind.vars[0])
+                case f.Op(op, (f.Var(name) as array,)) if op in CHAINS and name in found - built:
+                    values[array.name, bind.vars[0].name] = chain(binds, supply, op, array, length(array) or 0, bind.vars[0])
                 case f.Op("index", (f.Var(array), f.Var(at))) if (array, at) in values:
                     renamed(binds, supply, bind.vars[0], values[array, at])
                 case rhs:

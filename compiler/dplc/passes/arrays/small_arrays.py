@@ -49,12 +49,13 @@ def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Prog
     is_main, given = fn.name == program.main, fn
     if (folded := hoist_dims(fn, supply, dims)) is not fn:
         fn = simplified(folded, supply, program)
+    if (straight := unrolled(fn, supply, is_main)) is not fn:
+        fn = simplified(straight, supply, program)
     now = dims if fn is given else known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:
         fn = simplified(plain, supply, program)
-    if (straight := unrolled(fn, supply, is_main)) is not fn:
-        fn = simplified(straight, supply, program)
-    wants = Wants(dims if fn is given else known.dims(fn), is_main)
+        now = known.dims(fn)
+    wants = Wants(now, is_main)
     wants.function(fn)
     if not wants.opened:
         return fn
