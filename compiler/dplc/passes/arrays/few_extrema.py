@@ -36,9 +36,10 @@ def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supp
         for bind in old.binds:
             match bind.rhs:
                 case f.Op(op, (f.Var(name) as array,)) if op in CHAINS and name in found - built:
-                    values[array.name, bind.vars[0].name] = chain(binds, supply, op, array, length(array) or 0, bind.vars[0])
-                case f.Op("index", (f.Var(array), f.Var(at))) if (array, at) in values:
-                    renamed(binds, supply, bind.vars[0], values[array, at])
+                    (best,), n = bind.vars, length(array) or 0
+                    values[name, best.name] = chain(binds, supply, op, array, n, best)
+                case f.Op("index", (f.Var(name), f.Var(at))) if (name, at) in values:
+                    renamed(binds, supply, bind.vars[0], values[name, at])
                 case rhs:
                     binds.append(f.Bind(bind.vars, with_blocks(rhs, block)))
         return f.Block(tuple(binds), old.results)
