@@ -7,11 +7,11 @@ the others must agree; without rows, the Build tells it.
 
 from __future__ import annotations
 
-from dpl.node import node
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms
+from dplc.flat.walk import atoms, used
 from dplc.machine.emit import arrays, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -51,16 +51,54 @@ def _is_drop(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
 
 
+@node
+class Row:
+    """A result of the innermost body that is written by its elements: a row of this shape, or one number."""
+
+    elem: f.Type
+    items: tuple[f.Atom, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def dims(self) -> list[str]:
+        return [str(n) for n in self.shape]
+
+
+def rows(body: f.Block) -> tuple[f.Block, list[Row]]:
+    """The results in pieces, and the body without the arrays made of these; no rows if a result is no such array."""
+    made = {bind.vars[0]: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "array"}
+    found = [row_of(atom, made) for atom in body.results]
+    gone = {atom for atom, row in zip(body.results, found, strict=True) if row is not None and row.shape}
+    if None in found or len(gone) < sum(isinstance(atom.ty, f.Arr) for atom in body.results):
+        return body, []
+    if any(atom in gone for bind in body.binds for atom in used(f.Block((bind,), ()))):
+        return body, []
+    return f.Block(tuple([b for b in body.binds if b.vars[:1] not in [(v,) for v in gone]]), body.results), [
+        row for row in found if row is not None
+    ]
+
+
+def row_of(atom: f.Atom, made: dict[f.Var, f.Op]) -> Row | None:
+    if not isinstance(atom.ty, f.Arr):
+        return Row(atom.ty, (atom,), ())
+    op = made.get(atom) if isinstance(atom, f.Var) else None
+    if op is None or not isinstance(op.args[0].ty, f.Num):
+        return None
+    return Row(op.args[0].ty, op.args, (len(op.args),))
+
+
 def build(e: BodyEmitter, outer: f.Build, variables: tuple[f.Var, ...]) -> Values:
     levels = nest(outer)
     counts = _counts(e, levels)
     results = levels[-1].build.body.results
     site = e.site(outer.span)
-    if not any(isinstance(atom.ty, f.Arr) for atom in results):
-        made = [arrays.new_outer(e, atom.ty, counts[0], counts[1:], site) for atom in results]
+    body, pieces = rows(levels[-1].build.body)
+    if pieces:
+        levels[-1] = replace(levels[-1], before=body.binds)
+        made = [arrays.new_outer(e, row.elem, counts[0], [*counts[1:], *row.dims], site) for row in pieces]
         fresh = [array.data for array in made]
-        _fill(e, levels, counts, [], lambda number, _: _put(e, results, made, number), fresh=fresh)
-        shapes = [_shape(e, levels, counts, k) for k in range(len(made))]
+        _fill(e, levels, counts, [], lambda number, _: _put(e, pieces, made, number), fresh=fresh)
+        shapes = [_shape(e, levels, counts, k, row.dims) for k, row in enumerate(pieces)]
         return [leaf for a, dims in zip(made, shapes, strict=True) for leaf in (a.owner, a.data, *dims)]
 
     def place(number: str, made: Values) -> Values:
@@ -93,8 +131,8 @@ def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values,
     """Writes the nest; `leaf` writes an element, given its number and the state.  `fresh` are the addresses of the
     results' elements."""
 
-    body = levels[-1].build.body
-    short = interrupts.is_short(body) and not any(isinstance(atom.ty, f.Arr) for atom in body.results)
+    body = f.Block(levels[-1].before, ())
+    short = interrupts.is_short(body) and not types
 
     def run(depth: int, number: str, state: Values) -> Values:
         level, count = levels[depth], counts[depth]
@@ -117,9 +155,11 @@ def _fill(e: BodyEmitter, levels: list[Level], counts: list[str], inits: Values,
     return run(0, "0", inits)
 
 
-def _put(e: BodyEmitter, results: tuple[f.Atom, ...], made: list[Array], number: str) -> Values:
-    for array, atom in zip(made, results, strict=True):
-        e.put(array.elem, e.value(atom), e.w.at(array.data, e.w.scale(number, array.size)))
+def _put(e: BodyEmitter, pieces: list[Row], made: list[Array], number: str) -> Values:
+    for array, row in zip(made, pieces, strict=True):
+        start = e.w.at(array.data, e.w.scale(number, array.size * len(row.items)))
+        for i, atom in enumerate(row.items):
+            e.put(array.elem, e.value(atom), e.w.at(start, str(i * array.size)) if i else start)
     return []
 
 
@@ -157,17 +197,19 @@ def _as_array(atom: f.Atom, values: Values) -> Array:
 
 def _empty(e: BodyEmitter, levels: list[Level], variables: tuple[f.Var, ...], counts: list[str]) -> Values:
     """Arrays without elements."""
-    made = [arrays.new_block(e, expect_type(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, rank_of(var.ty)))
+    unknown = [["0"] * (rank_of(var.ty) - len(counts)) for var in variables]
+    made = [arrays.new_block(e, expect_type(f.Arr, var.ty).elem, "0", _shape(e, levels, counts, k, unknown[k]))
             for k, var in enumerate(variables)]  # fmt: skip
     return [leaf for array in made for leaf in array.values]
 
 
-def _shape(e: BodyEmitter, levels: list[Level], counts: list[str], k: int, rank: int = 0) -> list[str]:
-    """The dimensions of the result `k`: the counts of the loops.  Inside of a loop without steps, dimensions are those
-    that its Build tells; so are the dimensions beyond the loops, for an array without elements."""
-    dims = ["0"] * (rank - len(counts)) if rank else []
+def _shape(e: BodyEmitter, levels: list[Level], counts: list[str], k: int, row: list[str]) -> list[str]:
+    """The dimensions of the result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,
+    dimensions are those that its Build tells, or 0."""
+    dims, inmost = list(row), True
     for level, count in reversed(list(zip(levels, counts, strict=True))):
         told = [e.one(n) for n in level.build.inner[k]] if level.build.inner else []
+        told, inmost = told or ["0"] * (len(row) if inmost else 0), False
         none = None
         for i, (own, other) in enumerate(zip(dims, told, strict=False)):
             if own != other:

@@ -10,6 +10,8 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks
 
+HERE = "here"  # attr `unchecked` of an operation that is in bounds where it stands, since another one was checked
+
 
 def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
     """True for code without effects that ends and cannot fail.  `total` are functions of which that is known.  A loop
@@ -65,7 +67,7 @@ def movable(rhs: f.Rhs) -> bool:
     """True if it may move before a loop, when it is invariant."""
     match rhs:
         case f.Op() as op:
-            return pure(op) and OPS[op.op].repeatable and not takes_over(op)
+            return pure(op) and OPS[op.op].repeatable and not takes_over(op) and op.attr("unchecked") != HERE
         case f.TupGet():
             return True
         case _:

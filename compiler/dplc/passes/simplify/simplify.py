@@ -63,6 +63,13 @@ def simplify(program: f.Program) -> f.Program:
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
 
 
+def simplified(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
+    """A function simplified alone: nothing is inlined."""
+    body = _Simplifier(supply, {}, program).block(fn.body)
+    fn = hoist_dims(replace(fn, body=body), supply)
+    return replace(fn, body=drop_unused(fn.body))
+
+
 def small(body: f.Block) -> bool:
     work = (bind for bind in every(body) if not isinstance(bind.rhs, f.TupMake | f.TupGet))
     return all(i < SMALL for i, _ in enumerate(work))
