@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
-from dplc.machine.emit import arrays, build, inplace, interrupts
+from dplc.machine.emit import arrays, inplace, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.layout import ALIGN_FROM, counted, leaves, struct
@@ -14,14 +14,8 @@ from dplc.narrow import expect_type
 FIRST_ROOM = 16  # elements for which a growing array has room at first
 
 
-def loop(e: BodyEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
-    match rhs:
-        case f.For():
-            return _for(e, rhs, variables)
-        case f.While():
-            return _while(e, rhs, variables)
-        case f.Build():
-            return build.build(e, rhs, variables)
+def loop(e: BodyEmitter, rhs: f.For | f.While, variables: tuple[f.Var, ...]) -> Values:
+    return _for(e, rhs, variables) if isinstance(rhs, f.For) else _while(e, rhs, variables)
 
 
 def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
