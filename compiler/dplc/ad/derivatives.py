@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from dpl.source import Span
 
 from dplc.ad.activity import Deps, Graph, Grapher, Node
+from dplc.ad.expand import expanded
 from dplc.ad.optimistic import Assumption, Fixpoint
 from dplc.ad.repeats import Costs
 from dplc.ad.silent import Silent
@@ -85,6 +86,7 @@ class Derivatives(ABC):
         self.series = Mode("jet", series, self.coefficients)
         self.silent = Silent(program, supply)
         self._bodies: dict[str, f.Fn | None] = {}  # None: in progress
+        self._expanded: dict[str, f.Fn] = {}
         self._graphs: dict[str, Graph] = {}
         self._deps: dict[str, Deps] = {}
         self._forward: dict[tuple, Forwarded] = {}
@@ -128,6 +130,13 @@ class Derivatives(ABC):
         self._bodies[name] = None
         self._bodies[name] = self.program.fns[name] = done = self.retype.fn(self.free(fn))
         return done
+
+    def differentiable(self, name: str, span: Span | None = None) -> f.Fn:
+        """The body to differentiate: operations are expanded into others that have derivatives."""
+        fn = self.body(name, span)
+        if name not in self._expanded:
+            self._expanded[name] = expanded(fn, self.supply)
+        return self._expanded[name]
 
     def pulled(self, ad: f.Ad) -> Reversed:
         fn = self.body(ad.fn, ad.span)
@@ -185,7 +194,7 @@ class Derivatives(ABC):
             while changed:
                 changed = False
                 for fn in order:
-                    graph = Grapher(self.tangents, self._deps).draw(self.body(fn))
+                    graph = Grapher(self.tangents, self._deps).draw(self.differentiable(fn))
                     deps = graph.deps() if fn not in self.program.rules else self.ruled_deps(fn, graph.deps())
                     changed |= deps != self._deps[fn]
                     self._graphs[fn], self._deps[fn] = graph, deps
@@ -241,7 +250,7 @@ class Derivatives(ABC):
             made = self._forward[key]
             self._fixpoint.call(made.assumption)
         else:
-            fn = self.body(name, span)
+            fn = self.differentiable(name, span)
             indices = {i for i, _ in active}
             results = tuple(i for i, deps in enumerate(self.deps(name)) if deps & indices)
             made = self._forward[key] = Forwarded(
@@ -262,7 +271,7 @@ class Derivatives(ABC):
                 made.residual = f.Data(f"res.{made.fwd}")  # it calls itself, so its residual is boxed
                 self._boxes.add(f"res.{made.fwd}")
             return made
-        fn = self.body(name, span)
+        fn = self.differentiable(name, span)
         fwd, bwd = self.fresh(name, "fwd"), self.fresh(name, "bwd")
         made = self._reverse[key] = Reversed(fwd, bwd, f.UNIT, self._fixpoint.assume(key, len(active)))
         self.deps(name)

@@ -15,10 +15,9 @@ from __future__ import annotations
 import ctypes
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from signal import SIGINT, default_int_handler
-from typing import Any
+from typing import Any, Protocol
 
 try:
     from _signal import getsignal  # signal.getsignal makes an enum of its result: slow  # pyright: ignore
@@ -44,8 +43,14 @@ class World:
     def __init__(self, address: Callable[[str], int], prefix: str, apart: bool = False) -> None:
         self.address = address
         self.apart = apart
+        self.functions: dict[str, Callable[..., int]] = {}  # by symbol
         self._watch = WATCH(address(own(prefix, "watch")))
         self._watched = False
+
+    def function(self, symbol: str, prototype: Callable[[int], Callable[..., int]]) -> Callable[..., int]:
+        if symbol not in self.functions:
+            self.functions[symbol] = prototype(self.address(symbol))
+        return self.functions[symbol]
 
     def prepare(self) -> None:
         """Tell the library, before a call, whether Ctrl-C may stop it."""
@@ -58,15 +63,21 @@ class World:
             self._watched = watched
 
 
-class Library:
-    """The exported functions and values of a library.  `borrow` lends a world for the duration of one call.  `free` is
-    the address of the function that frees results, which may be called at any time."""
+class Lender(Protocol):
+    """Lends a world for the duration of one call."""
 
-    def __init__(
-        self, description: Mapping[str, Any], borrow: Callable[[], AbstractContextManager[World]], free: int
-    ) -> None:
+    def take(self) -> World: ...
+
+    def give_back(self, world: World) -> None: ...
+
+
+class Library:
+    """The exported functions and values of a library.  `free` is the address of the function that frees results, which
+    may be called at any time."""
+
+    def __init__(self, description: Mapping[str, Any], lender: Lender, free: int) -> None:
         self.prefix: str = description["prefix"]
-        self.borrow = borrow
+        self.lender = lender
         self._free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)
         self.shapes: dict[str, Shape] = {}
         self.functions: dict[str, Function] = {}
@@ -99,11 +110,14 @@ class Library:
     def call(self, symbol: str, prototype: Callable[[int], Callable[..., int]], given: Sequence[Any]) -> None:
         """Call a C function, which runs without Python's global lock.  Raises Error with the program's message if it
         fails."""
-        with self.borrow() as world:
+        world = self.lender.take()
+        try:
             world.prepare()
-            if prototype(world.address(symbol))(*given):
+            if world.function(symbol, prototype)(*given):
                 said = MESSAGE(world.address(own(self.prefix, "message")))()
                 raise Error(said.decode("utf-8", "replace").rstrip("\n"))
+        finally:
+            self.lender.give_back(world)
 
 
 class Shared:
@@ -111,13 +125,17 @@ class Shared:
 
     def __init__(self, path: str, prefix: str, takes_turns: bool) -> None:
         self.file = ctypes.CDLL(path)
-        self.turn = threading.Lock() if takes_turns else nullcontext()
+        self.turn = threading.Lock() if takes_turns else None
         self.world = World(self.address, prefix, apart=not takes_turns)
 
-    @contextmanager
-    def borrow(self) -> Iterator[World]:
-        with self.turn:
-            yield self.world
+    def take(self) -> World:
+        if self.turn is not None:
+            self.turn.acquire()
+        return self.world
+
+    def give_back(self, world: World) -> None:
+        if self.turn is not None:
+            self.turn.release()
 
     def address(self, symbol: str) -> int:
         return ctypes.cast(getattr(self.file, symbol), ctypes.c_void_p).value or 0
@@ -126,7 +144,7 @@ class Shared:
 def shared(path: str, description: Mapping[str, Any]) -> Library:
     """The library in the file `path`."""
     file = Shared(path, description["prefix"], description["keeps_state"])
-    return Library(description, file.borrow, file.address(own(description["prefix"], "free")))
+    return Library(description, file, file.address(own(description["prefix"], "free")))
 
 
 class Model:
@@ -170,8 +188,9 @@ class Function:
             [inspect.Parameter(name, kind, annotation=text) for name, _, text in self.given],
             return_annotation=export["result"]["text"],
         )
+        self.room = [type(place) for place in self.result.room()]
         types = [kind for _, shape, _ in self.given for kind in shape.given_as()]
-        self.prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(ctypes.c_void_p for _ in self.result.room()))
+        self.prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(ctypes.c_void_p for _ in self.room))
 
     def __repr__(self) -> str:
         return f"<DPL function {self.type}>"
@@ -185,7 +204,8 @@ class Function:
         kept: list[Any] = []  # keeps alive the memory to which arguments point
         given: list[Any] = []
         for (name, shape, text), value in zip(self.given, args, strict=True):
-            given += shape.give(value, Place(f"`{name}` of {self.__name__}", text, self.type), kept)
-        room = self.result.room()
+            if not shape.give_plain(value, given):
+                given += shape.give(value, Place(f"`{name}` of {self.__name__}", text, self.type), kept)
+        room = [kind() for kind in self.room]
         self.library.call(self.symbol, self.prototype, [*given, *map(ctypes.byref, room)])
         return self.result.taken(iter(room))

@@ -16,8 +16,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,7 @@ def instances(file: Path, more: str) -> Library:
     content = str(file.resolve()), more, hashlib.sha256(built.code).digest()
     if (library := SHARED.get(content)) is None:
         pool = Pool(built)
-        library = Library(built.description, pool.borrow, pool.first.address(own(PREFIX, "free")))
+        library = Library(built.description, pool, pool.first.address(own(PREFIX, "free")))
         if not built.description["keeps_state"]:
             SHARED[content] = library
     return library
@@ -149,22 +148,25 @@ class Pool:
 
     def __init__(self, built: Built) -> None:
         self.built = built
-        self.changed = threading.Condition()
+        self.turn = threading.Lock() if built.description["keeps_state"] else None
         self.first = Instance(built)
-        self.idle = [self.first]
+        self.instances = {self.first.world: self.first}
+        self.idle = [self.first.world]
 
-    @contextmanager
-    def borrow(self) -> Iterator[World]:
-        with self.changed:
-            while self.built.description["keeps_state"] and not self.idle:
-                self.changed.wait()
-            instance = self.idle.pop() if self.idle else Instance(self.built)
+    def take(self) -> World:
+        if self.turn is not None:
+            self.turn.acquire()
         try:
-            yield instance.world
-        finally:
-            with self.changed:
-                self.idle.append(instance)
-                self.changed.notify()
+            return self.idle.pop()  # one step, as are append and assignment below: no lock is needed
+        except IndexError:
+            instance = Instance(self.built)
+            self.instances[instance.world] = instance
+            return instance.world
+
+    def give_back(self, world: World) -> None:
+        self.idle.append(world)
+        if self.turn is not None:
+            self.turn.release()
 
 
 # ---- compiling ---------------------------------------------------------------------------------------------------

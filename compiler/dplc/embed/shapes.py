@@ -6,10 +6,10 @@ Like `calls.py`, this file needs only NumPy.
 from __future__ import annotations
 
 import ctypes
-import weakref
+import sys
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ CTYPES = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
 }  # fmt: skip
 DTYPES = {name: np.dtype("bool" if name == "bool" else f"{name[0]}{int(name[1:]) // 8}") for name in CTYPES}
+MAX = (1 << 63) - 1
 OTHER_TYPE, OTHER_SIZE = "R0508", "R0703"
 WORDS = {"f64": "float", "i64": "int"}
 NAMES = {dtype: WORDS.get(name, name) for name, dtype in DTYPES.items()}
@@ -81,6 +82,10 @@ class Shape(ABC):
     def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         return self.stored(value, place, kept)
 
+    def give_plain(self, value: Any, given: list[Any]) -> bool:
+        """Adds the C arguments of a value that can be passed as it is, and that the caller holds; False for others."""
+        return False
+
     def given_as(self) -> list[Any]:
         """The ctypes of the values that `give` returns."""
         return [kind for _, kind in self.members("")]
@@ -101,6 +106,16 @@ class Number(Shape):
     def __init__(self, library: Home, data: Mapping[str, Any]) -> None:
         super().__init__(library, data)
         self.name: str = data["name"]
+        self.plain = {"f64": float, "f32": float, "bool": bool}.get(self.name)
+
+    def give_plain(self, value: Any, given: list[Any]) -> bool:
+        fits = type(value) is self.plain or (self.name == "i64" and type(value) is int and -MAX <= value <= MAX)
+        if fits:
+            given.append(value)
+        return fits
+
+    def taken(self, room: Iterator[Any]) -> Any:
+        return next(room).value if self.name != "f16" else super().taken(room)
 
     def members(self, name: str) -> Iterator[tuple[str, Any]]:
         yield name, CTYPES[self.name]
@@ -164,6 +179,19 @@ class Array(Shape):
         self.dtype = DTYPES[self.element]
         self.sizes: list[str] = data["sizes"]
         self.open: list[bool] = [label is not None for label in data["labels"]]
+        self.rank = len(self.sizes) if all(self.open) else -1
+
+    def give_plain(self, value: Any, given: list[Any]) -> bool:
+        """An array in C order, of the right type and rank.  All others, and those that must not be written to, take
+        the longer way."""
+        if type(value) is not np.ndarray or value.dtype != self.dtype or not value.flags.carray:
+            return False
+        shape = value.shape
+        if len(shape) != self.rank:
+            return False
+        given.append(value.__array_interface__["data"][0])
+        given += shape
+        return True
 
     def members(self, name: str) -> Iterator[tuple[str, Any]]:
         yield name, ctypes.c_void_p
@@ -211,15 +239,26 @@ class Array(Shape):
         return "as one row of numbers:  {x}.ravel()" if wanted == 1 else ""
 
     def made(self, values: Iterator[Any]) -> Any:
-        place = next(values)
-        shape = [next(values) if is_open else int(size) for size, is_open in zip(self.sizes, self.open, strict=True)]
-        count = int(np.prod(shape, dtype=np.int64))
-        if count == 0:
+        place, sizes = next(values), self.sizes
+        shape = tuple([next(values) if is_open else int(sizes[k]) for k, is_open in enumerate(self.open)])
+        if 0 in shape:
             self.library.free(place)
             return np.empty(shape, self.dtype)
-        block = (CTYPES[self.element] * count).from_address(place)
-        weakref.finalize(block, self.library.free, place).atexit = False
-        return np.frombuffer(block, self.dtype).reshape(shape)
+        return np.asarray(Memory(place, shape, self.dtype.str, self.library.free))
+
+
+class Memory:
+    """The elements of a result, as NumPy's array interface describes them.  They are freed with the last array that
+    shows them, but not when Python ends."""
+
+    def __init__(self, place: int, shape: tuple[int, ...], dtype: str, free: Callable[[int], None]) -> None:
+        self.place = place
+        self.free = free
+        self.__array_interface__ = {"data": (place, False), "shape": shape, "typestr": dtype, "version": 3}
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ends():
+            self.free(self.place)
 
 
 class Tuple(Shape):

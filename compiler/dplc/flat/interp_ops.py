@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -191,6 +192,19 @@ def sum_(a: Array) -> object:
     return a.sum_to(len(a.shape) - 1)
 
 
+def extremum(a: Array, beats: Callable[[Any, Any], bool]) -> int:
+    best = 0
+    for i, x in enumerate(a.items):
+        if x != x:
+            return i
+        best = i if beats(x, a.items[best]) else best
+    return best
+
+
+def order(a: Array) -> Array:
+    return Array(a.shape, sorted(range(len(a.items)), key=lambda i: (a.items[i] != a.items[i], a.items[i])))
+
+
 def dot(op: f.Op, a: Array, b: Array) -> object:
     if a.shape != b.shape:
         raise Failure("R0301", "dot of different sizes")
@@ -348,6 +362,8 @@ EVALUATE: dict[str, Evaluation] = {
     "reshape": value(reshape), "copy": value(lambda a: a), "copied": value(lambda a: a), "transpose": value(transpose),
     "fill": value(fill), "iota": value(lambda n: Array((n,), list(range(n)))),
     "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
+    "argmax": value(lambda a: extremum(a, operator.gt)), "argmin": value(lambda a: extremum(a, operator.lt)),
+    "sort": value(lambda a: Array(a.shape, [a.items[i] for i in order(a).items])), "argsort": value(order),
     "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
     "dot": typed(lambda op, args, ty: dot(op, *args)), "matmul": typed(lambda op, args, ty: matmul(op, *args)),
     "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op, *args[1:]))),
@@ -365,6 +381,7 @@ EVALUATE: dict[str, Evaluation] = {
     "str_codes": value(lambda s: Array((len(s),), list(map(ord, s)))),
     "str_of_codes": value(lambda a: "".join(map(chr, a.items))), "str_cmp": value(lambda a, b: (a > b) - (a < b)),
     "str_to_int": lambda outside, op, args, ty: strings.to_int(args[0]),
+    "str_to_table": missing,
     "str_to_float": lambda outside, op, args, ty: strings.to_float(args[0]),
     "buf_str": told(lambda outside, s: outside.buffer.append(s)),
     "buf_quoted": told(lambda outside, s: outside.buffer.append(f'"{s}"')),

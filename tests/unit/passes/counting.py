@@ -235,12 +235,16 @@ class Counting:
                 both = [*(a.content if a else ()), *(b.content if b else ())]
                 for x in both:
                     heap.dup(x)
-                return (heap.new(both),)
+                made = heap.new(both)
+                heap.drop(a)
+                heap.drop(b)
+                return (made,)
             case "array", elements:
                 for x in elements:
                     heap.dup(x)
                 return (heap.new(elements),)
-            case "str_append", [a, _]:
+            case "str_append", [a, b]:
+                heap.drop(b)
                 return (heap.own(a),)
             case "ref_new", [x]:
                 return (heap.new([x]),)

@@ -130,3 +130,40 @@ def test_sys(evaluate, engine: str) -> None:
     )
     assert run.stdout == '["a b"; "-x"]\nNone\ntrue\n'
     assert (run.returncode, run.stderr) == (3, "")
+
+
+FORMS = [
+    "1", "-0.0", "+2.5", "1e5", "-1E-5", ".5", "5.", "inf", "-nan", "1e400", "1e-400", "0.1", "5e-324", "1e22", "1e23",
+    "123456789012345678901234567890", "9007199254740993", "9007199254740993.0", "1.7976931348623157e308",
+    "00000000000000000000000001.5", "1e0000001", "1e00000001",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_numbers_of_a_table_are_rounded_once(evaluate, tmp_path: Path, engine: str) -> None:
+    random = np.random.default_rng(7)
+    numbers = [repr(x) for x in (random.standard_normal(200) * 10.0 ** random.integers(-30, 30, 200)).tolist()]
+    cells = [*FORMS, *numbers, *(f"{float(x):.7g}" for x in numbers)]
+    (tmp_path / "t.csv").write_text("\r\n".join(f" {cell} , {cell}\t" for cell in cells), encoding="utf-8")
+    shown = evaluate('do print (show [for row in Data.read_csv "{}/t.csv" -> row[1]])', engine=engine).stdout
+    bits = [np.float64(cell).view(np.uint64) for cell in cells]
+    got = [np.float64(word).view(np.uint64) for word in shown.strip("[]\n").split(", ")]
+    assert [x for x, cell in zip(got, cells, strict=True) if "nan" not in cell] == [
+        x for x, cell in zip(bits, cells, strict=True) if "nan" not in cell
+    ]
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_headers_and_empty_lines_of_a_table(evaluate, tmp_path: Path, engine: str) -> None:
+    for text, want in [
+        ("x,y\n1,2\n\n  \n3,4", "[[1.0, 2.0], [3.0, 4.0]]"),
+        ("\n1,2\n", "[[1.0, 2.0]]"),
+        ("1,2\n3,\n", "t.csv, line 2: '' is not a number"),
+        ("1,2\n3\n", "t.csv, line 2: 1 numbers, where the lines before have 2"),
+        ("1,x\n3,4\n5,x\n", "t.csv, line 3: 'x' is not a number"),
+        ("\xa01,2\n3,4\n", "[[1.0, 2.0], [3.0, 4.0]]"),
+        ("", "[]"), ("a,b\n", "[]"),
+    ]:  # fmt: skip
+        (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+        done = evaluate('do print (Data.read_csv "{}/t.csv")', engine=engine)
+        assert want in done.stdout + done.stderr

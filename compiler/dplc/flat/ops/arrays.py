@@ -161,6 +161,15 @@ def reduction(
     )  # fmt: skip
 
 
+def extremum(name: str, doc: str) -> Row:
+    """An operation that finds a number in an array.  The number itself is read by `index`, which has the derivative."""
+    return row(
+        name, doc, result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+        reduces=False, fails=Fails.NEVER, cost=each_of_first, cheap=False, light=False, loops=False, short=False,
+        derivative=ZERO,
+    )  # fmt: skip
+
+
 def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
     """A LAPACK routine, which may be unavailable.  Its derivative is that of the library function that uses it."""
     return row(
@@ -192,7 +201,8 @@ ROWS = (
           own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, loops=False, derivative=linear(0)),
     array("concat", "a, b -> along dimension 0; inner shapes must agree",
           result=like_first, second=same_type, dims=unknown,
-          own=(), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False, derivative=linear(0, 1)),
+          own=(0, 1), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False,
+          derivative=linear(0, 1)),
     array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
           result=lambda args, at: (Arr(elem_of(args[0]), len(args) - 1),), second=None,
           dims=lambda of, op, rank, k: op.args[1 + k],
@@ -231,6 +241,14 @@ ROWS = (
     reduction("dot", "a, b of rank 1, attr masked -> scalar",
               result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
               fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
+    extremum("argmax", "a of rank 1 -> the index of its first greatest number, or of its first NaN; 0 if it is empty"),
+    extremum("argmin", "a of rank 1 -> the index of its first least number, or of its first NaN; 0 if it is empty"),
+    array("sort", "a of numbers, of rank 1 -> in ascending order, stable, NaN last; `differentiate` expands it",
+          result=like_first, second=None, dims=of_first,
+          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=NONE),
+    array("argsort", "a of numbers, of rank 1 -> the indices that sort it: stable, NaN last",
+          result=fixed(Arr(I64, 1)), second=None, dims=of_first,
+          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=ZERO),
     row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
         result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, loops=False, short=False,

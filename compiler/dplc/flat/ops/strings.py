@@ -27,7 +27,7 @@ def buffer(name: str, doc: str, *, result: Result, effects: Effect) -> Row:
 
 
 ROWS = (
-    string("str_append", "a, b -> string", result=fixed(STR), own=(0,), fails=Fails.NEVER),
+    string("str_append", "a, b -> string", result=fixed(STR), own=(0, 1), fails=Fails.NEVER),
     string("str_length", "s -> i64, code points", result=fixed(I64), own=(), fails=Fails.NEVER),
     string("str_codes", "s -> i64 array", result=fixed(Arr(I64, 1)), own=(), fails=Fails.NEVER),
     string("str_of_codes", "i64 array -> string", result=fixed(STR), own=(), fails=Fails.VALUES),
@@ -35,6 +35,8 @@ ROWS = (
            result=fixed(I64), own=(), fails=Fails.NEVER),
     string("str_to_int", "s -> (i64, bool)", result=fixed(I64, BOOL), own=(), fails=Fails.NEVER),
     string("str_to_float", "s -> (f64, bool)", result=fixed(F64, BOOL), own=(), fails=Fails.NEVER),
+    string("str_to_table", "s -> (f64 array, i64, bool)", result=fixed(Arr(F64, 1), I64, BOOL), own=(),
+           fails=Fails.NEVER),
     buffer("buf_str", "s: appended to the output buffer; gives nothing", result=nothing, effects=Effect.APPEND),
     buffer("buf_quoted", "s, in quotes with escapes, likewise", result=nothing, effects=Effect.APPEND),
     buffer("buf_num", "a number or boolean as print prints it, likewise", result=nothing, effects=Effect.APPEND),

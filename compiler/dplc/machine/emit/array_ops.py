@@ -13,7 +13,7 @@ from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
 from dplc.machine.emit.emitter import Emitter, zeros
-from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.layout import counted, leaves
 from dplc.machine.emit.sums import RowSums
 from dplc.machine.failure.failures import bounds_word
 from dplc.machine.llvm.types import SCALARS
@@ -102,11 +102,22 @@ def concat(e: BodyEmitter, op: f.Op) -> Values:
             most = w.let(f"call i64 @llvm.umax.i64(i64 {p}, i64 {q})")
             right = w.let(f"select i1 {none[1]}, i64 {most}, i64 {q}")
             inner[k] = w.let(f"select i1 {none[0]}, i64 {right}, i64 {p}")
-    fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
     counts = [w.product(x.dims) for x in (a, b)]
+    if not counted(a.elem):
+        return [*_append(e, a, b, counts), w.add(a.dims[0], b.dims[0]), *inner]
+    fresh = arrays.new_array(e, a.elem, [w.add(a.dims[0], b.dims[0]), *inner])
     arrays.copy_elements(e, a.elem, fresh.data, a.data, counts[0])
     arrays.copy_elements(e, a.elem, w.at(fresh.data, w.mul(counts[0], str(a.size))), b.data, counts[1])
+    for x in (a, b):
+        e.drop(x.type, x.values)
     return fresh.values
+
+
+def _append(e: BodyEmitter, a: Array, b: Array, counts: list[str]) -> Values:
+    """Owner and data of the elements of both, as bytes: in place, if one is unique and has room."""
+    parts = [f"ptr {x.owner}, ptr {x.data}, i64 {e.w.scale(n, x.size)}" for x, n in zip((a, b), counts, strict=True)]
+    made = e.w.let(f"call {{ ptr, ptr, i64 }} @rt.str_append({', '.join(parts)})")
+    return [e.w.let(f"extractvalue {{ ptr, ptr, i64 }} {made}, {k}") for k in (0, 1)]
 
 
 def reshape(e: BodyEmitter, op: f.Op) -> Values:
@@ -262,6 +273,21 @@ def dot(e: BodyEmitter, op: f.Op) -> Values:
     return [e.w.let(f"call {SCALARS[name]} {call}")]
 
 
+def extremum(e: BodyEmitter, op: f.Op) -> Values:
+    a = operand(e, op.args[0])
+    return [e.w.let(f"call i64 @rt.{op.op}.{a.number.name}(ptr {a.data}, i64 {a.dims[0]})")]
+
+
+def sort(e: BodyEmitter, op: f.Op) -> Values:
+    """`sort` and `argsort`: a call of the runtime library, `rt/sort.rt`."""
+    a = operand(e, op.args[0])
+    fresh = arrays.new_array(e, a.elem if op.op == "sort" else f.I64, a.dims)
+    kind = 0 if a.number.name[0] in "ub" else 2 if f.is_float(a.elem) else 1
+    where = f"i64 {e.site(op.span)}, ptr {fresh.data}, ptr {a.data}, i64 {a.dims[0]}"
+    e.w.do(f"call void @rt.{op.op}({where}, i64 {a.size}, i64 {kind})")
+    return fresh.values
+
+
 def matmul(e: BodyEmitter, op: f.Op) -> Values:
     return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
@@ -343,6 +369,7 @@ OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
+    "argmax": extremum, "argmin": extremum, "sort": sort, "argsort": sort,
     "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
     "check_lengths": check_lengths,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),

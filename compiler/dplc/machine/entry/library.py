@@ -107,8 +107,10 @@ def library_text(
         more += WATCH.replace("PREFIX", own)
     more += lapack_link.definitions(program, target)
 
+    start = lapack_link.start(program, target) + ("  call void @rt.keep_memory()\n" if python else "")
+
     def entry(unit: Unit) -> str:
-        return entry_points(unit, exports, prefix, own, lapack_link.start(program, target)) + more
+        return entry_points(unit, exports, prefix, own, start) + more
 
     text, sites = emit_program(
         program, library.library_for(target), interruptible=python, entry_points=entry, debug=debug

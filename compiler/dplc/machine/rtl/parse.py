@@ -70,7 +70,9 @@ class Source:
                     if not is_decorated(node, "made"):
                         self.symbols[called(node)] = node.name
                 case ast.Assign([ast.Name(name)], value):
-                    self.constants[name] = ast.literal_eval(value)
+                    known = ast.literal_eval(value)
+                    if self.constants.setdefault(name, known) != known:
+                        raise Bug(f"runtime library: {name} is defined twice")
                 case ast.AnnAssign(ast.Name(name), annotation, value):
                     self.globals[name] = global_definition(symbol(name), annotation, value)
                     self.symbols[symbol(name)] = name

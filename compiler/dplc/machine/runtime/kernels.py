@@ -18,6 +18,7 @@ from dpl.prims.sums import FEW, LANES
 
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.runtime import tiles
+from dplc.machine.runtime.extrema import extremum
 from dplc.machine.runtime.shapes import Shape, Vectors, function
 
 ROWS = 4  # of a matrix that `dots` takes at a time
@@ -142,6 +143,7 @@ def dots(machine: Vectors, ty: str) -> str:
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(sum|dot)\.([iu]\d+)", integers),
     (r"rt\.(block|block_dot)\.(f\d+)", block),
+    (r"rt\.(argmax|argmin)\.([iuf]\d+)", lambda machine, name, ty: extremum(name, ty)),
     (r"rt\.dots\.(f32|f64)", dots),
     *tiles.KERNELS,
 )

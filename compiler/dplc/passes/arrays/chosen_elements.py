@@ -110,7 +110,11 @@ class Places:
 
     def only_compared(self, bind: f.Bind) -> bool:
         """True if only truth values and integers depend on what a binding reads of an array."""
-        if not isinstance(bind.rhs, f.Op) or bind.rhs.op not in ("index", "dim"):
+        if not isinstance(bind.rhs, f.Op):
+            return False
+        if all(is_whole(var.ty) for var in bind.vars):
+            return True
+        if bind.rhs.op != "index":
             return False
         uses = [use for var in bind.vars for use in self.used[var.name]]
         return all(use is not None and isinstance(use.rhs, f.Op) and is_whole(use.vars[0].ty) for use in uses)

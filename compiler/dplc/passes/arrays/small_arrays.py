@@ -26,6 +26,7 @@ from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
 from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
+from dplc.passes.arrays.few_extrema import few_extrema
 from dplc.passes.arrays.unroll import unrolled
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.purity import HERE
@@ -50,7 +51,11 @@ def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Prog
         fn = simplified(folded, supply, program)
     if (straight := unrolled(fn, supply, is_main)) is not fn:
         fn = simplified(straight, supply, program)
-    wants = Wants(dims if fn is given else known.dims(fn), is_main)
+    now = dims if fn is given else known.dims(fn)
+    if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:
+        fn = simplified(plain, supply, program)
+        now = known.dims(fn)
+    wants = Wants(now, is_main)
     wants.function(fn)
     if not wants.opened:
         return fn
@@ -63,6 +68,12 @@ def shape_of(dims: Dims, atom: f.Atom) -> Shape | None:
         return None
     shape = dims.shape(atom)
     return shape if shape and 0 < prod(shape) <= FEW else None
+
+
+def length_of(dims: Dims, atom: f.Atom) -> int | None:
+    """The length of an array of few numbers of rank 1, if it is known."""
+    shape = shape_of(dims, atom) if elem_of(atom.ty) != f.BOOL else None
+    return shape[0] if shape and len(shape) == 1 else None
 
 
 # ---- what is wanted -------------------------------------------------------------------------------------------------

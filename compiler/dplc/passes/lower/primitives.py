@@ -33,9 +33,13 @@ RENAMED = {
     "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
+    "argmax": "argmax", "argmin": "argmin", "sort": "sort", "argsort": "argsort",
     "ref": "ref_new", "deref": "ref_get", "conv2d": "conv2d", "conv2d_data": "conv2d_data",
 }  # fmt: skip
-PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
+SEVERAL = {
+    "string_to_int": ("str_to_int", (f.I64, f.BOOL)), "string_to_float": ("str_to_float", (f.F64, f.BOOL)),
+    "string_to_table": ("str_to_table", (f.Arr(f.F64, 1), f.I64, f.BOOL)), "env": ("env", (f.STR, f.BOOL)),
+}  # fmt: skip
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
            "progress": "progress"}  # fmt: skip
 BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32"}
@@ -50,9 +54,9 @@ def lower_primitive(body: Body, e: c.Prim) -> Value:
     b = body.b
     if e.op in RENAMED:
         return b.explode(b.op(RENAMED[e.op], args, e.span))
-    if e.op in PAIRS:
-        types = (f.STR if e.op == "env" else f.F64 if e.op == "string_to_float" else f.I64, f.BOOL)
-        return Bundle(tuple(b.bind(f.Op(PAIRS[e.op], tuple(args), (), e.span), types)))
+    if e.op in SEVERAL:
+        name, types = SEVERAL[e.op]
+        return Bundle(tuple(b.bind(f.Op(name, tuple(args), (), e.span), types)))
     if e.op in NOTHING:
         b.effect(NOTHING[e.op], args, e.span)
         return UNIT
@@ -188,6 +192,11 @@ def sized(body: Body, e: c.Prim) -> Value:
     return b.op("reshape", (x, *found), e.span, unchecked=True)
 
 
+def numeric(body: Body, e: c.Prim) -> Value:
+    ty = expect_type(f.Arr, body.atom(e.args[0]).ty)
+    return f.Const(ty.rank == 1 and isinstance(ty.elem, f.Num), f.BOOL)
+
+
 # ---- text and effects -----------------------------------------------------------------------------------------------
 
 
@@ -296,7 +305,8 @@ def lapack(body: Body, e: c.Prim) -> Value:
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "pow": power, "to_like": to_like, "length": dim, "dim": dim, "zeros": filled, "ones": filled, "fill": filled,
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
-    "append": append, "reshape": reshape, "sized": sized, "flatten": flatten, "matmul": matmul, "gram": gram,
+    "append": append, "reshape": reshape, "sized": sized, "numeric": numeric, "flatten": flatten,
+    "matmul": matmul, "gram": gram,
     "show": show_, "print": print_, "format": format_, "error": stop, "refuted": stop, "exit": stop,
     "assert": assert_,
     "arg_count": outside, "time": outside, "has_lapack": outside, "extern": extern,

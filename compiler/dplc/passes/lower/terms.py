@@ -44,6 +44,8 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- on
             return array(body, [body.atom(i) for i in items], e)
         case c.If(_, _, cond, then, else_):
             test = body.atom(cond)
+            if isinstance(test, f.Const):
+                return body.term(then if test.value else else_, whole)
             return body.branch(test, lambda: body.term(then, whole), lambda: body.term(else_, whole), whole)
         case c.Match(_, _, scrutinee, arms):
             return lower_match(body, body.term(scrutinee), arms, body.flat(e), whole)

@@ -170,6 +170,7 @@ BY_NAME: dict[str, Callable] = {
     "string_of_codes": strings.of_codes,
     "string_to_int": strings.to_int,
     "string_to_float": strings.to_float,
+    "string_to_table": strings.to_table,
     "error": error,
     "assert": assert_,
     "refuted": refuted,
@@ -190,6 +191,9 @@ BY_NAME: dict[str, Callable] = {
 }
 BY_KIND = {
     "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    "sort": lambda _kind: arrays.sort, "argsort": lambda _kind: arrays.argsort,
+    "argmax": lambda _kind: arrays.extremum(COMPARISONS["gt"]),
+    "argmin": lambda _kind: arrays.extremum(COMPARISONS["lt"]),
     **{name: partial(arrays.convolution, name) for name in ("conv2d", "conv2d_data")},
 }  # fmt: skip
 
@@ -215,6 +219,10 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
     if op in BY_KIND:
         return BY_KIND[op](kind(types[0]))
     match op:
+        case "numeric":
+            elem = types[0].elem if isinstance(types[0], t.Arr) else None
+            known = isinstance(elem, t.Con) and (elem.name in FIT or elem == t.BOOL)
+            return lambda _xs: known
         case "show":
             return lambda x: run.shower.show(x, types[0])
         case "print":

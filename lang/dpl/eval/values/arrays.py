@@ -7,12 +7,12 @@ Elements may be anything; numbers among them may be tagged, so sums and products
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cmp_to_key, reduce
 
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.values.indexing import index_error, slice_error
 from dpl.eval.values.memory import room
-from dpl.eval.values.scalar import scalar
+from dpl.eval.values.scalar import COMPARISONS, scalar
 from dpl.eval.values.structure import sizes
 from dpl.eval.values.value import Array, Con, Value, list_items, make_list
 from dpl.prims import sums
@@ -229,6 +229,41 @@ def sum_(kind: str) -> Callable[[Array], Value]:
         return Array(inner, [sums.column(add, zero, x.data[j::size]) for j in range(size)])
 
     return run
+
+
+def extremum(beats: Callable[[Value, Value], bool]) -> Callable[[Array], int]:
+    """The index of the first number that no other beats, or of the first NaN."""
+    differ = COMPARISONS["ne"]
+
+    def run(x: Array) -> int:
+        best = 0
+        for i, number in enumerate(x.data):
+            if differ(number, number):
+                return i
+            if beats(number, x.data[best]):
+                best = i
+        return best
+
+    return run
+
+
+def _order(x: Array) -> list[int]:
+    """The indices that sort an array of numbers: stable, NaN last."""
+    below, differ = COMPARISONS["lt"], COMPARISONS["ne"]
+
+    def compare(i: int, j: int) -> int:
+        a, b = x.data[i], x.data[j]
+        return -1 if below(a, b) else 1 if below(b, a) else int(differ(a, a)) - int(differ(b, b))
+
+    return sorted(range(len(x.data)), key=cmp_to_key(compare))
+
+
+def sort(x: Array) -> Array:
+    return Array(x.shape, [x.data[i] for i in _order(x)])
+
+
+def argsort(x: Array) -> Array:
+    return Array(x.shape, list(_order(x)))
 
 
 def dot(kind: str) -> Callable[[Array, Array], Value]:

@@ -34,3 +34,22 @@ def to_int(text: str) -> tuple[int, bool]:
 def to_float(text: str) -> tuple[float, bool]:
     text = text.strip(SPACE)
     return (float(text), True) if FLOAT.fullmatch(text) else (0.0, False)
+
+
+def to_table(text: str) -> tuple[Array, int, bool]:
+    """The numbers of a table in text, row by row, how many are in a row, and whether the text is a table: see
+    `Data.read_csv`."""
+    rows: list[list[float]] = []
+    for number, line in enumerate(text.split("\n")):
+        if not line.strip(SPACE):
+            continue
+        cells = [to_float(cell) for cell in line.split(",")]
+        if all(good for _, good in cells):
+            rows.append([value for value, _ in cells])
+        elif number or "\xa0" in line:
+            return Array((0,), []), 0, False
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        return Array((0,), []), 0, False
+    numbers = [value for row in rows for value in row]
+    return Array((len(numbers),), numbers), max(widths, default=0), True
