@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from contestants import ENVIRONMENT, HERE, c_program, dpl_program, run
 from rows import ROWS, Row
 
+Commands = dict[str, list[str]]
 REPEATS = 7  # repetitions in one process
 
 
@@ -43,23 +45,25 @@ class Record:
         }
 
 
-def programs(name: str, folder: Path) -> dict[str, str]:
-    """The contestants of a row, built into a folder."""
+def programs(name: str, folder: Path) -> Commands:
+    """The contestants of a row, built into a folder: DPL, and what it is compared with."""
     row, source = ROWS[name], HERE / ROWS[name].folder
-    found = {"DPL": dpl_program(source / f"{name}.dp", folder)}
+    found = {"DPL": [dpl_program(source / f"{name}.dp", folder)]}
+    if (in_numpy := source / f"{name}.py").exists():
+        return found | {"NumPy": [sys.executable, str(in_numpy)]}
     binary = c_program(source / f"{row.c or name}.c", folder, row.flags)
-    return found | ({"C": binary} if binary else {})
+    return found | ({"C": [binary]} if binary else {})
 
 
-def compare(binaries: dict[str, str], mode: str, row: Row, size: int, rounds: int) -> dict[str, Record]:
-    """Memory is what is used more than at the quick size."""
-    records = {name: Record() for name in binaries}
-    little = {name: run([binary, mode, str(row.quick), "1"])[1] for name, binary in binaries.items()}
+def compare(name: str, mode: str, size: int, rounds: int, commands: Commands, folder: Path) -> dict[str, Record]:
+    """The contestants take turns.  Memory is what is used more than at the quick size."""
+    row, records = ROWS[name], {who: Record() for who in commands}
+    little = {who: run([*command, mode, str(row.quick), "1"], folder)[1] for who, command in commands.items()}
     for _ in range(rounds):
-        for name, binary in binaries.items():
-            lines, used = run([binary, mode, str(size), str(REPEATS)])
-            records[name].add(lines, used - little[name])
-    check(mode, row, {name: record.results for name, record in records.items()})
+        for who, command in commands.items():
+            lines, used = run([*command, mode, str(size), str(REPEATS)], folder)
+            records[who].add(lines, used - little[who])
+    check(mode, row, {who: record.results for who, record in records.items()})
     return records
 
 
@@ -77,16 +81,16 @@ def _differ(x: float, y: float, agree: float) -> bool:
 
 def results_agree(name: str, folder: Path) -> None:
     """Compares all modes of a row at its quick size, whatever the time."""
-    row, binaries = ROWS[name], programs(name, folder)
+    row, commands = ROWS[name], programs(name, folder)
     for mode in row.modes:
-        lines = {who: run([binary, mode, str(row.quick), "2"])[0] for who, binary in binaries.items()}
+        lines = {who: run([*command, mode, str(row.quick), "2"], folder)[0] for who, command in commands.items()}
         for repetition in range(2):
             check(f"{name}, {mode}", row, {who: found[repetition][2:] for who, found in lines.items()})
 
 
 def profile(name: str, mode: str, size: int, folder: Path) -> str:
     """Where the time goes in DPL, by symbols, as `perf` tells."""
-    binary, data = programs(name, folder)["DPL"], str(folder / "perf.data")
+    (binary,), data = programs(name, folder)["DPL"], str(folder / "perf.data")
     record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "-o", data]
     command = [*record, binary, mode, str(size), str(REPEATS)]
     subprocess.run(command, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -31,7 +31,7 @@ def _blas() -> dict[str, str]:
 
 
 ENVIRONMENT = os.environ | {
-    "PYTHONPATH": os.pathsep.join((str(ROOT / "lang"), str(ROOT / "compiler"))),
+    "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "lang", ROOT / "compiler", HERE))),
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "DPL_THREADS": "1",
@@ -57,10 +57,10 @@ def dpl_program(source: Path, folder: Path) -> str:
     return binary
 
 
-def run(command: list[str]) -> tuple[list[list[float]], float]:
-    """The numbers it prints, by lines, and the most memory it used, in MB."""
+def run(command: list[str], folder: Path) -> tuple[list[list[float]], float]:
+    """The numbers it prints, by lines, and the most memory it used, in MB; it may leave files in the folder."""
     most = 0.0
-    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             most = max(most, _peak(process.pid))
             time.sleep(0.002)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -21,45 +22,50 @@ Found = dict[str, dict[str, float]]  # of one mode: contestant, quantity
 HEAD = f"{'':30} {'DPL ms':>9} {'C ms':>9} {'ratio':>7}   {'to function':>13}   {'first ms':>9}   {'MB':>15}"
 
 
-def _ratio(found: Found, function: Found | None, who: str) -> str:
+def _peer(found: Found) -> str | None:
+    """What DPL is compared with."""
+    return next((who for who in found if who != "DPL"), None)
+
+
+def _ratio(found: Found, function: Found | None, who: str | None) -> str:
     if function is None or function is found or who not in found:
         return ""
     return f"{found[who]['time'] / function[who]['time']:.1f}"
 
 
 def line(name: str, mode: str, found: Found, function: Found | None) -> str:
-    dpl, c = found["DPL"], found.get("C")
-    times = f"{dpl['time']:9.3f} {c['time'] if c else 0.0:9.3f} {dpl['time'] / c['time'] if c else 0.0:7.2f}"
-    own = f"{_ratio(found, function, 'DPL'):>6} {_ratio(found, function, 'C'):>6}"
-    memory = f"{dpl['memory']:7.1f} {c['memory'] if c else 0.0:7.1f}"
+    dpl, peer = found["DPL"], _peer(found)
+    other = found[peer] if peer else {"time": math.nan, "memory": math.nan}
+    times = f"{dpl['time']:9.3f} {other['time']:9.3f} {dpl['time'] / other['time']:7.2f}"
+    own = f"{_ratio(found, function, 'DPL'):>6} {_ratio(found, function, peer):>6}"
+    memory = f"{dpl['memory']:7.1f} {other['memory']:7.1f}"
     return f"{name + ', ' + mode:30} {times}   {own}   {dpl['first']:9.3f}   {memory}"
 
 
 def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, Found]:
     """Prints the row's lines, one as soon as it is known."""
-    row, binaries = ROWS[name], beside.programs(name, folder)
+    row, commands = ROWS[name], beside.programs(name, folder)
     all_found: dict[str, Found] = {}
     for mode in options.mode or row.modes:
-        records = beside.compare(binaries, mode, row, options.size or row.size, options.rounds)
+        records = beside.compare(name, mode, options.size or row.size, options.rounds, commands, folder)
         found = all_found[mode] = {who: record.summary() for who, record in records.items()}
         print(line(name, mode, found, all_found.get("function")), flush=True)
     return all_found
 
 
-def markdown(all_found: dict[str, dict[str, Found]]) -> str:
-    """The table of the README."""
-    rows = [
-        "| | DPL, ms | C, ms | ratio | gradient / function, DPL and C | MB, DPL and C |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, modes in all_found.items():
+def markdown(files: list[Path]) -> str:
+    """The table of the README, of what was found; of two files, the first is of before."""
+    tables = [json.loads(file.read_text()) for file in files]
+    rows = ["| | DPL, ms | C, ms | ratio | gradient / function, DPL and C | MB, DPL and C |", "|---" * 6 + "|"]
+    for name, modes in tables[-1].items():
         for mode, found in modes.items():
-            dpl, c = found["DPL"], found["C"]
-            own = [_ratio(found, modes.get("function"), who) for who in ("DPL", "C")]
-            rows.append(
-                f"| `{name}`, {mode} | {dpl['time']:.3g} | {c['time']:.3g} | {dpl['time'] / c['time']:.2f} "
-                f"| {', '.join(filter(None, own))} | {dpl['memory']:.0f}, {c['memory']:.0f} |"
-            )
+            all_found = [table[name][mode] for table in tables if mode in table.get(name, {})]
+            dpl, peer = found["DPL"], _peer(found) or "DPL"
+            times = " → ".join(f"{was['DPL']['time']:.3g}" for was in all_found)
+            ratios = " → ".join(f"{was['DPL']['time'] / was[peer]['time']:.2f}" for was in all_found)
+            own = ", ".join(filter(None, (_ratio(found, modes.get("function"), who) for who in ("DPL", peer))))
+            memory = f"{dpl['memory']:.0f}, {found[peer]['memory']:.0f}"
+            rows.append(f"| {name}, {mode} | {times} | {found[peer]['time']:.3g} | {ratios} | {own} | {memory} |")
     return "\n".join(rows)
 
 
@@ -71,7 +77,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--mode", action="append")
     parser.add_argument("--rounds", type=int, default=3, help="how often the programs take turns")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was found")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="print what was written, as a table for the README")
+    parser.add_argument(
+        "--show", type=Path, nargs="+", metavar="FILE", help="what was written, as a table for the README"
+    )
     parser.add_argument("--quick", action="store_true", help="only compare results, at small sizes")
     parser.add_argument("--profile", action="store_true", help="where the time goes (perf)")
     return parser.parse_args(arguments)
@@ -93,7 +101,7 @@ def _one(name: str, options: argparse.Namespace, folder: Path) -> dict[str, Foun
 def main(arguments: list[str]) -> None:
     options = _options(arguments)
     if options.show:
-        print(markdown(json.loads(options.show.read_text())))
+        print(markdown(options.show))
         return
     names, failed = list(ROWS) if options.all else options.names, False
     all_found: dict[str, dict[str, Found]] = {}

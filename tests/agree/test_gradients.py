@@ -15,6 +15,8 @@ PROGRAMS = [
     for path in sorted((HERE / "gradients").glob("*.dp"))
 ]
 
+HIDDEN = "\nlet x0 = match List.rev (x0 :: []) with x :: _ -> x | [] -> x0\n"  # the compiler does not see its sizes
+
 MEASURE = """
 let _v = Tree.map (fun x -> cos (3.0 * x + 0.5)) x0
 let _h = 1e-5
@@ -35,8 +37,8 @@ def close(a: float, b: float, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
 
 
-def measure(dpl, program: Path, tmp_path: Path, *engine: str) -> list[float]:
-    text = program.read_text(encoding="utf-8") + MEASURE
+def measure(dpl, program: Path, tmp_path: Path, *engine: str, hidden: str = "") -> list[float]:
+    text = program.read_text(encoding="utf-8") + hidden + MEASURE
     file = tmp_path / program.name
     file.write_text(text, encoding="utf-8")
     run = dpl("run", "--engine", *engine, file)
@@ -47,7 +49,8 @@ def measure(dpl, program: Path, tmp_path: Path, *engine: str) -> list[float]:
 @EFFORTS
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_road_to_the_derivative(dpl, program: Path, effort: str, tmp_path: Path) -> None:
-    native = measure(dpl, program, tmp_path, "native", effort)
+    hidden = HIDDEN if effort == "-O2" else ""  # arrays of unknown size stay arrays, those of a few elements do not
+    native = measure(dpl, program, tmp_path, "native", effort, hidden=hidden)
     interp = measure(dpl, program, tmp_path, "interp")
     for a, b in zip(native, interp, strict=True):
         assert close(a, b, 1e-9), (native, interp)

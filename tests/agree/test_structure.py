@@ -34,12 +34,17 @@ def source(path: Path) -> Source:
 
 
 def found(path: Path, lines: list[re.Match[str]]) -> dict[str, str]:
-    """For each line the same with what there is."""
-    value, at, context, now = source(path), "", Context(), {}
+    """For each line the same with what there is.  The arrays of these programs are small, and stand for large ones:
+    they are not split into numbers."""
+    context, now = Context(), {}
+    at, value = "small_arrays", compile_to("promote", source(path), context)[1]
     for line in sorted(lines, key=lambda line: NAMES.index(line[1])):
-        value = compile_from(at, value, line[1], context)[1] if at else compile_to(line[1], value, context)[1]
-        at = line[1]
-        there = counts(value, line[2].strip())
+        if NAMES.index(line[1]) < NAMES.index("small_arrays"):
+            made = compile_to(line[1], source(path), context)[1]
+        else:
+            made = value = compile_from(at, value, line[1], context)[1]
+            at = line[1]
+        there = counts(made, line[2].strip())
         wanted = [word.split(" ")[0] for word in line[3].split(", ")]
         now[line[0]] = f"-- structure {line[1]}{line[2]} {{ {', '.join(f'{word} {there[word]}' for word in wanted)} }}"
     return now

@@ -12,13 +12,14 @@ derivatives of callees from here.  `ad/differentiate.py` implements the methods 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dpl.source import Span
 
 from dplc.ad.activity import Deps, Graph, Grapher, Node
 from dplc.ad.optimistic import Assumption, Fixpoint
+from dplc.ad.repeats import Costs
 from dplc.ad.silent import Silent
 from dplc.ad.tangents.coefficients import Coefficients
 from dplc.ad.tangents.convert import Conversions
@@ -72,6 +73,9 @@ class Derivatives(ABC):
         self.program = program
         self.supply = supply
         self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
+        self.roots = {ad.fn for ad in self.sites.values()}
+        self.updated = frozenset(updated(program, self.roots))
+        self.costs = Costs(self.written)
         self.retype = Retype(self.residual_of)
         self.tangents = Tangents(program.datas, self.retype.type)
         self.convert = Conversions(program, supply, self.tangents)
@@ -287,6 +291,11 @@ class Derivatives(ABC):
         self._open.discard(new)
         return new
 
+    def written(self, name: str) -> f.Block | None:
+        """The body of a function, if it is complete."""
+        fn = self.program.fns.get(name)
+        return None if fn is None or name in self._open or not fn.results else fn.body
+
     def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
         return [
             (a.name, i) if isinstance(a, f.Var) else None for a in atoms for i in range(len(self.tangents.leaves(a.ty)))
@@ -296,6 +305,22 @@ class Derivatives(ABC):
 def sites(fn: f.Fn) -> Iterator[f.Ad]:
     """The derivatives taken in a function."""
     return (bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
+
+
+def updated(program: f.Program, roots: Iterable[str]) -> Iterator[f.Type]:
+    """The types of arrays that are updated in functions that are differentiated."""
+    todo, seen = list(roots), set(roots)
+    while todo:
+        body = program.fns[todo.pop()].body
+        for bind in every(body):
+            match bind.rhs:
+                case f.Op("update", (array, *_)):
+                    yield array.ty
+                case f.Call(fn) | f.Ad(_, fn) if fn not in seen:
+                    seen.add(fn)
+                    todo.append(fn)
+                case _:
+                    pass
 
 
 def endless(fn: f.Fn | None, span: Span | None) -> NeedsInterpreter:

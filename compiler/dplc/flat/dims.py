@@ -6,10 +6,13 @@
     s' = for i < n state (s = e) { t = update s ...; yield t }          s and s' have those of e
 
 A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are assumed to keep the
-dimensions of their state; if a step does not, the assumption is dropped.
+dimensions of their state; if a step does not, the assumption is dropped.  `known` has lengths of parameters and of the
+results of functions (`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
@@ -17,10 +20,14 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import binders, blocks
 
+Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
+NOTHING: Known = {}
+
 
 class Dims:
-    def __init__(self, body: f.Block) -> None:
-        self.found: dict[tuple[str, int], Dim] = {}
+    def __init__(self, body: f.Block, known: Known = NOTHING, results: Mapping[str, Known] | None = None) -> None:
+        self.found: dict[tuple[str, int], Dim] = dict(known)
+        self.results = results or {}
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
@@ -28,6 +35,12 @@ class Dims:
         if not isinstance(array, f.Var):
             return None
         return self.found.get((array.name, k), (array, k))
+
+    def shape(self, array: f.Atom) -> tuple[int, ...] | None:
+        """The dimensions of an array, if all are known numbers."""
+        known = [self.of(array, k) for k in range(rank_of(array.ty))]
+        numbers = tuple([n.value for n in known if isinstance(n, f.Const) and isinstance(n.value, int)])
+        return numbers if numbers and len(numbers) == len(known) else None
 
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
@@ -39,6 +52,13 @@ class Dims:
                             self.set(var, k, made(self.of, op, rank_of(var.ty), k))
                 case f.For() | f.While():
                     self.loop(bind, bind.rhs)
+                case f.Call(fn) if known := self.results.get(fn):
+                    self.called(bind.vars, known)
+                case f.TupMake(items):
+                    for i, item in enumerate(items):
+                        self.moved(item, path(bind.vars[0].name, i))
+                case f.TupGet(f.Var(name), i):
+                    self.moved(f.Var(path(name, i), bind.vars[0].ty), bind.vars[0].name)
                 case rhs:
                     for inner in blocks(rhs):
                         self.block(inner)
@@ -49,6 +69,20 @@ class Dims:
             self.found.pop((var.name, k), None)
         else:
             self.found[(var.name, k)] = dim
+
+    def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
+        """The results of a function; `known` names them by their numbers."""
+        for i, var in enumerate(vars_):
+            for (there, rank), (here, _) in zip(parts(path("", i), var.ty), parts(var.name, var.ty), strict=True):
+                self.found |= {(here, k): known[there, k] for k in range(rank) if (there, k) in known}
+
+    def moved(self, source: f.Atom, name: str) -> None:
+        """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name."""
+        if isinstance(source, f.Var):
+            for (old, rank), (new, _) in zip(parts(source.name, source.ty), parts(name, source.ty), strict=True):
+                for k in range(rank):
+                    if isinstance(known := self.found.get((old, k)), f.Const):
+                        self.found[(new, k)] = known
 
     def joined(self, bind: f.Bind) -> None:
         """The dimensions of the results of branches, where these agree, and of comprehensions."""
@@ -61,12 +95,21 @@ class Dims:
                         self.set(var, k, space[k][1])
                     case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
                         self.set(var, k, self.of(target, k))
+                    case f.Build() as build:
+                        self.set(var, k, self.inner(build, i, k - 1))
                     case f.If() | f.Switch():
                         first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
                         same = all(dim == first for dim in rest) and not inside(first, bind.rhs)
                         self.set(var, k, first if same else None)
                     case _:
                         self.set(var, k, None)
+
+    def inner(self, build: f.Build, i: int, k: int) -> f.Const | None:
+        """Dimension k of the elements of a comprehension, if it is a number also where there are no elements."""
+        known, count = self.of(build.body.results[i], k), build.count
+        told = build.inner[i][k] if build.inner and build.inner[i] else None
+        some = isinstance(count, f.Const) and isinstance(count.value, int) and count.value > 0
+        return known if isinstance(known, f.Const) and (some or told == known) else None
 
     def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
         keys = [
@@ -92,3 +135,19 @@ def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
     """True if a dimension depends on a variable bound inside a right-hand side."""
     var = dim[0] if isinstance(dim, tuple) else dim
     return var in binders(rhs) or any(var in bind.vars for block in blocks(rhs) for bind in block.binds)
+
+
+def path(name: str, i: int) -> str:
+    return f"{name}#{i}"
+
+
+def parts(name: str, ty: f.Type) -> Iterator[tuple[str, int]]:
+    """The paths and ranks of the arrays that a value is, or that a tuple holds."""
+    match ty:
+        case f.Arr(_, rank):
+            yield name, rank
+        case f.Tup(items):
+            for i, item in enumerate(items):
+                yield from parts(path(name, i), item)
+        case _:
+            pass

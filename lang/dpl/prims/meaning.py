@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import math
 
+from dpl.prims.elementary import late
+
 INF, NAN = math.inf, math.nan
+power, log, sin, cos, tan = late("pow"), late("log"), late("sin"), late("cos"), late("tan")
 
 
 def fdiv(a: float, b: float) -> float:
@@ -32,18 +35,6 @@ def quot(a: int, b: int) -> int:
     return q if (a < 0) == (b < 0) else -q
 
 
-def power(x: float, n: float) -> float:
-    try:
-        return math.pow(x, n)
-    except OverflowError:
-        return -INF if x < 0 and n % 2 == 1 else INF
-    except ValueError:  # 0 to a negative power, or a negative base to a fraction
-        if x == 0.0:
-            odd = n == math.floor(n) and math.fmod(n, 2.0) != 0.0
-            return math.copysign(INF, x) if odd else INF
-        return NAN
-
-
 def powi(x, n: int):
     if isinstance(x, int):
         if n >= 0:
@@ -66,37 +57,6 @@ def powi(x, n: int):
             return power(x, float(n))
 
 
-def hypot(x: float, y: float) -> float:
-    """Scaled by a power of two if squares would leave the range; native code takes the same steps."""
-    x, y = abs(x), abs(y)
-    if INF in (x, y):
-        return INF
-    top = x if x >= y else y
-    scale = 2.0**-600 if top > 1e150 else 2.0**600 if top < 1e-150 else 1.0
-    x, y = x * scale, y * scale
-    return math.sqrt(x * x + y * y) / scale
-
-
-def cosine(x: float, y: float) -> float:
-    return 0.0 if x == 0.0 else x / hypot(x, y)
-
-
-def turn(x: float, y: float) -> float:
-    return 0.0 if x == 0.0 else x / hypot(x, y) / hypot(x, y)
-
-
-def bell(x: float) -> float:
-    """exp (-x * x).  The square is split into that of a nearby number with few digits, which is exact, and a small
-    rest."""
-    if abs(x) > 30.0:
-        return 0.0
-    if x != x:
-        return x
-    near = math.floor(x * 2097152.0) / 2097152.0
-    rest = (x - near) * (x + near)
-    return math.exp(-near * near) * (1.0 - rest * (1.0 - rest * (0.5 - rest / 6.0)))
-
-
 def total(f):
     """A function of `math` that returns the results of IEEE 754 instead of raising exceptions."""
 
@@ -109,28 +69,6 @@ def total(f):
             return NAN
 
     return g
-
-
-def log(f):
-    def g(x: float) -> float:
-        return f(x) if x > 0.0 else -INF if x == 0.0 else NAN
-
-    return g
-
-
-def log1p(x: float) -> float:
-    return math.log1p(x) if x > -1.0 else -INF if x == -1.0 else NAN
-
-
-def sinh(x: float) -> float:
-    try:
-        return math.sinh(x)
-    except OverflowError:
-        return math.copysign(INF, x)
-
-
-def atanh(x: float) -> float:
-    return math.atanh(x) if -1.0 < x < 1.0 else math.copysign(INF, x) if abs(x) == 1.0 else NAN
 
 
 def whole(f):
@@ -153,61 +91,64 @@ def clip(x, lo, hi):
     return lo if x < lo else hi if x > hi else x
 
 
-def exp(x: float) -> float:
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return INF
+# Lanczos' approximation of the gamma function with g = 6.0247 (Pugh 2004), as a quotient of polynomials
+LANCZOS_G = 6.024680040776729583740234375
+LANCZOS_UP = (
+    23531376880.410759688572007674451636754734846804940, 42919803642.649098768957899047001988850926355848959,
+    35711959237.355668049440185451547166705960488635843, 17921034426.037209699919755754458931112671403265390,
+    6039542586.3520280050642916443072979210699388420708, 1439720407.3117216736632230727949123939715485786372,
+    248874557.86205415651146038641322942321632125127801, 31426415.585400194380614231628318205362874684987640,
+    2876370.6289353724412254090516208496135991145378768, 186056.26539522349504029498971604569928220784236328,
+    8071.6720023658162106380029022722506138218516325024, 210.82427775157934587250973392071336271166969580291,
+    2.5066282746310002701649081771338373386264310793408,
+)  # fmt: skip
+LANCZOS_DOWN = (0.0, 39916800.0, 120543840.0, 150917976.0, 105258076.0, 45995730.0, 13339535.0, 2637558.0, 357423.0,
+                32670.0, 1925.0, 66.0, 1.0)  # fmt: skip
+LOG_PI = 1.144729885849400174143427351353058711647
 
 
-def sigmoid(x: float) -> float:
-    e = math.exp(-abs(x))
-    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+def lanczos(x: float) -> float:
+    up = down = 0.0
+    if x < 5.0:
+        for a, b in zip(reversed(LANCZOS_UP), reversed(LANCZOS_DOWN), strict=True):
+            up, down = up * x + a, down * x + b
+    else:
+        for a, b in zip(LANCZOS_UP, LANCZOS_DOWN, strict=True):
+            up, down = up / x + a, down / x + b
+    return up / down
 
 
-def sech2(x: float) -> float:
-    e = math.exp(-2.0 * abs(x))
-    return 4.0 * e / ((1.0 + e) * (1.0 + e))
-
-
-def odds(a: float, b: float) -> float:
-    """exp (-abs (a - b)), corrected for the rounding error of the difference."""
-    d = a - b
-    if abs(d) > 800.0:
-        return 0.0
-    back = d - a
-    lost = (a - (d - back)) - (b + back)
-    return math.exp(-abs(d)) * (1.0 - (lost if d >= 0.0 else -lost))
-
-
-def share(a: float, b: float) -> float:
-    e = odds(a, b)
-    return (1.0 if a >= b else e) / (1.0 + e)
-
-
-def overlap(a: float, b: float) -> float:
-    e = odds(a, b)
-    return e / ((1.0 + e) * (1.0 + e))
-
-
-def softplus(x: float) -> float:
-    return greater(x, 0.0) + math.log1p(exp(-abs(x)))
-
-
-def logaddexp(a: float, b: float) -> float:
-    top = greater(a, b)
-    return top if math.isinf(top) else top + math.log1p(exp(-abs(a - b)))
-
-
-def xlogy(x: float, y: float) -> float:
-    return 0.0 if x == 0.0 else x * log(math.log)(y)
+def sin_pi(x: float) -> float:
+    """sin (pi x) for x >= 0."""
+    y = math.fmod(x, 2.0)
+    match math.floor(2.0 * y + 0.5):
+        case 0:
+            return sin(math.pi * y)
+        case 1:
+            return cos(math.pi * (y - 0.5))
+        case 2:
+            return sin(math.pi * (1.0 - y))
+        case 3:
+            return -cos(math.pi * (y - 1.5))
+        case _:
+            return sin(math.pi * (y - 2.0))
 
 
 def lgamma(x: float) -> float:
-    try:
-        return math.lgamma(x)
-    except (OverflowError, ValueError):
+    if x != x:
+        return x
+    if math.isinf(x):
         return INF
+    if x == math.floor(x) and x <= 2.0:
+        return INF if x <= 0.0 else 0.0
+    size = abs(x)
+    if size < 1e-20:
+        return -log(size)
+    r = log(lanczos(size)) - LANCZOS_G
+    r = r + (size - 0.5) * (log(size + LANCZOS_G - 0.5) - 1.0)
+    if x < 0.0:
+        r = LOG_PI - log(abs(sin_pi(size))) - log(size) - r
+    return r
 
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
@@ -232,7 +173,7 @@ def polynomial(coefficients: tuple[float, ...], x: float) -> float:
 def cot_pi(x: float) -> float:
     """cot (pi x) for x from -1/2 to 1/2."""
     size = abs(x)
-    cot = 1.0 / math.tan(math.pi * size) if size < 0.25 else math.tan(math.pi * (0.5 - size))
+    cot = 1.0 / tan(math.pi * size) if size < 0.25 else tan(math.pi * (0.5 - size))
     return cot if x > 0.0 else -cot
 
 
@@ -264,7 +205,7 @@ def digamma(x: float) -> float:
     series = 0.0
     for k in range(10, 0, -1):
         series = (series + BERNOULLI[k - 1] / (2.0 * k)) * square
-    return math.log(x) - 0.5 / x - series + reflected
+    return log(x) - 0.5 / x - series + reflected
 
 
 def factorial(n: int) -> float:

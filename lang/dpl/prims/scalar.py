@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpl.prims import meaning as on
+from dpl.prims.elementary import late
 from dpl.prims.table import Row, Val
 
 # ---- rules ------------------------------------------------------------------------------------------------------
@@ -61,12 +62,17 @@ def real(name, doc, eval_, rule, llvm, *samples, **more):
     return Row(name, REAL1, doc, eval_, (rule,), llvm, samples=points, **more)
 
 
-def real2(name, doc, eval_, rule1, rule2, llvm, *samples):
-    return Row(name, LIFT + "real", doc, eval_, (rule1, rule2), llvm, samples=samples)
+def own(name, doc, rule, *samples):
+    """A row that `elementary` describes."""
+    return real(name, doc, late(name), rule, "", *samples)
 
 
-def slope(name, doc, eval_, *rules):
-    return Row(name, REAL1 if len(rules) == 1 else LIFT + "real", doc, eval_, rules, f"rt.{name}", public=False)
+def own2(name, doc, rule1, rule2, *samples):
+    return Row(name, LIFT + "real", doc, late(name), (rule1, rule2), samples=samples)
+
+
+def slope(name, doc, *rules):
+    return Row(name, REAL1 if len(rules) == 1 else LIFT + "real", doc, late(name), rules, public=False)
 
 
 PAIRS = ((0.3, 0.7), (-1.5, 2.5), (2.0, -0.5))
@@ -83,10 +89,10 @@ ARITHMETIC = (
           ((5.3, 2.0), (-5.3, 2.0)), "rt.mod", pure=False),
     Row("neg", NUM1, "negation", lambda a: -a, (lambda t, a, y: -t,), public=False, samples=((0.3,), (-2.0,))),
     Row("pow", "'a -> 'b -> 'c where pow 'a 'b 'c", "power; for an exponent of integer type, engines take `powi`",
-        on.power,
+        late("pow"),
         (_power_slope,
          lambda t, a, y: (t * y * log(a[0])).unless(a[0].same(0.0).both(a[1] >= 0.0))),
-        "pow", op="**", public=False, samples=((0.3, 0.7), (2.0, 3.0), (2.5, -1.5))),
+        op="**", public=False, samples=((0.3, 0.7), (2.0, 3.0), (2.5, -1.5))),
     Row("powi", "'a -> int -> 'a where 'a : num", "power, to an int", on.powi,
         (lambda t, a, y: (t * a[1].call("to_like", a[0]) * a[0].call("powi", a[1] - 1)).unless(a[1].same(0)), None),
         public=False),
@@ -141,65 +147,59 @@ ELEMENTARY = (
     real("floor", "greatest whole number below", on.whole(math.floor), None, "llvm.floor"),
     real("ceil", "least whole number above", on.whole(math.ceil), None, "llvm.ceil"),
     real("round", "nearest whole number, ties to even", on.whole(round), None, "llvm.roundeven"),
-    real("exp", "e to the power", on.exp, lambda t, a, y: t * y, "exp"),
-    real("exp2", "2 to the power", lambda x: on.power(2.0, x), lambda t, a, y: t * y * math.log(2.0), ""),
-    real("expm1", "exp x - 1, exact near 0", on.total(math.expm1), lambda t, a, y: t * exp(a[0]), "expm1"),
-    real("log", "natural logarithm", on.log(math.log), lambda t, a, y: t / a[0], "log"),
-    real("log1p", "log (1 + x), exact near 0", on.log1p, lambda t, a, y: t / (a[0] + 1.0), "log1p"),
-    real("log2", "logarithm to base 2", on.log(math.log2), lambda t, a, y: t * (1.0 / math.log(2.0)) / a[0], "log2"),
-    real("log10", "logarithm to base 10", on.log(math.log10),
-         lambda t, a, y: t * (1.0 / math.log(10.0)) / a[0], "log10"),
+    own("exp", "e to the power", lambda t, a, y: t * y),
+    own("exp2", "2 to the power", lambda t, a, y: t * y * math.log(2.0)),
+    own("expm1", "exp x - 1, exact near 0", lambda t, a, y: t * exp(a[0])),
+    own("log", "natural logarithm", lambda t, a, y: t / a[0]),
+    own("log1p", "log (1 + x), exact near 0", lambda t, a, y: t / (a[0] + 1.0)),
+    own("log2", "logarithm to base 2", lambda t, a, y: t * (1.0 / math.log(2.0)) / a[0]),
+    own("log10", "logarithm to base 10", lambda t, a, y: t * (1.0 / math.log(10.0)) / a[0]),
     real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t / (y * 2.0), "llvm.sqrt"),
-    real("cbrt", "cube root", math.cbrt, lambda t, a, y: t * _cbrt_slope(a[0], y), "cbrt", 0.3, -2.0),
-    real("cos", "cosine", on.total(math.cos), lambda t, a, y: -t * sin(a[0]), "cos"),
-    real("sin", "sine", on.total(math.sin), lambda t, a, y: t * cos(a[0]), "sin"),
-    real("tan", "tangent", on.total(math.tan), lambda t, a, y: t * (y * y + 1.0), "tan"),
-    real("asin", "inverse sine", on.total(math.asin), lambda t, a, y: t / sqrt(_less_of(a[0])), "asin"),
-    real("acos", "inverse cosine", on.total(math.acos), lambda t, a, y: -t / sqrt(_less_of(a[0])), "acos"),
-    real("atan", "inverse tangent", math.atan, lambda t, a, y: t / hypot(a[0], 1.0) / hypot(a[0], 1.0), "atan"),
-    real("sinh", "hyperbolic sine", on.sinh, lambda t, a, y: t * fn("cosh")(a[0]), "sinh"),
-    real("cosh", "hyperbolic cosine", on.total(math.cosh), lambda t, a, y: t * fn("sinh")(a[0]), "cosh"),
-    real("tanh", "hyperbolic tangent", math.tanh, lambda t, a, y: t * sech2(a[0]), "tanh"),
-    real("asinh", "inverse of sinh", math.asinh, lambda t, a, y: t / hypot(a[0], 1.0), "asinh"),
-    real("acosh", "inverse of cosh", on.total(math.acosh),
-         lambda t, a, y: t / (sqrt(a[0] - 1.0) * sqrt(a[0] + 1.0)), "acosh", 1.3, 2.0),
-    real("atanh", "inverse of tanh", on.atanh, lambda t, a, y: t / _less_of(a[0]), "atanh"),
-    real("erf", "error function", math.erf, lambda t, a, y: t * bell(a[0]) * (2.0 / math.sqrt(math.pi)), "erf"),
+    own("cbrt", "cube root", lambda t, a, y: t * _cbrt_slope(a[0], y), 0.3, -2.0),
+    own("cos", "cosine", lambda t, a, y: -t * sin(a[0])),
+    own("sin", "sine", lambda t, a, y: t * cos(a[0])),
+    own("tan", "tangent", lambda t, a, y: t * (y * y + 1.0)),
+    own("asin", "inverse sine", lambda t, a, y: t / sqrt(_less_of(a[0]))),
+    own("acos", "inverse cosine", lambda t, a, y: -t / sqrt(_less_of(a[0]))),
+    own("atan", "inverse tangent", lambda t, a, y: t / hypot(a[0], 1.0) / hypot(a[0], 1.0)),
+    own("sinh", "hyperbolic sine", lambda t, a, y: t * fn("cosh")(a[0])),
+    own("cosh", "hyperbolic cosine", lambda t, a, y: t * fn("sinh")(a[0])),
+    own("tanh", "hyperbolic tangent", lambda t, a, y: t * sech2(a[0])),
+    own("asinh", "inverse of sinh", lambda t, a, y: t / hypot(a[0], 1.0)),
+    own("acosh", "inverse of cosh", lambda t, a, y: t / (sqrt(a[0] - 1.0) * sqrt(a[0] + 1.0)), 1.3, 2.0),
+    own("atanh", "inverse of tanh", lambda t, a, y: t / _less_of(a[0])),
+    own("erf", "error function", lambda t, a, y: t * bell(a[0]) * (2.0 / math.sqrt(math.pi))),
     real("lgamma", "logarithm of the gamma function", on.lgamma,
          lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "rt.lgamma", 0.7, 2.5),
     Row("polygamma", "int -> 'a -> 'a where 'a : real", "polygamma n x: derivative number n + 1 of lgamma",
         on.polygamma, (None, lambda t, a, y: t * (a[0] + 1).call("polygamma", a[1])), public=False),
-    real("sigmoid", "1 / (1 + exp (-x))", on.sigmoid, lambda t, a, y: t * (sech2(a[0] * 0.5) * 0.25), "rt.sigmoid"),
-    real("softplus", "log (1 + exp x), without overflow", on.softplus,
-         lambda t, a, y: t * sigmoid(a[0]), "rt.softplus"),
+    own("sigmoid", "1 / (1 + exp (-x))", lambda t, a, y: t * (sech2(a[0] * 0.5) * 0.25)),
+    own("softplus", "log (1 + exp x), without overflow", lambda t, a, y: t * sigmoid(a[0])),
     real("relu", "max 0 x, with derivative 0 at 0", lambda x: x if x > 0.0 or x != x else 0.0,
          lambda t, a, y: t.where(a[0] > 0.0), "", 0.3, -0.3),
-    real2("atan2", "atan2 y x: the angle of (x, y)", math.atan2,
-          lambda t, a, y: t * turn(a[1], a[0]), lambda t, a, y: -t * turn(*a),
-          "atan2", (1.0, 2.0), (-1.0, -1.0)),
-    real2("hypot", "sqrt (x * x + y * y), without overflow", on.hypot,
-          lambda t, a, y: t * cosine(*a), lambda t, a, y: t * cosine(a[1], a[0]), "rt.hypot", (3.0, 4.0), (-1.0, 0.5)),
-    real2("xlogy", "x * log y, and 0 where x is 0", on.xlogy, lambda t, a, y: t * log(a[1]),
-          lambda t, a, y: (t * (a[0] / a[1])).unless(a[0].same(0.0)), "rt.xlogy", (0.5, 2.0), (2.0, 0.3)),
-    real2("logaddexp", "log (exp x + exp y), without overflow", on.logaddexp,
-          lambda t, a, y: t * share(*a), lambda t, a, y: t * share(a[1], a[0]), "rt.logaddexp", (0.5, 2.0)),
+    own2("atan2", "atan2 y x: the angle of (x, y)", lambda t, a, y: t * turn(a[1], a[0]),
+        lambda t, a, y: -t * turn(*a), (1.0, 2.0), (-1.0, -1.0)),
+    own2("hypot", "sqrt (x * x + y * y), without overflow", lambda t, a, y: t * cosine(*a),
+        lambda t, a, y: t * cosine(a[1], a[0]), (3.0, 4.0), (-1.0, 0.5)),
+    own2("xlogy", "x * log y, and 0 where x is 0", lambda t, a, y: t * log(a[1]),
+        lambda t, a, y: (t * (a[0] / a[1])).unless(a[0].same(0.0)), (0.5, 2.0), (2.0, 0.3)),
+    own2("logaddexp", "log (exp x + exp y), without overflow", lambda t, a, y: t * share(*a),
+        lambda t, a, y: t * share(a[1], a[0]), (0.5, 2.0)),
 )  # fmt: skip
 
-# Parts of slopes, for which arithmetic on the rounded value of a row would lose digits.  They round once in f32 too.
+# Parts of slopes, for which arithmetic on the rounded value of a row would lose digits.
 SLOPES = (
-    slope("squares", "x * x - y * y", lambda x, y: (x - y) * (x + y),
-          lambda t, a, y: t * (a[0] * 2.0), lambda t, a, y: -t * (a[1] * 2.0)),
-    slope("cosine", "x / hypot x y, 0 at the origin", on.cosine,
-          lambda t, a, y: (t * cosine(a[1], a[0]) * cosine(a[1], a[0]) / hypot(*a)).unless(hypot(*a).same(0.0)),
-          lambda t, a, y: (-t * y * cosine(a[1], a[0]) / hypot(*a)).unless(hypot(*a).same(0.0))),
-    slope("turn", "x / (x * x + y * y), 0 at the origin", on.turn, _turn_slope,
-          lambda t, a, y: -t * (y * turn(a[1], a[0]) * 2.0)),
-    slope("bell", "exp (-x * x)", on.bell, lambda t, a, y: -t * (a[0] * 2.0) * y),
-    slope("sech2", "1 / cosh x / cosh x", on.sech2, lambda t, a, y: -t * (tanh(a[0]) * 2.0) * y),
-    slope("share", "exp a / (exp a + exp b)", on.share,
-          lambda t, a, y: t * overlap(*a), lambda t, a, y: -t * overlap(*a)),
-    slope("overlap", "share a b * share b a", on.overlap,
-          lambda t, a, y: -t * y * tanh((a[0] - a[1]) * 0.5), lambda t, a, y: t * y * tanh((a[0] - a[1]) * 0.5)),
+    slope("squares", "x * x - y * y", lambda t, a, y: t * (a[0] * 2.0), lambda t, a, y: -t * (a[1] * 2.0)),
+    slope("cosine", "x / hypot x y, 0 at the origin",
+        lambda t, a, y: (t * cosine(a[1], a[0]) * cosine(a[1], a[0]) / hypot(*a)).unless(hypot(*a).same(0.0)),
+        lambda t, a, y: (-t * y * cosine(a[1], a[0]) / hypot(*a)).unless(hypot(*a).same(0.0))),
+    slope("turn", "x / (x * x + y * y), 0 at the origin", _turn_slope,
+        lambda t, a, y: -t * (y * turn(a[1], a[0]) * 2.0)),
+    slope("bell", "exp (-x * x)", lambda t, a, y: -t * (a[0] * 2.0) * y),
+    slope("sech2", "1 / cosh x / cosh x", lambda t, a, y: -t * (tanh(a[0]) * 2.0) * y),
+    slope("share", "exp a / (exp a + exp b)", lambda t, a, y: t * overlap(*a), lambda t, a, y: -t * overlap(*a)),
+    slope("overlap", "share a b * share b a", lambda t, a, y: -t * y * tanh((a[0] - a[1]) * 0.5),
+        lambda t, a, y: t * y * tanh((a[0] - a[1]) * 0.5)),
 )  # fmt: skip
 
 

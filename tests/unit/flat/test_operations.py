@@ -34,6 +34,7 @@ WRITTEN_BY_NAME = {
     "machine/runtime/library.py": "the runtime's functions",
     "machine/rtl/expressions.py": "LLVM's instructions",
     "passes/lower/primitives.py": "what primitives become",
+    "passes/arrays/few_elements.py": "the elements of results",
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "tools/repl/native.py": "primitives of core",
     "tools/build/header.py": "words of C",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dplc.ad.activity import Node
-from dplc.ad.builder import Builder
+from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Tape
@@ -40,7 +40,8 @@ class Branch:
         payloads = [case.payload for case in rhs.cases] if isinstance(rhs, f.Switch) else []
         for i, block in enumerate(inner_blocks(rhs)):
             payload = payloads[i] if i < len(payloads) else None
-            self.tapes.append(Tape(self.reverse, block, () if payload is None else (payload,)))
+            params = () if payload is None else (payload,)
+            self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
 
     def backward(self, scope: Scope) -> None:
         self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
@@ -105,7 +106,7 @@ class Branch:
             self.reverse.records = made = BranchRecords.of(self.tape, self.bind, self.tapes, blocks)
             return made.backward
         chosen = [
-            self.reverse.choose(block, tape.names, {p.name for p in tape.params}, tape.forward())
+            self.reverse.choose(block, tape, {p.name for p in tape.params})
             for block, tape in zip(blocks, self.tapes, strict=True)
         ]
         self.kept = [kept for kept, _ in chosen]

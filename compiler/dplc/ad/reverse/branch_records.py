@@ -59,7 +59,7 @@ class BranchRecords:
         reverse, kept, cases = tape.reverse, [], []
         param = f.Var(reverse.d.supply.fresh("res"), f.Data(reverse.box))
         for tag, (block, path) in enumerate(zip(blocks, tapes, strict=True)):
-            needed, again = reverse.choose(block, path.names, (), path.forward())
+            needed, again = reverse.choose(block, path)
             kept.append(needed)
             cases.append(f.Case(tag, None, f.Block((*again, *block.binds), block.results)))
         return BranchRecords(reverse, bind, param, kept, f.Switch(param, tuple(cases), None))

@@ -10,7 +10,7 @@ its f.fwd returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dpl.node import replace
@@ -20,9 +20,14 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
-from dplc.ad.reverse.tape import Reverse, Tape
+from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, atom_of, either, together
 from dplc.flat import term as f
+from dplc.flat.dims import inside
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import of_rank, rank_of
+
+EXISTING = 1  # the cost of reading what is in an array that exists already
 
 
 @dataclass(slots=True)
@@ -95,20 +100,30 @@ class Body:
     tape: Tape
     kept: list[f.Var] = field(default_factory=list)
     array: f.Var | None = None  # of the tuples that the steps keep
+    apart: list[tuple[f.Var, f.Var]] = field(default_factory=list)  # kept in arrays of their own
 
     def forget(self) -> None:
-        self.kept, self.array = [], None
+        self.kept, self.array, self.apart = [], None, []
 
     def finish(
-        self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str], arrays: dict[str, f.Var]
-    ) -> f.Block:
+        self, body: f.Block, index: f.Var, before: Sequence[f.Bind], given: set[str], arrays: dict[str, f.Var],
+        regular: Callable[[f.Var], bool],
+    ) -> f.Block:  # fmt: skip
         """The backward body with its prologue: `before`, then bindings that take the tuple kept by step `index` apart.
-        Variables in `arrays` are read from arrays that exist already."""
-        self.kept, again = self.reverse.choose(body, self.tape.names, given, self.tape.forward(), arrays)
+        Variables in `arrays` are read from arrays that exist already, and those that are `regular` from arrays of
+        their own."""
+        there = dict.fromkeys(arrays, EXISTING)
+        kept, again = self.reverse.choose(body, self.tape, given, there)
         b = Builder(self.reverse.d.supply)
-        for var in [v for v in self.kept if v.name in arrays]:
-            b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
-            self.kept.remove(var)
+        self.apart = [
+            (var, self.home.own(b.fresh("kept", of_rank(var.ty, 1))))
+            for var in kept if var.name not in arrays and regular(var)
+        ]  # fmt: skip
+        arrays = {**arrays, **{var.name: array for var, array in self.apart}}
+        self.kept = [var for var in kept if var.name not in arrays]
+        for var in kept:
+            if var.name in arrays:
+                b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
         if self.kept:
             ty = f.Tup(tuple(v.ty for v in self.kept))
             self.array = self.home.own(b.fresh("kept", f.Arr(ty, 1)))
@@ -127,7 +142,8 @@ class Loop:
         self.bind = bind
         self.rhs = rhs
         index = (rhs.index,) if isinstance(rhs, f.For) else ()
-        self.tape = Tape(reverse, rhs.body, (*index, *rhs.state))
+        count = rhs.count if isinstance(rhs, f.For) else int_(0)
+        self.tape = Tape(reverse, rhs.body, (*index, *rhs.state), tape, Runs.STEPS, count)
         self.body = Body(reverse, tape, self.tape)
         self.steps: f.Var | None = None  # the number of steps of a While
 
@@ -169,7 +185,8 @@ class Loop:
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
         body = inner.b.block(*ends, *(inner.parts[node].atom for node in inner.touched))
-        body = self.body.finish(body, index, before.binds, {index.name} if isinstance(rhs, f.For) else set(), {})
+        given = {index.name} if isinstance(rhs, f.For) else set[str]()
+        body = self.body.finish(body, index, before.binds, given, {}, lambda _: False)
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
         inits += [scope.current(node) for node in inner.touched]
         loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
@@ -232,7 +249,7 @@ class Build:
         self.reverse = reverse
         self.bind = bind
         self.rhs = bind.rhs
-        self.tape = Tape(reverse, bind.rhs.body, (bind.rhs.index,))
+        self.tape = Tape(reverse, bind.rhs.body, (bind.rhs.index,), tape, Runs.POINTS, bind.rhs.count)
         self.body = Body(reverse, tape, self.tape)
 
     def backward(self, scope: Scope) -> None:
@@ -267,20 +284,37 @@ class Build:
         body = inner.b.block(*(inner.parts[node].atom for node in inner.touched))
         results = zip(self.rhs.body.results, self.bind.vars, strict=True)
         arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
-        body = self.body.finish(body, index, (), {index.name}, arrays)
+        body = self.body.finish(body, index, (), {index.name}, arrays, self.regular)
         inits = tuple(scope.current(node) for node in inner.touched)
         outs = scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, tuple(inner.state), inits, body), "c")
         for node, out in zip(inner.touched, outs, strict=True):
             scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
 
+    def regular(self, var: f.Var) -> bool:
+        """True for a number, and for an array whose lengths do not depend on the point: a row of an array of higher
+        rank, in one piece of memory."""
+        if isinstance(var.ty, f.Num):
+            return True
+        made = self.reverse.makers.get(var.name)
+        if not isinstance(var.ty, f.Arr) or made is None:
+            return False
+        dims = [self.reverse.sizes.of(var, k) for k in range(var.ty.rank)]
+        return solid(made.rhs) and not any(dim is None or inside(dim, self.rhs) for dim in dims)
+
     def forward(self) -> list[f.Bind]:
-        binds, array = self.tape.forward(), self.body.array
-        results = self.rhs.body.results
-        if array is None:
-            body = f.Block(tuple(binds), results)
-            return [f.Bind(self.bind.vars, replace(self.rhs, body=body))]
-        b = Builder(self.reverse.d.supply)
-        tup = b.make(self.body.kept)
-        body = f.Block((*binds, *b.binds), (*results, tup))
-        inner = (*self.rhs.inner, ()) if self.rhs.inner else ()
-        return [f.Bind((*self.bind.vars, array), replace(self.rhs, body=body, inner=inner))]
+        binds, array, apart = self.tape.forward(), self.body.array, self.body.apart
+        results, vars_ = [*self.rhs.body.results, *(var for var, _ in apart)], [*self.bind.vars, *(a for _, a in apart)]
+        if array is not None:
+            b = Builder(self.reverse.d.supply)
+            results.append(b.make(self.body.kept))
+            vars_.append(array)
+            binds += b.binds
+        more = tuple((int_(0),) * rank_of(r.ty) for r in results[len(self.bind.vars) :])
+        inner = (*self.rhs.inner, *more) if self.rhs.inner else ()
+        rhs = replace(self.rhs, body=f.Block(tuple(binds), tuple(results)), inner=inner)
+        return [f.Bind(tuple(vars_), rhs)]
+
+
+def solid(rhs: f.Rhs) -> bool:
+    """True for code whose result is never null."""
+    return isinstance(rhs, f.Build) or (isinstance(rhs, f.Op) and OPS[rhs.op].solid(rhs, lambda _: False))

@@ -3,8 +3,9 @@
     a --> b --> d*      d and e are wanted, a can only be given; each weighs 8: {a} is the cut, {b} the one taken
             --> e*
 
-A node becomes an edge from its entry to its exit, with the node's weight as its capacity.  All other edges have
-infinite capacity.  The cut consists of the nodes that a maximum flow from the source to the sink saturates (Dinic's
+A node becomes an edge from its entry to its exit, with the node's weight as its capacity.  A node that can be computed
+has an edge from the source to its entry, with the cost of that as its capacity.  All other edges have infinite
+capacity.  The cut consists of the nodes that a maximum flow from the source to the sink saturates (Dinic's
 algorithm).  Of several cuts of one weight, the nearest to the wanted nodes is chosen.
 """
 
@@ -83,15 +84,22 @@ class Network:
         return found
 
 
-def cut(weights: Mapping[str, int], sources: Mapping[str, Iterable[str]], wanted: Iterable[str]) -> set[str]:
-    """The minimum cut.  `weights` has all nodes.  A node with `sources` (possibly none) can be computed from them; all
-    other nodes can only be given."""
+def cut(
+    weights: Mapping[str, int],
+    sources: Mapping[str, Iterable[str]],
+    wanted: Iterable[str],
+    costs: Mapping[str, int] | None = None,
+) -> set[str]:
+    """The minimum cut.  `weights` has all nodes.  A node with `sources` (possibly none) can be computed from them, at a
+    cost (default: none); all other nodes can only be given."""
     entry = {node: 2 + 2 * k for k, node in enumerate(weights)}
     network = Network(2 + 2 * len(entry))
     for node, place in entry.items():
         network.join(place, place + 1, weights[node])
         if node not in sources:
             network.join(SOURCE, place, WIDE)
+        elif costs and costs.get(node):
+            network.join(SOURCE, place, costs[node])
         for other in sources.get(node, ()):
             network.join(entry[other] + 1, place, WIDE)
     for node in wanted:

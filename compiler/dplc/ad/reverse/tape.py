@@ -15,9 +15,11 @@ A block becomes a `Tape` of steps.  `Tape.backward` writes the backward code, la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Protocol
 
+from dplc.ad import repeats
 from dplc.ad.activity import Graph, Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
@@ -26,8 +28,19 @@ from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
+from dplc.flat.ops.row import Dim
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound, every, names, rhs_mentions
+
+
+class Runs(Enum):
+    """How often a block runs, branches left aside."""
+
+    ONCE = "for each call of the function"
+    POINTS = "for each point of a comprehension, in any order"
+    STEPS = "for each step of a loop"
+
 
 WIDE = 64  # leaves; a larger residual is boxed, as callers keep those of all their calls
 
@@ -49,12 +62,17 @@ class Records(Protocol):
 
 
 class Tape:
-    """A block being reversed.  `names` are bound in it (by bindings, or as its parameters)."""
+    """A block being reversed, in the tape `around`.  `names` are bound in it (by bindings, or as its parameters)."""
 
-    def __init__(self, reverse: Reverse, block: f.Block, params: Sequence[f.Var]) -> None:
+    def __init__(
+        self, reverse: Reverse, block: f.Block, params: Sequence[f.Var], around: Tape | None, runs: Runs, count: f.Atom
+    ) -> None:
         self.reverse = reverse
         self.block = block
         self.params = params
+        self.around = around
+        self.runs = runs
+        self.count = count
         self.names = {p.name for p in params}
         self.dims: dict[str, dict[int, f.Var]] = {}
         self.steps: list[Step] = []
@@ -110,6 +128,7 @@ class Reverse:
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
+        self.makers: dict[str, f.Bind] = {}  # the bindings of variables
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
         self.views: dict[str, f.Op] = {}  # rows and slices, of arrays that were only read since
 
@@ -119,7 +138,8 @@ class Reverse:
         self.register(fn)
         self.sizes, self.box = Dims(fn.body), box
         self.changing = set(changing(fn.body))
-        tape = Tape(self, fn.body, fn.params)
+        self.root = fn.name in self.d.roots
+        tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
         results = [node for r in fn.body.results for node in self.nodes(r)]
@@ -132,7 +152,7 @@ class Reverse:
             scope.add(results[i], Part(seed, zeros))
         tape.backward(scope)
         body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
-        kept, again = self.choose(body, tape.names, (), tape.forward())
+        kept, again = self.choose(body, tape)
         back = f.Block((*again, *body.binds), body.results)
         forward, value, param, back = self.residual(kept, tape.forward(), back)
         made_fwd = f.Fn(
@@ -166,17 +186,69 @@ class Reverse:
         return [*forward, *there.binds], value, param, f.Block(binds, body.results)
 
     def choose(
-        self,
-        block: f.Block,
-        local: Collection[str],
-        given: Collection[str],
-        binds: Sequence[f.Bind],
-        anyway: Collection[str] = (),
+        self, block: f.Block, tape: Tape, given: Collection[str] = (), there: Mapping[str, int] | None = None
     ) -> tuple[list[f.Var], list[f.Bind]]:
         """The variables to keep, and the bindings to repeat (`residuals.choose`)."""
-        kept, again = residuals.choose(block, local, given, binds, anyway)
-        self.kept.update(var.name for var in kept)
-        return kept, again
+        price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
+        kept, binds = residuals.choose(block, tape.names, given, tape.forward(), price, reading, there or {})
+        names = {var.name for var in kept}
+        self.kept |= names
+        return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
+
+    # ---- what it costs to compute something again ----------------------------------------------------------------
+
+    def price(self, tape: Tape, bind: f.Bind) -> int | None:
+        """The cost of repeating a binding of a tape.  Code that runs once repeats only what is cheap.  A test for null
+        of an outer array is not repeated: the outer block would have to keep the array at each step of a loop, to save
+        one bit."""
+        match bind.rhs:
+            case f.Op("is_null", (f.Var(name),)) if name not in tape.names:
+                return None
+            case f.Op(op) if OPS[op].cheap and not rank_of(bind.vars[0].ty):
+                return 0
+            case f.TupGet():
+                return 0
+            case rhs if tape.runs is Runs.ONCE:
+                return 0 if isinstance(rhs, f.Op) and OPS[rhs.op].cheap else None
+            case rhs:
+                return self.d.costs.of_step(rhs) if tape.runs is Runs.STEPS else self.d.costs.of_point(rhs)
+
+    def reading(self, tape: Tape, var: f.Var) -> int | None:
+        """The cost of reading an array from outside of a tape again, for each step: it has to be kept until then.  One
+        that may be updated is not, as the update would copy it."""
+        home = self.home.get(var.name)
+        if home is None or var.ty in self.d.updated:
+            return None
+        made = self.makers.get(var.name)
+        if made is not None and isinstance(made.rhs, f.Op) and made.rhs.op in ("index", "slice"):
+            array = made.rhs.args[0]
+            return self.reading(tape, array) if isinstance(array, f.Var) else None
+        if home.runs is Runs.ONCE and self.root:
+            return 0
+        if home.runs is Runs.POINTS:
+            return repeats.READ
+        return repeats.READ if self.as_long(tape, home, var) else repeats.FAR
+
+    def as_long(self, tape: Tape, home: Tape, array: f.Var) -> bool:
+        """True if a loop from `tape` outwards to `home` has as many steps as the array has elements."""
+        lengths = [self.length(self.sizes.of(array, k)) for k in range(rank_of(array.ty))]
+        inner: Tape | None = tape
+        while inner is not None and inner is not home:
+            if inner.runs is not Runs.ONCE and self.length(inner.count) in lengths:
+                return True
+            inner = inner.around
+        return False
+
+    def length(self, dim: Dim | None) -> Dim | None:
+        """The dimension that a number is, if it was measured, give or take a constant."""
+        made = self.makers.get(dim.name) if isinstance(dim, f.Var) else None
+        match made.rhs if made is not None else None:
+            case f.Op("dim", (array,)) as op:
+                return self.sizes.of(array, op.attr("k"))
+            case f.Op("add" | "sub", (f.Var() as n, f.Const())):
+                return self.length(n)
+            case _:
+                return dim
 
     def kept_apart(self, bind: f.Bind) -> list[f.Bind]:
         """Copies a kept row of an array that is updated later.  Otherwise, the update would copy the whole array."""
@@ -219,6 +291,7 @@ class Reverse:
         for var in bound(fn):
             for i, leaf in enumerate(self.tangents.leaves(var.ty)):
                 self.leaf[(var.name, i)] = leaf
+        self.makers.update((var.name, bind) for bind in every(fn.body) for var in bind.vars)
 
     def nodes(self, atom: f.Atom) -> list[Node | None]:
         """The nodes of an atom.  Leaves of a tuple are those of its items: cotangents are added there, not to the

@@ -1,4 +1,6 @@
-"""Rows of the operations on arrays.  Bounds, shapes and negative counts are checked unless attr `unchecked` is true."""
+"""Rows of the operations on arrays.  Bounds, shapes and negative counts are checked unless attr `unchecked` says that
+it is not needed: true, or `here` if that holds only where the operation stands.  With attr `sure` = k, the last k
+indices are not checked."""
 
 from __future__ import annotations
 

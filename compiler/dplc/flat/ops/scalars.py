@@ -17,7 +17,7 @@ from dplc.flat.ops.columns import (
     unknown,
 )
 from dplc.flat.ops.row import Attrs, Cost, Derivative, Dim, DimOf, Dims, Effect, Fails, Result, Row, Rule, Second, Types
-from dplc.flat.term import BOOL, Num, Op, Type, Var
+from dplc.flat.term import BOOL, Const, Num, Op, Type, Var
 from dplc.flat.types import elem_of, of_rank, rank_of
 
 # ---- columns --------------------------------------------------------------------------------------------------------
@@ -44,7 +44,9 @@ def same_elements(args: Types, at: Attrs) -> Type:
 
 
 def of_same_rank(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
-    return next((of(a, k) for a in op.args if rank_of(a.ty) == rank and isinstance(a, Var)), None)
+    """That of an operand of the same rank, all of which agree; a number, if one is known."""
+    dims = [of(a, k) for a in op.args if rank_of(a.ty) == rank and isinstance(a, Var)]
+    return next((dim for dim in dims if isinstance(dim, Const)), dims[0] if dims else None)
 
 
 def flows(name: str) -> tuple[int, ...]:

@@ -47,7 +47,8 @@ def index(e: BodyEmitter, op: f.Op) -> Values:
 
 def _check_indices(e: BodyEmitter, op: f.Op, a: Array, indices: list[str]) -> None:
     if not op.attr("unchecked"):
-        for after, i, length in zip(reversed(range(len(indices))), indices, a.dims, strict=False):
+        doubtful = indices[: len(indices) - op.attr("sure", 0)]
+        for after, i, length in zip(reversed(range(len(doubtful))), doubtful, a.dims, strict=False):
             arrays.check_index(e, i, length, e.site(op.span, bounds_word(Failure.INDEX, after)))
 
 

@@ -32,6 +32,7 @@ from dplc.flat import term as f
 from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 HEADER = 16
+ALIGN_FROM = 1024  # smaller arrays are freed by the size in their header (rt/memory.rt)
 
 
 def leaves(ty: f.Type) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dplc.flat.types import elem_of
 from dplc.machine.emit import arrays, inplace, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.layout import leaves, struct
+from dplc.machine.emit.layout import ALIGN_FROM, leaves, struct
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 
@@ -97,7 +97,6 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
     last = e.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
     owner, data, count, _ = last[-4:]
     used = w.scale(count, size)
-    w.store("i64", used, w.at(owner, 8))  # the part of the block that holds elements
 
     def move() -> Values:
         smaller = arrays.new_array(e, elem, [count])
@@ -105,9 +104,12 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         w.do(f"call void @rt.free(ptr {owner})")
         return [smaller.owner, smaller.data]
 
-    begin = w.let(f"call ptr @rt.data(ptr {owner})")  # small blocks have another alignment: then the elements must move
-    aside = w.let(f"icmp ne ptr {begin}, {data}")
-    owner, data = w.choose(aside, ("ptr", "ptr"), move, lambda: [owner, data])
+    def stay() -> Values:
+        w.store("i64", used, w.at(owner, 8))  # the part of the block that holds elements
+        return [owner, data]
+
+    small = w.let(f"icmp ult i64 {used}, {ALIGN_FROM}")
+    owner, data = w.choose(small, ("ptr", "ptr"), move, stay)
     return [*last[:-4], owner, data, count]
 
 

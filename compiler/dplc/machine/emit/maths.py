@@ -1,15 +1,13 @@
 """A row of the scalar table and its operands -> LLVM text.
 
     scalar("mul", "f32", ["%x", "%y"], fresh)     %1 = fmul float %x, %y
-    scalar("exp", "f32", ["%x"], fresh)           %1 = fpext float %x to double
-                                                  %2 = call double @exp(double %1)
-                                                  %3 = fptrunc double %2 to float
+    scalar("exp", "f32", ["%x"], fresh)           %1 = call float @rt.exp.f32(float %x)
 
-The column `llvm` of a row names the function that computes it: of libm (`sin`), of the runtime library (`rt.sigmoid`),
-or an intrinsic (`llvm.floor`).  Rows without such a function are written as instructions here.
+Elementary functions are those of `runtime/elementary.py`, of every type.  Other rows name in their column `llvm` a
+function of doubles (`rt.lgamma`) or an intrinsic (`llvm.floor`), or are written as instructions here.
 
-The results are those of the rows' `eval`, bit for bit: Python takes elementary functions from libm, too.  At `f16` and
-`f32` they are computed in double precision and rounded once (for + - * / sqrt the narrow instruction gives the same).
+The results are those of the rows' `eval`, bit for bit.  What has functions of doubles only is rounded once to `f16` and
+`f32` (for + - * / sqrt the narrow instruction gives the same).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.diagnostics import Bug
-from dpl.prims import TABLE
+from dpl.prims import TABLE, elementary
 
 from dplc.machine.llvm.types import SCALARS
 
@@ -91,6 +89,8 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     t = SCALARS[ty]
     if row in FLOAT:
         return out.op(f"{FLOAT[row]} {t} {args[0]}, {args[1]}")
+    if row in elementary.NAMES:
+        return _elementary(row, ty, args, out)
     if row in COMPARISONS:
         ordered = "u" if row == "ne" else "o"
         return out.op(f"fcmp {ordered}{row} {t} {args[0]}, {args[1]}")
@@ -116,6 +116,15 @@ def _float(row: str, ty: str, args: list[str], out: Lines) -> str:
     return _in_double(row, ty, args, out)
 
 
+def _elementary(row: str, ty: str, args: list[str], out: Lines) -> str:
+    """A call of `runtime/elementary.py`; LLVM makes one for vectors of it.  At f16, it is that of f32."""
+    if ty != "f16":
+        t = SCALARS[ty]
+        return out.op(f"call {t} @rt.{row}.{ty}({', '.join(f'{t} {arg}' for arg in args)})")
+    wide = [out.op(f"fpext half {arg} to float") for arg in args]
+    return out.op(f"fptrunc float {_elementary(row, 'f32', wide, out)} to half")
+
+
 def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
     """Rows that are computed in double precision at every type."""
     if row == "powi":
@@ -126,8 +135,6 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
         x = widen(args[1], ty, out)
         return narrow(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out)
     wide = [widen(arg, ty, out) for arg in args]
-    if row == "exp2":
-        row, wide = "pow", ["2.0", *wide]
     name = TABLE[row].llvm
     if not name:
         raise Bug(f"no lowering of `{row}` at {ty}")

@@ -17,14 +17,13 @@ from math import prod
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.layout import leaves
-from dplc.machine.emit.rows import Rows
+from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.sums import BlockSums, RowSums, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -110,7 +109,8 @@ class _Nest:
         total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
         keeps = [k for k, (out, _) in enumerate(self.values) if out.kind == "keep"]
-        self.has_rows = any(rank_of(self.values[k][1].ty) for k in keeps)
+        self.binds, self.pieces = in_pieces(self.leaf)
+        self.has_rows = len(self.pieces) < len(keeps)
         self.in_rows = keeps if self.has_rows else []
         results = tuple([self.values[k][1] for k in self.in_rows])
         self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
@@ -118,7 +118,7 @@ class _Nest:
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if not self.has_rows:
-                    self.kept[k] = self.place_for(k, out, x)
+                    self.kept[k] = self.place_for(k, out, self.pieces[k])
                 case "keep":
                     self.state[k] = leaves(self.vars[k].ty)
                     inits += zeros(self.vars[k].ty)
@@ -143,19 +143,21 @@ class _Nest:
         last = self.loops(inits)
         return self.results(last, total)
 
-    def place_for(self, k: int, out: f.Out, x: f.Atom) -> Array:
+    def place_for(self, k: int, out: f.Out, row: Row) -> Array:
         """The array to write: the target if it is unique, or a new one."""
         e, w = self.e, self.e.w
         if out.target is None:
-            made = arrays.new_outer(e, x.ty, self.counts[0], self.counts[1:], e.site(self.levels[0].par.span))
-            return made if len(self.levels) == 1 else Array(x.ty, made.owner, made.data, tuple(self.shape(k)))
+            inner = [*self.counts[1:], *row.dims]
+            made = arrays.new_outer(e, row.elem, self.counts[0], inner, e.site(self.levels[0].par.span))
+            plain = len(self.levels) == 1 and not row.dims
+            return made if plain else Array(row.elem, made.owner, made.data, tuple(self.shape(k, row.dims)))
         self.targets[k] = target = arrays.array_of(out.target.ty, e.value(out.target))
 
         def fresh() -> Values:
-            return arrays.new_array(e, x.ty, self.counts).values[:2]
+            return arrays.new_array(e, row.elem, self.counts).values[:2]
 
         owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
-        return Array(x.ty, owner, data, tuple(self.counts))
+        return Array(row.elem, owner, data, tuple(self.counts))
 
     def ready(self, inits: Values, total: str) -> Values:
         """The initial state, with the arrays that every point adds to made unique."""
@@ -261,11 +263,14 @@ class _Nest:
         for k, (out, _) in enumerate(self.values):
             if out.acc is not None:
                 e.define((out.acc,), state[self.part(k)])
-        e.run(self.leaf.body.binds)
-        made = [e.value(x) for _, x in self.values]
+        e.run(self.binds)
         own = self.own_access()
         for k, array in self.kept.items():
-            e.put(array.elem, made[k], w.at(array.data, w.scale(number, array.size)), own)
+            items = self.pieces[k].items
+            start = w.at(array.data, w.scale(number, array.size * len(items)))
+            for i, atom in enumerate(items):
+                e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
+        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
             self.add_to_row(sums.rows, place, made[k][0], own)
@@ -310,7 +315,7 @@ class _Nest:
         if self.in_rows:
             given = [leaf for k in self.in_rows for leaf in last[self.part(k)]]
             variables = [self.vars[k] for k in self.in_rows]
-            whole = self.rows.or_empty(given, total, variables, lambda i, rank: self.shape(self.in_rows[i], rank))
+            whole = self.rows.or_empty(given, total, variables, lambda i, row: self.shape(self.in_rows[i], row))
             last = list(last)
             for k in self.in_rows:
                 size = len(self.state[k])
@@ -331,14 +336,14 @@ class _Nest:
             e.drop(target.type, [owner, *target.values[1:]])
         return values
 
-    def shape(self, k: int, rank: int = 0) -> list[str]:
-        """The dimensions of result `k`: the counts of the loops.  Inside of a loop without steps, dimensions are those
-        that its Par tells; so are the dimensions beyond the loops, for an array without elements."""
-        e, counts = self.e, list(self.counts)
-        dims = ["0"] * (rank - len(counts)) if rank else []
+    def shape(self, k: int, row: list[str]) -> list[str]:
+        """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,
+        dimensions are those that its Par tells, or 0."""
+        e, counts, dims = self.e, list(self.counts), list(row)
         for level in reversed(self.levels):
             own = [counts.pop() for _ in level.par.space][::-1]
             told = [e.one(n) for n in level.par.outs[k].inner]
+            told = told or ["0"] * (len(row) if level is self.levels[-1] else 0)
             none = None
             for i, (one, other) in enumerate(zip(dims, told, strict=False)):
                 if one != other:

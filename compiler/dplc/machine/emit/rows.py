@@ -9,6 +9,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
+from dplc.flat.walk import used
 from dplc.machine.emit import arrays
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -52,17 +53,55 @@ class Rows:
         return after
 
     def or_empty(
-        self, last: Values, total: str, variables: list[f.Var], shapes: Callable[[int, int], list[str]]
+        self, last: Values, total: str, variables: list[f.Var], shapes: Callable[[int, list[str]], list[str]]
     ) -> Values:
         """The arrays, or arrays without elements if there are no points."""
 
         def empty() -> Values:
-            made = [arrays.new_block(self.e, expect_type(f.Arr, var.ty).elem, "0", shapes(k, rank_of(var.ty)))
-                    for k, var in enumerate(variables)]  # fmt: skip
+            unknown = [["0"] * (rank_of(var.ty) - len(self.counts)) for var in variables]
+            made = [
+                arrays.new_block(self.e, expect_type(f.Arr, var.ty).elem, "0", shapes(k, unknown[k]))
+                for k, var in enumerate(variables)
+            ]
             return [leaf for array in made for leaf in array.values]
 
         types = [leaf for var in variables for leaf in ("ptr", "ptr", *("i64",) * rank_of(var.ty))]
         return self.e.w.choose(self.e.w.let(f"icmp sgt i64 {total}, 0"), types, lambda: last, empty)
+
+
+@node
+class Row:
+    """A result of a point that is written by its elements: a row of this shape, or one number."""
+
+    elem: f.Type
+    items: tuple[f.Atom, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def dims(self) -> list[str]:
+        return [str(n) for n in self.shape]
+
+
+def in_pieces(par: f.Par) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:
+    """The results that are kept in pieces, and the bindings of the body without the arrays made of these; no rows if a
+    result is no such array."""
+    body, keeps = par.body, [k for k, out in enumerate(par.outs) if out.kind == "keep"]
+    made = {bind.vars[0]: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "array"}
+    found = {k: row for k in keeps if (row := row_of(body.results[k], made)) is not None}
+    gone = [body.results[k] for k, row in found.items() if row.shape]
+    kept = tuple([bind for bind in body.binds if not (len(bind.vars) == 1 and bind.vars[0] in gone)])
+    others = tuple([atom for k, atom in enumerate(body.results) if not (k in found and found[k].shape)])
+    again = len(set(gone)) < len(gone) or any(atom in gone for atom in used(f.Block(kept, others)))
+    return (body.binds, {}) if again or len(found) < len(keeps) else (kept, found)
+
+
+def row_of(atom: f.Atom, made: dict[f.Var, f.Op]) -> Row | None:
+    if not isinstance(atom.ty, f.Arr):
+        return Row(atom.ty, (atom,), ())
+    op = made.get(atom) if isinstance(atom, f.Var) else None
+    if op is None or not isinstance(op.args[0].ty, f.Num):
+        return None
+    return Row(op.args[0].ty, op.args, (len(op.args),))
 
 
 def as_array(atom: f.Atom, values: Values) -> Array:

@@ -2,7 +2,8 @@
 
 Programs are linked when they are compiled, so that little is left to do when they are loaded from the cache, and LLVM
 is not needed for it.  After Levine, "Linkers and Loaders" (2000): sections get places, symbols get addresses,
-relocations are applied.  Symbols that no object defines are imported through the global offset table.
+relocations are applied.  Symbols that no object defines are imported through the global offset table.  Sections that
+nothing refers to, such as elementary functions that the program does not call, are left out.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ Target = Place | str  # where a symbol is; the name of an import
 
 def link(objects: Sequence[bytes], exports: Sequence[str]) -> Image:
     """The image of these objects.  `exports` are the symbols whose offsets it has."""
-    return Linking([elf.read(code) for code in objects]).image(exports)
+    return Linking([elf.read(code) for code in objects], exports).image(exports)
 
 
-def link_replaceable(first: bytes, *others: bytes) -> Image:
-    """The image of these objects, whose exports are all global symbols.  The global functions of the first one are
-    called through cells, which may be set to other versions while the program runs: `cells` has their offsets."""
-    linking = Linking([elf.read(code) for code in (first, *others)], replaceable=True)
-    return linking.image(linking.definitions)
+def link_replaceable(first: bytes, other: bytes, kept: Sequence[str]) -> Image:
+    """The image of these objects, whose exports are all its global symbols.  The global functions of the first one are
+    called through cells, which may be set to other versions while the program runs: `cells` has their offsets.  The
+    other versions call the `kept` functions, too."""
+    linking = Linking([elf.read(code) for code in (first, other)], kept, replaceable=True)
+    return linking.image([name for name, (i, n, _) in linking.definitions.items() if (i, n) in linking.reached])
 
 
 class Linking:
     """What is known of one image: the places of sections, stubs and slots, and the words to be written on loading."""
 
-    def __init__(self, objects: Sequence[Object], replaceable: bool = False) -> None:
+    def __init__(self, objects: Sequence[Object], kept: Sequence[str] = (), replaceable: bool = False) -> None:
         self.objects = objects
         numbers = {o.machine for o in objects}
         if len(numbers) != 1 or not numbers <= MACHINES.keys():
@@ -54,6 +56,7 @@ class Linking:
         self.imports: dict[str, int] = {}
         self.cells: dict[str, int] = dict.fromkeys(functions(objects[0]), 0) if replaceable else {}
         self.words: list[tuple[int, int, int]] = []
+        self.reached = self.reachable(kept)
 
     def image(self, exports: Iterable[str]) -> Image:
         self.find_wanted()
@@ -66,6 +69,22 @@ class Linking:
         words = b"".join(pack(WORD, *word) for word in sorted(self.words))
         offsets = {name: self.address(self.definitions[name]) for name in exports}
         return Image(bytes(contents), code, constants, self.size, words, list(self.imports), offsets, self.cells)
+
+    # ---- sections
+
+    def reachable(self, kept: Sequence[str]) -> set[tuple[int, int]]:
+        """The sections of the first object, those of the kept symbols, and all that they refer to."""
+        first = [(0, n) for n, section in enumerate(self.objects[0].sections) if is_loaded(section)]
+        wanted = first + [self.definitions[name][:2] for name in kept if name in self.definitions]
+        reached = set(wanted)
+        while wanted:
+            i, n = wanted.pop()
+            for relocation in self.objects[i].relocations.get(n, ()):
+                target = self.of(i, relocation)
+                if not isinstance(target, str) and target[:2] not in reached:
+                    reached.add(target[:2])
+                    wanted.append(target[:2])
+        return reached
 
     # ---- symbols
 
@@ -105,10 +124,10 @@ class Linking:
         return name if name in self.cells and self.kind(relocation).means == CALL else None
 
     def relocations(self) -> Iterator[tuple[int, int, Relocation]]:
-        """Those of all sections that are loaded, each with the numbers of its object and section."""
+        """Those of the reached sections, each with the numbers of its object and section."""
         for i, found in enumerate(self.objects):
             for n, relocations in found.relocations.items():
-                if is_loaded(found.sections[n]):
+                if (i, n) in self.reached:
                     for relocation in relocations:
                         yield i, n, relocation
 
@@ -123,10 +142,10 @@ class Linking:
     # ---- places
 
     def place(self, part: int) -> None:
-        """Give places to all sections of a part."""
+        """Give places to all reached sections of a part."""
         for i, found in enumerate(self.objects):
             for n, section in enumerate(found.sections):
-                if is_loaded(section) and part_of(section) == part:
+                if (i, n) in self.reached and is_loaded(section) and part_of(section) == part:
                     self.starts[i, n] = aligned(self.size, section.alignment)
                     self.size = self.starts[i, n] + section.size
 

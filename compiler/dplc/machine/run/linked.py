@@ -11,6 +11,7 @@ from dplc.machine.object.link import link, link_replaceable
 from dplc.machine.run.execute import ENTRY, FLUSH, LAPACK
 from dplc.machine.run.program import Program
 from dplc.machine.runtime import shared
+from dplc.machine.runtime.elementary import variants
 
 
 def linked(compiled: Compiled) -> Program:
@@ -24,4 +25,4 @@ def quickly_linked(text: str, sites: str) -> Program:
         return linked(Compiled(assemble(final(text), most=0), sites))
     code = assemble(quick(text), most=0)
     later = zlib.compress(final(text).encode("utf-8", "surrogatepass"), level=1)
-    return Program(link_replaceable(code, shared.code()), code, sites, text=later)
+    return Program(link_replaceable(code, shared.code(), variants(text)), code, sites, text=later)

@@ -13,33 +13,40 @@ operands:
               { yield u, v }        =>               { t = acc_add v u; yield t }
     y' = acc_add y z
 
-An element that is set to zero and then added to is written directly (`overwrite`).
+An element that is set to zero and then added to is written directly (`overwrite`).  What a loop adds to one place is
+added once, after the loop (`fixed_places`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TypeGuard
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names, with_blocks
+from dplc.flat.walk import mentions, names, supply_for, with_blocks
+from dplc.passes.arrays.fixed_places import added_once
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
 
 
 def accumulate(program: f.Program) -> f.Program:
-    return replace(program, fns={name: replace(fn, body=_function(fn)) for name, fn in program.fns.items()})
+    supply = cache(lambda: supply_for(program))
+    return replace(program, fns={name: replace(fn, body=_function(fn, supply)) for name, fn in program.fns.items()})
 
 
-def _function(fn: f.Fn) -> f.Block:
+def _function(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Block:
     uses = Counter(mentions(fn.body))
 
     def block(body: f.Block) -> f.Block:
-        return f.Block(tuple(_block(body.binds, uses, block)), body.results)
+        binds: list[f.Bind] = []
+        for bind in _block(body.binds, uses, block):
+            binds += added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]
+        return f.Block(tuple(binds), body.results)
 
     return block(fn.body)
 

@@ -7,20 +7,26 @@ return a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, with_blocks
-from dplc.passes.simplify.purity import droppable
+from dplc.passes.simplify.purity import droppable, natural
+
+NOTHING = f.Const(False, f.BOOL)
 
 
-def drop_unused(block: f.Block) -> f.Block:
-    return Drop().block(block, set())
+def drop_unused(block: f.Block, total: Collection[str] = ()) -> f.Block:
+    """The block without dead code.  Calls of the functions in `total` only compute."""
+    return Drop(total).block(block, set())
 
 
 class Drop:
+    def __init__(self, total: Collection[str]) -> None:
+        self.total = total
+
     def block(self, block: f.Block, live: set[str]) -> f.Block:
         """The block without dead bindings.  Adds the variables that it uses to `live`."""
         use(live, block.results)
@@ -30,7 +36,7 @@ class Drop:
                 if var.name in live:
                     break
             else:
-                if droppable(bind.rhs):
+                if droppable(bind.rhs, self.total):
                     continue
             bind = self.bind(bind, live)
             use(live, atoms(bind.rhs))
@@ -42,7 +48,9 @@ class Drop:
             case f.If() | f.Switch() | f.Build():
                 wanted = [k for k, v in enumerate(bind.vars) if v.name in live]
                 if isinstance(bind.rhs, f.Build) and not wanted:
-                    wanted = [0]
+                    if all(isinstance(r.ty, f.Num) for r in bind.rhs.body.results):
+                        return self.checks(bind.rhs, live)
+                    wanted = [0]  # the rows' shapes are compared
                 rhs = with_blocks(bind.rhs, lambda b: self.block(f.Block(b.binds, pick(b.results, wanted)), live))
                 if isinstance(rhs, f.Switch):
                     rhs = without_payloads(rhs, live)
@@ -59,6 +67,15 @@ class Drop:
                 return f.Bind(bind.vars, with_blocks(bind.rhs, lambda b: self.block(b, live)))
             case _:
                 return bind
+
+    def checks(self, build: f.Build, live: set[str]) -> f.Bind:
+        """A comprehension without its results, which is there only because it may fail."""
+        if natural(build.count):
+            body = self.block(f.Block(build.body.binds, ()), live)
+            return f.Bind((), f.For(build.index, build.count, (), (), body))
+        body = self.block(f.Block(build.body.binds, (NOTHING,)), live)
+        unused = f.Var(f"{build.index.name}.checked", f.Arr(f.BOOL, 1))
+        return f.Bind((unused,), f.Build(build.index, build.count, body, build.span))
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
         width = len(loop.state)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpl.prims import TABLE
+from dpl.prims import TABLE, evaluation
 
 from dplc.flat import term as f
 from dplc.flat.numbers import wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import elem_of, rank_of
+from dplc.narrow import expect_type
 
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
 
@@ -117,15 +118,12 @@ def unit_law(op: f.Op) -> f.Atom | None:
 
 def constant(op: f.Op, values: list) -> f.Const | None:
     """A scalar row on constants: the constant result, or None."""
-    known = OPS[op.op]
-    if known.fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
+    if OPS[op.op].fails is Fails.ZERO and isinstance(values[1], int) and values[1] == 0:
         return None  # a run-time error, which must stay
     if op.op in ("shift_left", "shift_right") and not 0 <= values[1] < 64:
         return None
-    evaluate = known.scalar and known.scalar.eval
-    assert evaluate is not None
     ty = type_of(op)
-    value = wrap(evaluate(*values), ty)
+    value = wrap(evaluation(op.op, expect_type(f.Num, ty).name)(*values), ty)
     return f.Const(value, ty) if isinstance(value, int | float) else None
 
 

@@ -17,8 +17,9 @@ from dplc.flat.dims import Dims
 from dplc.flat.walk import binders, every, rebuild
 
 
-def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
-    dims = Dims(fn.body)
+def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
+    """`dims` are the dimensions of the function, if they are known better than from its code."""
+    dims = dims or Dims(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
     for bind in every(fn.body):
@@ -28,8 +29,8 @@ def hoist_dims(fn: f.Fn, supply: f.Supply) -> f.Fn:
                     case (first, k):
                         at = wanted.setdefault(first.name, {})
                         same[bind.vars[0].name] = at.setdefault(k, f.Var(supply.fresh("dim"), f.I64))
-                    case f.Var() | f.Const() as known:
-                        same[bind.vars[0].name] = known
+                    case f.Var() | f.Const() as length:
+                        same[bind.vars[0].name] = length
                     case None:
                         pass
             case _:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks
 
+HERE = "here"  # attr `unchecked` of an operation that is in bounds where it stands, since another one was checked
 
-def droppable(rhs: f.Rhs) -> bool:
+
+def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
+    """True for code without effects that ends and cannot fail.  `total` are functions of which that is known.  A loop
+    is taken to end if its condition depends on its state."""
     match rhs:
         case f.Op():
             return pure(rhs)
         case f.TupMake() | f.TupGet() | f.ConMake() | f.Map():
             return True
-        case f.Build(_, count, body):
-            return natural(count) and all(droppable(bind.rhs) for bind in body.binds)
-        case f.Par(space, body):
-            return all(natural(count) for _, count in space) and all(droppable(bind.rhs) for bind in body.binds)
-        case f.If() | f.Switch() | f.For():
-            return all(droppable(bind.rhs) for block in blocks(rhs) for bind in block.binds)
+        case f.Call(fn):
+            return fn in total
+        case f.Build(_, count) if not natural(count):
+            return False
+        case f.Par(space) if not all(natural(count) for _, count in space):
+            return False
+        case f.While(_, _, f.Block(_, (f.Const(),))):
+            return False
+        case f.If() | f.Switch() | f.For() | f.While() | f.Build() | f.Par():
+            return all(droppable(bind.rhs, total) for block in blocks(rhs) for bind in block.binds)
         case _:
             return False
 
@@ -59,7 +69,7 @@ def movable(rhs: f.Rhs) -> bool:
     """True if it may move before a loop, when it is invariant."""
     match rhs:
         case f.Op() as op:
-            return pure(op) and OPS[op.op].repeatable and not takes_over(op)
+            return pure(op) and OPS[op.op].repeatable and not takes_over(op) and op.attr("unchecked") != HERE
         case f.TupGet():
             return True
         case _:

@@ -30,7 +30,7 @@ from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
-from dplc.passes.simplify.purity import movable, shareable
+from dplc.passes.simplify.purity import droppable, movable, shareable
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
@@ -44,11 +44,14 @@ def simplify(program: f.Program) -> f.Program:
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
     depths: dict[str, int] = {}
+    total: set[str] = set()
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
         body = _Simplifier(supply, inline, program).block(fn.body)
         fn = hoist_dims(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
-        done[name] = fn = replace(fn, body=drop_unused(fn.body))
+        done[name] = fn = replace(fn, body=drop_unused(fn.body, total))
+        if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
+            total.add(name)
         within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
         depths[name] = 1 + max(within, default=0)
         wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
@@ -58,6 +61,13 @@ def simplify(program: f.Program) -> f.Program:
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
+
+
+def simplified(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
+    """A function simplified alone: nothing is inlined."""
+    body = _Simplifier(supply, {}, program).block(fn.body)
+    fn = hoist_dims(replace(fn, body=body), supply)
+    return replace(fn, body=drop_unused(fn.body))
 
 
 def small(body: f.Block) -> bool:

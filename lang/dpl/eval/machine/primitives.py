@@ -9,6 +9,7 @@ Primitives that call functions of the program with a continuation are in control
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dpl import host
 from dpl.core import ty as t
@@ -20,12 +21,12 @@ from dpl.eval.machine.outside import Outside
 from dpl.eval.values import arrays, strings
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.memory import gathered
-from dpl.eval.values.scalar import COMPARISONS, FIT, cast, evaluation, scalar
+from dpl.eval.values.scalar import COMPARISONS, FIT, cast, scalar
 from dpl.eval.values.show import Shower
 from dpl.eval.values.structure import check_same_form, compare, equal, leaves, rebuild
 from dpl.eval.values.value import Array, Cell, Value
 from dpl.node import node
-from dpl.prims import TABLE
+from dpl.prims import TABLE, evaluation
 
 Types = tuple[t.Ty, ...]  # of the operands, then of the result
 
@@ -58,7 +59,7 @@ def _scalar(op: str, types: Types) -> Callable:
             convert = cast(kind(types[0]), kind(types[1]))
             return lambda x, _like: convert(x)
         case "not" | "and" | "or" | "select":
-            return evaluation(op)
+            return evaluation(op, "bool")
         case "pow" if kind(types[1]) in t.INTS:
             return scalar("powi", kind(types[0]))
         case _ if op in FIT:
@@ -187,7 +188,10 @@ BY_NAME: dict[str, Callable] = {
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
     **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
-BY_KIND = {"sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul}
+BY_KIND = {
+    "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    **{name: partial(arrays.convolution, name) for name in ("conv2d", "conv2d_data")},
+}  # fmt: skip
 
 
 @node

@@ -16,7 +16,7 @@ from dpl.core import ty as t
 from dpl.diagnostics import DplError
 from dpl.eval.values.active import Active, differentiate
 from dpl.eval.values.value import Tagged, number
-from dpl.prims import TABLE
+from dpl.prims import TABLE, elementary, evaluation
 
 # ---- ranges and precision -----------------------------------------------------------------------------------------
 
@@ -58,17 +58,10 @@ COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le"
 CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
 
 
-def evaluation(name: str) -> Callable:
-    """The `eval` function of a row: its meaning on plain numbers."""
-    run = TABLE[name].eval
-    assert run
-    return run
-
-
 def _plain(name: str, kind: str) -> Callable:
     """A row's meaning on plain numbers, with the result rounded or wrapped to the type `kind`."""
-    run = EXACT.get(name) or evaluation(name)
-    if kind in ("bool", "f64") or name in CLOSED:
+    run = EXACT.get(name) or evaluation(name, kind)
+    if kind in ("bool", "f64") or name in CLOSED or (name in elementary.NAMES and kind == "f32"):
         return run
     fit = FIT[kind]
     if TABLE[name].arity == 1:
@@ -106,7 +99,7 @@ class World:
             case "to_like":
                 return cast("i64" if args[0].__class__ is int else self.kind, self.kind)(args[0])
             case "and" | "or" | "not":
-                return evaluation(name)(*args)
+                return evaluation(name, self.kind)(*args)
             case _:
                 whole = all(a.__class__ is int for a in args)
                 return scalar(name, "i64" if whole else self.kind)(*args)
@@ -166,7 +159,7 @@ def _any(plain: Callable, active: Active) -> Callable:
 def cast(source: str, target: str) -> Callable:
     """The conversion between two scalar types.  Between floats it propagates derivatives, rounded to the other
     type."""
-    convert = evaluation(target)
+    convert = evaluation(target, target)
     if target in t.INTS:
         return lambda x: convert(number(x))
     fit = FIT[target]

@@ -1,0 +1,129 @@
+"""The lengths of arrays that are one number in every call of a function: program -> (path, dimension) -> number.
+
+    fn f(x: f64[,], y: f64[]) ...
+    built = build i < 1000 of (3) { ... }              x has the dimensions 1000 and 3
+    r = f(built, v)
+
+Parameters are an optimistic fixpoint, callers first: a length is what the calls seen so far give.  A parameter that a
+recursive function passes on has the length that it was given.  Results follow from the code, callees first.  Arrays in
+tuples have paths for names (`flat/dims.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.dims import Dims, Known, parts, path
+from dplc.flat.walk import every
+from dplc.graph import components
+
+Given = dict[tuple[str, int], f.Const | None]  # None: it varies; absent: no call is known yet
+Site = tuple[str, tuple[f.Atom, ...]]  # a function, and the arguments for its first parameters
+
+
+@node
+class KnownSizes:
+    """The known lengths, by function: those of its parameters, and those of its results by their numbers."""
+
+    parameters: Mapping[str, Known]
+    results: Mapping[str, Known]
+
+    def dims(self, fn: f.Fn) -> Dims:
+        return Dims(fn.body, self.parameters.get(fn.name, {}), self.results)
+
+
+def known_sizes(program: f.Program) -> KnownSizes:
+    calls = {name: list(sites(fn)) for name, fn in program.fns.items()}
+    order = [name for group in components(calls, lambda name: [callee for callee, _ in calls[name]]) for name in group]
+    known = KnownSizes({}, {})
+    while True:
+        parameters = of_parameters(program, calls, order[::-1], known.results)
+        results: dict[str, Known] = {}
+        for name in order:
+            if any(True for _ in arrays(program.fns[name].results)):
+                results[name] = of_results(program.fns[name], Dims(program.fns[name].body, parameters[name], results))
+        if results == known.results:
+            return KnownSizes(parameters, results)
+        known = KnownSizes(parameters, results)
+
+
+def arrays(results: Sequence[f.Type]) -> Iterator[tuple[str, int]]:
+    """The paths of the arrays among results."""
+    for i, ty in enumerate(results):
+        yield from parts(path("", i), ty)
+
+
+def of_results(fn: f.Fn, dims: Dims) -> Known:
+    found: dict[tuple[str, int], f.Const] = {}
+    for i, result in enumerate(fn.body.results):
+        here = parts(result.name, result.ty) if isinstance(result, f.Var) else ()
+        for (at, rank), (there, _) in zip(here, parts(path("", i), result.ty), strict=False):
+            for k in range(rank):
+                if isinstance(known := dims.found.get((at, k)), f.Const):
+                    found[there, k] = known
+    return found
+
+
+def of_parameters(
+    program: f.Program, calls: Mapping[str, list[Site]], order: Sequence[str], results: Mapping[str, Known]
+) -> dict[str, Known]:
+    given: dict[str, Given] = {name: {} for name in program.fns}
+    for name in {*program.roots, *used_by_rules(program)} & program.fns.keys():
+        paths = [path for p in program.fns[name].params for path in parts(p.name, p.ty)]
+        given[name] = {(at, k): None for at, rank in paths for k in range(rank)}
+    todo = {name for name in order if any(holds_arrays(args) for _, args in calls[name])}
+    while todo:
+        again = set[str]()
+        for name in [name for name in order if name in todo]:
+            dims = Dims(program.fns[name].body, numbers(given[name]), results)
+            for callee, args in calls[name]:
+                if joined(given[callee], program.fns[callee], args, dims, name == callee):
+                    again.add(callee)
+        todo = {name for name in again if any(holds_arrays(args) for _, args in calls[name])}
+    return {name: numbers(lengths) for name, lengths in given.items()}
+
+
+def holds_arrays(args: Sequence[f.Atom]) -> bool:
+    return any(True for _ in arrays([a.ty for a in args]))
+
+
+def sites(fn: f.Fn) -> Iterator[Site]:
+    """The functions that a function calls or differentiates, with the arguments for their first parameters."""
+    for bind in every(fn.body):
+        match bind.rhs:
+            case f.Call(callee, args):
+                yield callee, args
+            case f.Ad("jet", callee, (*captured, _, x)):
+                yield callee, (*captured, x)
+            case f.Ad("jvp" | "vjp", callee, args):
+                yield callee, args
+            case _:
+                pass
+
+
+def used_by_rules(program: f.Program) -> Iterator[str]:
+    """Functions that differentiation calls."""
+    for name, rule in program.rules.items():
+        yield from (name, rule.fn, rule.pullback)
+
+
+def numbers(given: Given) -> dict[tuple[str, int], f.Const]:
+    return {at: known for at, known in given.items() if known is not None}
+
+
+def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, itself: bool) -> bool:
+    """Joins the lengths of a call's arguments into those of the parameters; true if these have changed."""
+    before = dict(given)
+    for param, arg in zip(callee.params, args, strict=False):
+        paths = parts(arg.name, arg.ty) if isinstance(arg, f.Var) else ((None, rank) for _, rank in parts("", arg.ty))
+        for (at, rank), (there, _) in zip(parts(param.name, param.ty), paths, strict=True):
+            if itself and at == there:
+                continue
+            for k in range(rank):
+                known = None if there is None else dims.found.get((there, k))
+                same = isinstance(known, f.Const) and given.get((at, k), known) == known
+                given[(at, k)] = known if same and isinstance(known, f.Const) else None
+    return given != before

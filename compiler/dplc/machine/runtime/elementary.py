@@ -1,0 +1,273 @@
+"""Elementary functions, described in `dpl/prims/elementary`, as LLVM text: for one number, and for vectors.
+
+    @rt.exp.f64(double)                 which other code calls
+    @rt.exp.f64.v8(<8 x double>)        which LLVM calls in its place, where it makes vectors of a loop
+
+The attribute `vector-function-abi-variant` of the first names the others.  All compute the same bits: no step has
+fast-math flags, and LLVM fuses none without them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Sequence
+
+from dpl.diagnostics import Bug
+from dpl.prims import elementary
+from dpl.prims.elementary.steps import Step, Steps
+
+from dplc.machine.llvm.types import SCALARS, SIZES
+
+SYMBOL = re.compile(r"rt\.(\w+)\.(f64|f32)(?:\.v(\d+))?")
+VARIANT = re.compile(r"_ZGV_LLVM_[^(]*\(([^)]*)\)")
+FRACTION = {"f64": 52, "f32": 23}
+BIAS = {"f64": 1023, "f32": 127}
+WHOLE = {"f64": "i64", "f32": "i32"}
+PURE = "nounwind willreturn memory(none)"
+PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+LOWEST = {"f64": 0x3FE6A09E667F3BCD, "f32": 0x3F3504F3}  # the bits of sqrt(1/2)
+ORDERS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+
+
+def vector_lengths(name: str, ty: str, width: int) -> list[int]:
+    """The lengths of the vectors that a machine with vectors of `width` bytes has a function for."""
+    most = width // SIZES[SCALARS[ty]] if name in elementary.VECTORS else 0
+    return [n for n in (2, 4, 8, 16) if n in (most, most // 2)]
+
+
+def symbols(width: int) -> list[str]:
+    """All functions, those for vectors of `width` bytes included."""
+    made = []
+    for name in elementary.NAMES:
+        for ty in elementary.types(name):
+            made += [f"rt.{name}.{ty}", *(f"rt.{name}.{ty}.v{n}" for n in vector_lengths(name, ty, width))]
+    return made
+
+
+def declaration(symbol: str, width: int) -> str:
+    """The text in a module that does not define the function."""
+    return f"declare {_signature(symbol)} {PURE}{_more(symbol, width)}"
+
+
+def definition(symbol: str, width: int, apart: bool) -> str | None:
+    """The text of the function; None if it is none of these.  If `apart`, it has a section of its own, which the linker
+    takes if something refers to it."""
+    match = _matched(symbol)
+    if match is None:
+        return None
+    steps = elementary.described(match[1], match[2])
+    params = [f"%x{i}" for i in range(steps.arity)]
+    made = _Text(steps, int(match[3] or 0))
+    lines = made.text(params)
+    section = f' section ".text.{symbol}"' if apart else ""
+    head = f"define internal {_signature(symbol, params)} {PURE} noinline{_more(symbol, width)}{section} {{"
+    return "\n".join([*made.tables, head, "entry:", *lines, "}"])
+
+
+def keep(symbols: Iterable[str]) -> str:
+    """Keeps the vector functions among these symbols until LLVM makes vectors; nothing calls them before."""
+    kept = sorted(symbol for symbol in symbols if (match := _matched(symbol)) and match[3])
+    names = ", ".join(f"ptr @{symbol}" for symbol in kept)
+    text = f'@llvm.compiler.used = appending global [{len(kept)} x ptr] [{names}], section "llvm.metadata"\n'
+    return text if kept else ""
+
+
+def _matched(symbol: str) -> re.Match[str] | None:
+    match = SYMBOL.fullmatch(symbol)
+    return match if match and match[1] in elementary.NAMES else None
+
+
+def _type(ty: str, lanes: int) -> str:
+    leaf = WHOLE[ty[:3]] if ty.endswith(".bits") else SCALARS[ty]
+    return f"<{lanes} x {leaf}>" if lanes else leaf
+
+
+def _signature(symbol: str, params: Sequence[str] = ()) -> str:
+    match = SYMBOL.fullmatch(symbol)
+    assert match
+    ty = _type(match[2], int(match[3] or 0))
+    names = params or [""] * elementary.arity(match[1])
+    return f"{ty} @{symbol}({', '.join(f'{ty} {name}'.rstrip() for name in names)})"
+
+
+def _more(symbol: str, width: int) -> str:
+    """More attributes: those of vectors in registers, or the names of the functions for vectors."""
+    match = SYMBOL.fullmatch(symbol)
+    assert match
+    if match[3]:
+        return ' "min-legal-vector-width"="512"'
+    kinds = "v" * elementary.arity(match[1])
+    lengths = vector_lengths(match[1], match[2], width)
+    names = ",".join(f"_ZGV_LLVM_N{n}{kinds}_{symbol}({symbol}.v{n})" for n in lengths)
+    return f' "vector-function-abi-variant"="{names}"' if names else ""
+
+
+def variants(text: str) -> list[str]:
+    """The functions for vectors that a text names in its attributes."""
+    return VARIANT.findall(text) if "vector-function-abi-variant" in text else []
+
+
+class _Text:
+    """The instructions of a function of vectors with so many lanes, or of one number (0)."""
+
+    def __init__(self, steps: Steps, lanes: int) -> None:
+        self.steps = steps
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.tables: list[str] = []
+        self.shifted: dict[int, str] = {}  # whole numbers, by step: plus MAGIC
+        self.pairs: dict[int, tuple[str, str]] = {}
+        self.count = 0
+        self.block = "entry"
+
+    def text(self, params: list[str]) -> list[str]:
+        names: list[str] = []
+        for number, step in enumerate(self.steps.steps):
+            args = [names[arg] for arg in step.args]
+            names.append(params[int(str(step.detail))] if step.op == "argument" else self.step(number, step, args))
+        result = self.steps.result
+        return [*self.lines, f"  ret {self.type(self.steps.steps[result].type)} {names[result]}"]
+
+    def type(self, ty: str) -> str:
+        return _type(ty, self.lanes)
+
+    def let(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
+
+    def start(self, block: str) -> None:
+        self.lines.append(f"{block}:")
+        self.block = block
+
+    def constant(self, value: float, ty: str) -> str:
+        bits = f"0x{struct.pack('>d', value).hex().upper()}"
+        return f"splat ({SCALARS[ty]} {bits})" if self.lanes else bits
+
+    def whole(self, value: int, ty: str) -> str:
+        return f"splat ({WHOLE[ty]} {value})" if self.lanes else str(value)
+
+    def called(self, intrinsic: str, ty: str, *args: str) -> str:
+        suffix = f"v{self.lanes}{ty}" if self.lanes else ty
+        operands = ", ".join(f"{self.type(ty)} {arg}" for arg in args)
+        return self.let(f"call {self.type(ty)} @llvm.{intrinsic}.{suffix}({operands})")
+
+    def step(self, number: int, step: Step, args: list[str]) -> str:
+        if step.op in ("first", "second"):
+            return self.pairs[step.args[0]][step.op == "second"]
+        ty = self.steps.steps[step.args[0]].type if step.args else step.type  # of the operands
+        t = self.type(ty)
+        match step.op:
+            case "constant":
+                return self.constant(float.fromhex(str(step.detail)), step.type)
+            case op if op in PLAIN:
+                return self.let(f"{PLAIN[op]} {t} {', '.join(args)}")
+            case op if op in ORDERS:
+                return self.let(f"fcmp {ORDERS[op]} {t} {args[0]}, {args[1]}")
+            case "and" | "or":
+                return self.let(f"{step.op} {t} {args[0]}, {args[1]}")
+            case "select":
+                result = self.type(step.type)
+                return self.let(f"select {t} {args[0]}, {result} {args[1]}, {result} {args[2]}")
+            case "abs":
+                return self.called("fabs", ty, *args)
+            case "sqrt" | "copysign":
+                return self.called(step.op, ty, *args)
+            case "widen" | "narrow":
+                how = "fpext" if step.op == "widen" else "fptrunc"
+                return self.let(f"{how} {t} {args[0]} to {self.type(step.type)}")
+            case "rarely":
+                return self.rarely(step, args)
+            case _:
+                return self.of_bits(number, step, args, ty)
+
+    def of_bits(self, number: int, step: Step, args: list[str], ty: str) -> str:
+        """Steps that LLVM has no instruction for: whole numbers and exponents, by the bits of floats."""
+        t, i, first = self.type(ty), self.type(ty + ".bits"), step.args[0]
+        magic = 1.5 * 2.0 ** FRACTION[ty]
+        match step.op:
+            case "nearest":
+                self.shifted[number] = self.let(f"fadd {t} {args[0]}, {self.constant(magic, ty)}")
+                return self.let(f"fsub {t} {self.shifted[number]}, {self.constant(magic, ty)}")
+            case "two_to":
+                bits = self.let(f"add {i} {self.bits(first, args[0], ty)}, {self.whole(BIAS[ty], ty)}")
+                bits = self.let(f"shl {i} {bits}, {self.whole(FRACTION[ty], ty)}")
+                return self.let(f"bitcast {i} {bits} to {t}")
+            case "bit":
+                bits = self.let(f"and {i} {self.bits(first, args[0], ty)}, {self.whole(int(str(step.detail)), ty)}")
+                return self.let(f"icmp ne {i} {bits}, {self.whole(0, ty)}")
+            case "split":
+                self.pairs[number] = self.split(args[0], ty)
+                return ""
+            case "entry":
+                index = self.let(f"shl i64 {self.bits(first, args[0], ty)}, 32")
+                return self.entry(step, self.let(f"ashr i64 {index}, 32"))
+            case _:
+                raise Bug(f"no text of the step {step.op}")
+
+    def bits(self, number: int, value: str, ty: str) -> str:
+        """The bits of a whole number plus MAGIC: the lowest are its own."""
+        if number not in self.shifted:
+            magic = self.constant(1.5 * 2.0 ** FRACTION[ty], ty)
+            self.shifted[number] = self.let(f"fadd {self.type(ty)} {value}, {magic}")
+        return self.let(f"bitcast {self.type(ty)} {self.shifted[number]} to {self.type(ty + '.bits')}")
+
+    def split(self, x: str, ty: str) -> tuple[str, str]:
+        """The exponent as a float, and the number without it."""
+        t, i, fraction = self.type(ty), self.type(ty + ".bits"), FRACTION[ty]
+        root = LOWEST[ty]
+        moved = self.let(f"sub {i} {self.let(f'bitcast {t} {x} to {i}')}, {self.whole(root, ty)}")
+        rest = self.let(f"and {i} {moved}, {self.whole((1 << fraction) - 1, ty)}")
+        m = self.let(f"bitcast {i} {self.let(f'add {i} {rest}, {self.whole(root, ty)}')} to {t}")
+        above = BIAS[ty] + 1  # a shift by so much makes the exponent positive
+        shifted = self.let(f"add {i} {moved}, {self.whole(above << fraction, ty)}")
+        k = self.let(f"lshr {i} {shifted}, {self.whole(fraction, ty)}")
+        k = self.let(f"or {i} {k}, {self.whole((BIAS[ty] + fraction) << fraction, ty)}")
+        k = self.let(f"bitcast {i} {k} to {t}")
+        return self.let(f"fsub {t} {k}, {self.constant(2.0**fraction + above, ty)}"), m
+
+    def entry(self, step: Step, index: str) -> str:
+        values = step.detail
+        assert isinstance(values, tuple) and not self.lanes
+        name = f"@rt.table.{self.steps.name}.{self.steps.type}.{len(self.tables)}"
+        items = ", ".join(f"double {self.constant(value, 'f64')}" for value in values)
+        self.tables.append(f"{name} = internal unnamed_addr constant [{len(values)} x double] [{items}]")
+        return self.let(f"load double, ptr {self.let(f'getelementptr double, ptr {name}, i64 {index}')}")
+
+    def rarely(self, step: Step, args: list[str]) -> str:
+        """A branch; for vectors, a loop over the lanes."""
+        condition, usual, *given = args
+        ty, n, before = self.type(step.type), self.lanes, self.block
+        self.count += 1
+        rare, lane, run, next_, after = (f"{name}{self.count}" for name in ("rare", "lane", "run", "next", "after"))
+        function = f"@rt.{step.detail}.{step.type}"
+        leaf = SCALARS[step.type]
+        some = self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})") if n else condition
+        self.lines.append(f"  br i1 {some}, label %{rare}, label %{after}")
+        self.start(rare)
+        if not n:
+            value = self.let(f"call {leaf} {function}({', '.join(f'{leaf} {arg}' for arg in given)})")
+            last = rare
+        else:
+            self.lines.append(f"  br label %{lane}")
+            self.start(lane)
+            i = self.let(f"phi i32 [ 0, %{rare} ], [ %{next_}.i, %{next_} ]")
+            all_ = self.let(f"phi {ty} [ {usual}, %{rare} ], [ %{next_}.all, %{next_} ]")
+            here = self.let(f"extractelement <{n} x i1> {condition}, i32 {i}")
+            self.lines.append(f"  br i1 {here}, label %{run}, label %{next_}")
+            self.start(run)
+            parts = [self.let(f"extractelement {ty} {arg}, i32 {i}") for arg in given]
+            one = self.let(f"call {leaf} {function}({', '.join(f'{leaf} {part}' for part in parts)})")
+            more = self.let(f"insertelement {ty} {all_}, {leaf} {one}, i32 {i}")
+            self.lines.append(f"  br label %{next_}")
+            self.start(next_)
+            self.lines.append(f"  %{next_}.all = phi {ty} [ {all_}, %{lane} ], [ {more}, %{run} ]")
+            self.lines.append(f"  %{next_}.i = add i32 {i}, 1")
+            done = self.let(f"icmp eq i32 %{next_}.i, {n}")
+            self.lines.append(f"  br i1 {done}, label %{after}, label %{lane}")
+            self.start(after)
+            return self.let(f"phi {ty} [ {usual}, %{before} ], [ %{next_}.all, %{next_} ]")
+        self.lines.append(f"  br label %{after}")
+        self.start(after)
+        return self.let(f"phi {ty} [ {usual}, %{before} ], [ {value}, %{last} ]")

@@ -1,0 +1,185 @@
+"""An addition to one place of an accumulator, at every step of a loop -> a sum of numbers, which is added once.
+
+    c' = for j < n state (c = a) {                   c1, s' = for j < n state (c = a, s = 0.0) {
+      x = acc_index c v m j                 =>         x = acc_index c v m j
+      y = acc_index x w m i; yield y }                 t = acc_add s w; yield x, t }
+                                                     c' = acc_index c1 s' m i
+
+Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
+branches.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the array.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import rank_of
+from dplc.flat.walk import blocks, bound_inside, every, mentions, names, rhs_mentions, with_branches
+
+Place = tuple[tuple[f.Atom, ...], tuple[tuple[str, object], ...]]
+"""The lengths and indices of an addition, and its attributes."""
+Fixed = Callable[[f.Op], bool]
+"""True for an addition of a number at a place that does not change."""
+
+
+def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
+    """The loop with its additions to places that do not change after it."""
+    loop = bind.rhs
+    assert isinstance(loop, f.For)
+    inside = {var.name for var in bound_inside(loop)}
+
+    def fixed(op: f.Op) -> bool:
+        return op.op == "acc_index" and not rank_of(op.args[1].ty) and inside.isdisjoint(names(op.args[2:]))
+
+    if not any(isinstance(other.rhs, f.Op) and fixed(other.rhs) for other in every(loop.body)):
+        return [bind]
+    after: list[f.Bind] = []
+    some = isinstance(loop.count, f.Const) and loop.count.value not in (0, None)
+    for k in reversed(range(len(loop.state))):
+        loop = bind.rhs
+        assert isinstance(loop, f.For)
+        null = isinstance(loop.inits[k], f.Const)
+        if some or not null:
+            chain = _Chain(fixed, supply(), not null).follow(loop.body, loop.state[k], k, loop.state[k])
+            if chain is not None and chain.values:
+                bind = _without(bind, k, chain, after)
+    return [bind, *after]
+
+
+@node
+class _Sum:
+    """What is added to one place in a step; the sum before it, after it, and after the loop."""
+
+    place: Place
+    value: f.Atom
+    before: f.Var
+    after: f.Var
+    total: f.Var
+
+
+def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind]) -> f.Bind:
+    """The loop without the additions of a chain to fixed places of state variable `k`; they go to `after`."""
+    loop = bind.rhs
+    assert isinstance(loop, f.For)
+    supply, width, state = chain.supply, len(loop.state), loop.state[k]
+    sums = [
+        _Sum(place, value, *(f.Var(supply.fresh("s"), value.ty) for _ in range(3)))
+        for place, value in chain.values.items()
+    ]
+    keep = [i for i in range(width) if i != k or chain.last != state]  # an accumulator that is left alone goes
+    last = f.Var(supply.fresh("c"), state.ty) if k in keep else loop.inits[k]
+    adds = [f.Bind((s.after,), f.Op("acc_add", (s.before, s.value))) for s in sums]
+    results = [chain.last if i == k else loop.body.results[i] for i in keep]
+    made = f.For(
+        loop.index,
+        loop.count,
+        (*(loop.state[i] for i in keep), *(s.before for s in sums)),
+        (*(loop.inits[i] for i in keep), *(f.Const(0.0, s.before.ty) for s in sums)),
+        f.Block((*chain.binds, *adds), (*results, *(s.after for s in sums), *loop.body.results[width:])),
+        loop.collect,
+    )
+    outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
+    for s in sums:
+        args, attrs = s.place
+        var = bind.vars[k] if s is sums[-1] else f.Var(supply.fresh("c"), state.ty)
+        after.append(f.Bind((var,), f.Op("acc_index", (last, s.total, *args), attrs)))
+        last = var
+    return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
+
+
+@dataclass(slots=True)
+class _Chain:
+    """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
+    place.  `binds` is the block without these additions, and `last` its accumulator at the end."""
+
+    fixed: Fixed
+    supply: f.Supply
+    branches: bool  # additions may leave branches
+    values: dict[Place, f.Atom] = field(default_factory=dict)
+    binds: list[f.Bind] = field(default_factory=list)
+    last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
+
+    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> _Chain | None:
+        """Follows the accumulator `now`, which is `last` without the additions, to the result number `at`.  Returns
+        None if it is used in other ways."""
+        uses = Counter(mentions(block))
+        self.last = last
+        for bind in block.binds:
+            here = Counter(rhs_mentions(bind.rhs))[now.name]
+            if not here:
+                self.binds.append(bind)
+                continue
+            step = self.link(bind, now) if here == uses[now.name] else None
+            if step is None:
+                return None
+            now = step
+        return self if block.results[at] == now and uses[now.name] == 1 else None
+
+    def link(self, bind: f.Bind, now: f.Var) -> f.Var | None:
+        """Takes one step of the chain; returns the next variable."""
+        match bind.rhs:
+            case f.Op(op, (first, value, *args), attrs, span) if OPS[op].accumulates and first == now != value:
+                if self.fixed(bind.rhs):
+                    self.add((tuple(args), attrs), value)
+                else:
+                    self.binds.append(f.Bind(bind.vars, f.Op(op, (self.last, value, *args), attrs, span)))
+                    self.last = bind.vars[0]
+                return bind.vars[0]
+            case f.For() as loop if loop.inits.count(now) == 1:
+                return self.loop(bind, loop, loop.inits.index(now))
+            case f.If() | f.Switch() if self.branches:
+                return self.branch(bind, now)
+            case _:
+                return None
+
+    def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
+        """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
+        if _Chain(lambda op: False, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+            return None
+        inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
+        same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
+        self.binds.append(f.Bind(bind.vars, same))
+        self.last = bind.vars[k]
+        return bind.vars[k]
+
+    def add(self, place: Place, value: f.Atom) -> None:
+        if place in self.values:
+            total = f.Var(self.supply.fresh("s"), value.ty)
+            self.binds.append(f.Bind((total,), f.Op("acc_add", (self.values[place], value))))
+            value = total
+        self.values[place] = value
+
+    def branch(self, bind: f.Bind, now: f.Var) -> f.Var | None:
+        """A branch whose arms return the accumulator, with or without additions."""
+        arms = blocks(bind.rhs)
+        for at, var in enumerate(bind.vars):
+            if var.ty == now.ty:
+                inner = [_Chain(self.fixed, self.supply, True).follow(arm, now, at, self.last) for arm in arms]
+                if all(map(_there, inner)):
+                    return self.joined(bind, at, list(filter(_there, inner)))
+        return None
+
+    def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
+        places = {place: value.ty for chain in chains for place, value in chain.values.items()}
+        done = []
+        for chain, block in zip(chains, blocks(bind.rhs), strict=True):
+            values = [chain.values.get(place, f.Const(0.0, ty)) for place, ty in places.items()]
+            results = (*block.results[:at], chain.last, *block.results[at + 1 :], *values)
+            done.append(f.Block(tuple(chain.binds), results))
+        sums = [f.Var(self.supply.fresh("s"), ty) for ty in places.values()]
+        self.binds.append(f.Bind((*bind.vars, *sums), with_branches(bind.rhs, done)))
+        self.last = bind.vars[at]
+        for place, value in zip(places, sums, strict=True):
+            self.add(place, value)
+        return bind.vars[at]
+
+
+def _there(chain: _Chain | None) -> TypeGuard[_Chain]:
+    return chain is not None

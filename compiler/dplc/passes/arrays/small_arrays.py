@@ -1,0 +1,324 @@
+"""Scalar replacement of arrays: flat -> flat where arrays of few elements, known in number, are numbers.
+
+    d = sub (index r i) (index r j)             x0 = index r i 0;  x1 = index r i 1;  y0 = index r j 0; ...
+    s = dot d d                          =>     d0 = sub x0 y0;  d1 = sub x1 y1
+                                                s = add (mul d0 d0) (mul d1 d1)
+
+Lengths are those that the code tells (`flat/dims.py`), also through calls (`flat/known_sizes.py`).  The pass runs
+before derivatives are taken, so these are derivatives of operations on numbers: nothing is kept in arrays, and no array
+is made to hold a cotangent.  Results of branches and the state of loops are split, too; what is needed in one piece is
+put together again.  Short comprehensions and loops are unrolled first (`unroll`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.dims import Dims
+from dplc.flat.known_sizes import KnownSizes, known_sizes
+from dplc.flat.types import elem_of
+from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
+from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
+from dplc.passes.arrays.unroll import unrolled
+from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.purity import HERE
+from dplc.passes.simplify.simplify import simplified
+
+FEW = 16  # elements of an array that is split
+FEWER = 4  # elements that are read from memory where nothing else would tell to split the array
+
+
+def small_arrays(program: f.Program) -> f.Program:
+    known, supply = known_sizes(program), supply_for(program)
+    fns = {name: without_small(fn, known, supply, program) for name, fn in program.fns.items()}
+    return replace(program, fns=fns)
+
+
+def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program) -> f.Fn:
+    dims = known.dims(fn)
+    if not any(shape_of(dims, var) for var in bound(fn)):
+        return fn
+    is_main, given = fn.name == program.main, fn
+    if (folded := hoist_dims(fn, supply, dims)) is not fn:
+        fn = simplified(folded, supply, program)
+    if (straight := unrolled(fn, supply, is_main)) is not fn:
+        fn = simplified(straight, supply, program)
+    wants = Wants(dims if fn is given else known.dims(fn), is_main)
+    wants.function(fn)
+    if not wants.opened:
+        return fn
+    return simplified(_Splitter(wants, supply).function(fn), supply, program)
+
+
+def shape_of(dims: Dims, atom: f.Atom) -> Shape | None:
+    """The shape of an array of few numbers, if it is known."""
+    if not isinstance(atom, f.Var) or not isinstance(elem_of(atom.ty), f.Num) or not isinstance(atom.ty, f.Arr):
+        return None
+    shape = dims.shape(atom)
+    return shape if shape and 0 < prod(shape) <= FEW else None
+
+
+# ---- what is wanted -------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Joined:
+    """A result of a branch, or a variable of a loop's state: `vars` are one value, which comes from `sources`."""
+
+    vars: tuple[f.Var, ...]
+    sources: tuple[f.Atom, ...]
+
+
+@dataclass(slots=True)
+class Wants:
+    """The arrays whose elements are wanted (`opened`), and those that are wanted in one piece (`whole`).  `split` has
+    the results of branches and the states that are split, `applied` the operations that work on elements, by
+    identity.  `free` has the arrays that need not be in memory."""
+
+    dims: Dims
+    is_main: bool
+    opened: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
+    split: set[str] = field(default_factory=set)
+    applied: set[int] = field(default_factory=set)
+    varying: set[str] = field(default_factory=set)  # read or updated at an index that is not a constant
+    free: set[str] = field(default_factory=set)
+    joined: list[Joined] = field(default_factory=list)
+
+    def shape(self, atom: f.Atom) -> Shape | None:
+        return shape_of(self.dims, atom)
+
+    def function(self, fn: f.Fn) -> None:
+        self.block(fn.body, inner=not self.is_main)
+        self.whole.update(names(fn.body.results))
+        waiting = self.joined
+        while True:
+            later = [join for join in waiting if not self.splits(join)]
+            if len(later) == len(waiting):
+                break
+            waiting = later
+        for join in waiting:
+            self.whole.update(names(join.sources))
+
+    def splits(self, join: Joined) -> bool:
+        """Splits a joined value if one of its variables is opened."""
+        variables = {var.name for var in join.vars}
+        if self.opened.isdisjoint(variables) or not self.varying.isdisjoint(variables):
+            return False
+        if any(self.shape(atom) is None for atom in (*join.vars, *join.sources)):
+            return False
+        self.split |= variables
+        self.opened.update(names(join.sources))
+        return True
+
+    def block(self, block: f.Block, inner: bool) -> None:
+        for bind in block.binds:
+            match bind.rhs:
+                case f.Op() as op:
+                    self.op(op, bind.vars, inner)
+                case f.If() | f.Switch():
+                    arms = blocks(bind.rhs)
+                    for arm in arms:
+                        self.block(arm, inner)
+                    for k, var in enumerate(bind.vars):
+                        self.joined.append(Joined((var,), tuple([arm.results[k] for arm in arms])))
+                    self.free.update(var.name for var in bind.vars)
+                    self.whole.update(names(atoms(bind.rhs)))
+                case f.For() | f.While() as loop:
+                    self.loop(loop, bind)
+                case rhs:
+                    self.whole.update(names(atoms(rhs)))
+                    for body in blocks(rhs):
+                        self.block(body, inner=True)
+                        self.whole.update(names(body.results))
+
+    def loop(self, loop: f.For | f.While, bind: f.Bind) -> None:
+        width = len(loop.state)
+        self.free.update(var.name for var in (*loop.state, *bind.vars))
+        for body in blocks(loop):
+            self.block(body, inner=True)
+        self.whole.update(names(loop.body.results[width:]))
+        for parts in zip(loop.state, bind.vars, loop.inits, loop.body.results):
+            self.joined.append(Joined(parts[:2], parts[2:]))
+
+    def op(self, op: f.Op, made: tuple[f.Var, ...], inner: bool) -> None:
+        if inner and self.applies(op, made):
+            self.applied.add(id(op))
+            self.free.update(var.name for var in made)
+            self.opened.update(names(a for a in op.args if isinstance(a.ty, f.Arr)))
+            return
+        self.whole.update(names(op.args))
+        if op.op in ("index", "update") and not all(isinstance(a, f.Const) for a in op.args[-1:]):
+            self.varying.update(names(op.args[:1]))
+        if op.op == "index":
+            self.free.update(var.name for var in made)
+
+    def applies(self, op: f.Op, made: tuple[f.Var, ...]) -> bool:
+        """True if an operation works on the elements of its operands."""
+        if op.op not in EXPANSIONS or (isinstance(made[0].ty, f.Arr) and self.shape(made[0]) is None):
+            return False
+        args = [a for a in op.args if isinstance(a.ty, f.Arr)]
+        if not (args or op.op in ("array", "fill")) or not all(map(self.shape, args)):
+            return False
+        if args and self.free.isdisjoint(names(args)):  # all are in memory
+            if op.op == "index" or any(prod(self.shape(a) or ()) > FEWER for a in args):
+                return False
+        trial = Writer(f.Supply(), [])
+        return EXPANSIONS[op.op](trial, op, [self.blank(a) for a in op.args]) is not None
+
+    def blank(self, atom: f.Atom) -> Piece:
+        shape = self.shape(atom)
+        return Few(shape, (f.Var("", elem_of(atom.ty)),) * prod(shape)) if shape else atom
+
+
+# ---- the new code ---------------------------------------------------------------------------------------------------
+
+
+class _Splitter:
+    """One function.  `pieces` has the elements of opened arrays, `known` the atoms that replace variables."""
+
+    def __init__(self, wants: Wants, supply: f.Supply) -> None:
+        self.wants = wants
+        self.supply = supply
+        self.pieces: dict[str, Few] = {}
+        self.known: dict[str, f.Atom] = {}
+
+    def function(self, fn: f.Fn) -> f.Fn:
+        return replace(fn, body=self.block(fn.body, fn.params))
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        while isinstance(atom, f.Var) and atom.name in self.known:
+            atom = self.known[atom.name]
+        return atom
+
+    def piece(self, atom: f.Atom) -> Piece:
+        return self.pieces[atom.name] if isinstance(atom, f.Var) and isinstance(atom.ty, f.Arr) else self.atom(atom)
+
+    def spread(self, given: Sequence[f.Atom], split: Sequence[bool]) -> tuple[f.Atom, ...]:
+        """Atoms, with the elements of those that are split in their place."""
+        return tuple([item for atom, apart in zip(given, split, strict=True) for item in self.either(atom, apart)])
+
+    def either(self, atom: f.Atom, apart: bool) -> tuple[f.Atom, ...]:
+        return self.pieces[atom.name].items if apart and isinstance(atom, f.Var) else (self.atom(atom),)
+
+    def fresh(self, var: f.Var) -> Few:
+        """Variables for the elements of an array."""
+        shape = self.wants.shape(var)
+        assert shape is not None
+        return Few(shape, tuple([f.Var(self.supply.fresh(var.name), elem_of(var.ty)) for _ in range(prod(shape))]))
+
+    def block(self, block: f.Block, params: tuple[f.Var, ...] = (), split: Sequence[bool] | None = None) -> f.Block:
+        binds: list[f.Bind] = []
+        self.read(params, binds)
+        for bind in block.binds:
+            self.bind(bind, binds)
+        return f.Block(tuple(binds), self.spread(block.results, split or [False] * len(block.results)))
+
+    def read(self, made: Sequence[f.Var], binds: list[f.Bind]) -> None:
+        """Reads the elements of arrays that are there in one piece."""
+        for var in made:
+            if var.name in self.wants.opened and (shape := self.wants.shape(var)):
+                self.pieces[var.name] = Few(shape, tuple(self.elements(var, (), shape, binds, True)))
+
+    def elements(
+        self, array: f.Atom, at: tuple[f.Atom, ...], shape: Shape, binds: list[f.Bind], unchecked: bool | str,
+        span: f.Span = f.NOWHERE,
+    ) -> Iterator[f.Var]:  # fmt: skip
+        """Reads the elements of the part of an array at some indices.  Only the first read need be checked; the others
+        must stay behind it."""
+        for indices in product(*map(range, shape)):
+            var = f.Var(self.supply.fresh("x"), elem_of(array.ty))
+            how = unchecked or (HERE if any(indices) else False)
+            attrs = (("unchecked", how),) if how else (("sure", len(indices)),)
+            args = (array, *at, *[f.Const(i, f.I64) for i in indices])
+            binds.append(f.Bind((var,), f.Op("index", args, attrs, span)))
+            yield var
+
+    def bind(self, bind: f.Bind, binds: list[f.Bind]) -> None:
+        match bind.rhs:
+            case f.Op() as op if id(op) in self.wants.applied:
+                self.apply(op, bind.vars[0], binds)
+            case f.Op("index", (array, *at)) as op if self.is_row(bind.vars):
+                (var,) = bind.vars
+                if var.name in self.wants.whole:
+                    binds.append(f.Bind(bind.vars, rebuild(op, self.atom, self.block, same)))
+                args, shape = [self.atom(a) for a in (array, *at)], self.wants.shape(var)
+                assert shape is not None
+                sure = op.attr("unchecked") or (HERE if var.name in self.wants.whole else False)
+                items = self.elements(args[0], tuple(args[1:]), shape, binds, sure, op.span)
+                self.pieces[var.name] = Few(shape, tuple(items))
+            case f.If() | f.Switch():
+                self.branch(bind, binds)
+            case f.For() | f.While() as loop:
+                self.loop(bind, loop, binds)
+            case rhs:
+                binds.append(f.Bind(bind.vars, rebuild(rhs, self.atom, self.block, same)))
+                self.read(bind.vars, binds)
+
+    def is_row(self, made: tuple[f.Var, ...]) -> bool:
+        return isinstance(made[0].ty, f.Arr) and made[0].name in self.wants.opened
+
+    def apply(self, op: f.Op, var: f.Var, binds: list[f.Bind]) -> None:
+        made = EXPANSIONS[op.op](Writer(self.supply, binds), op, [self.piece(a) for a in op.args])
+        if isinstance(made, Few):
+            self.pieces[var.name] = made
+            if var.name in self.wants.whole:
+                made_whole(binds, self.supply, made, var)
+        else:
+            assert made is not None
+            self.known[var.name] = made
+
+    def parted(self, made: Sequence[f.Var]) -> tuple[list[bool], tuple[f.Var, ...], list[f.Bind]]:
+        """Which of these variables are split; the variables with those of their elements; bindings that put together
+        what is also wanted in one piece."""
+        split = [var.name in self.wants.split for var in made]
+        whole: list[f.Bind] = []
+        for var, apart in zip(made, split, strict=True):
+            if apart:
+                self.pieces[var.name] = few = self.fresh(var)
+                if var.name in self.wants.whole:
+                    made_whole(whole, self.supply, few, var)
+        spread: list[f.Var] = []
+        for var, apart in zip(made, split, strict=True):
+            spread += [x for x in self.pieces[var.name].items if isinstance(x, f.Var)] if apart else [var]
+        return split, tuple(spread), whole
+
+    def branch(self, bind: f.Bind, binds: list[f.Bind]) -> None:
+        split, made, whole = self.parted(bind.vars)
+        arms = [self.block(arm, (), split) for arm in blocks(bind.rhs)]
+        rhs = rebuild(bind.rhs, self.atom, lambda b: b, same)
+        binds += [f.Bind(made, with_branches(rhs, arms)), *whole]
+        self.read([var for var, apart in zip(bind.vars, split, strict=True) if not apart], binds)
+
+    def loop(self, bind: f.Bind, loop: f.For | f.While, binds: list[f.Bind]) -> None:
+        width = len(loop.state)
+        split, state, whole = self.parted(loop.state)
+        inits = self.spread(loop.inits, split)
+        apart = [*split, *[False] * loop.collect]
+        left = tuple([s for s, one in zip(loop.state, split, strict=True) if not one])
+        if isinstance(loop, f.While):
+            cond = self.started(self.block(loop.cond, left), whole, again=True)
+            body = self.started(self.block(loop.body, left, apart), whole)
+            rhs: f.Rhs = f.While(state, inits, cond, body, loop.collect)
+        else:
+            body = self.started(self.block(loop.body, left, apart), whole)
+            rhs = f.For(loop.index, self.atom(loop.count), state, inits, body, loop.collect)
+        _, made, after = self.parted(bind.vars[:width])
+        binds += [f.Bind((*made, *bind.vars[width:]), rhs), *after]
+        self.read([var for var, one in zip(bind.vars, apart) if not one], binds)
+
+    def started(self, block: f.Block, whole: list[f.Bind], again: bool = False) -> f.Block:
+        """A block that first puts state together; `again`: under other names, as another block does so, too."""
+        started = f.Block((*whole, *block.binds), block.results)
+        return Copier(self.supply, {}).block(started) if again and whole else started
+
+
+def same(var: f.Var) -> f.Var:
+    return var

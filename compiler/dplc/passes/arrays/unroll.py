@@ -1,0 +1,90 @@
+"""Loop unrolling: flat -> flat where comprehensions and loops of few steps, known in number, are straight code.
+
+    y = build k < 2 { t = mul k 3; yield t }      =>      t0 = mul 0 3;  t1 = mul 1 3;  y = array t0 t1
+
+A loop is unrolled if its body reads or updates arrays: that is then done at constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.types import elem_of
+from dplc.flat.walk import every, with_blocks
+
+STEPS = 8  # of a loop that is unrolled
+LARGEST = 96  # bindings that one loop becomes
+MOST = 512  # bindings that all loops of a function become
+
+
+def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool) -> f.Fn:
+    """The function; the same object if it has no such loops."""
+    work = _Unroller(supply)
+    body = work.block(fn.body, inner=not is_main)
+    return replace(fn, body=body) if work.made else fn
+
+
+class _Unroller:
+    """One function; `made` counts the bindings that loops became."""
+
+    def __init__(self, supply: f.Supply) -> None:
+        self.supply = supply
+        self.made = 0
+
+    def block(self, block: f.Block, inner: bool) -> f.Block:
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            deeper = inner or isinstance(bind.rhs, f.For | f.While | f.Build)
+            rhs = with_blocks(bind.rhs, lambda b, deeper=deeper: self.block(b, deeper))
+            bind = bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
+            if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs):
+                copies = [*self.build(bind, rhs)] if isinstance(rhs, f.Build) else [*self.loop(bind, rhs)]
+                self.made += len(copies)
+                binds += copies
+            else:
+                binds.append(bind)
+        same = len(binds) == len(block.binds) and all(new is old for new, old in zip(binds, block.binds, strict=True))
+        return block if same else f.Block(tuple(binds), block.results)
+
+    def fits(self, loop: f.Build | f.For) -> bool:
+        """True if a loop has few steps, and little becomes of it."""
+        if not isinstance(loop.count, f.Const) or not isinstance(loop.count.value, int):
+            return False
+        steps = loop.count.value
+        if not 0 < steps <= STEPS:
+            return False
+        inside = list(every(loop.body))
+        if steps * len(inside) > LARGEST or self.made + steps * len(inside) > MOST:
+            return False
+        if any(isinstance(b.rhs, f.For | f.While | f.Build) for b in inside):
+            return False  # the loops inside are worth more than what is known of this one
+        if isinstance(loop, f.For):
+            return not loop.collect and any(isinstance(b.rhs, f.Op) and b.rhs.op in ("index", "update") for b in inside)
+        return all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
+
+    def build(self, bind: f.Bind, build: f.Build) -> Iterator[f.Bind]:
+        assert isinstance(build.count, f.Const) and isinstance(build.count.value, int)
+        results: list[tuple[f.Atom, ...]] = []
+        for i in range(build.count.value):
+            copy = Copier(self.supply, {build.index.name: f.Const(i, f.I64)}).block(build.body)
+            yield from copy.binds
+            results.append(copy.results)
+        for k, var in enumerate(bind.vars):
+            yield f.Bind((var,), f.Op("array", tuple([row[k] for row in results]), (), build.span))
+
+    def loop(self, bind: f.Bind, loop: f.For) -> Iterator[f.Bind]:
+        assert isinstance(loop.count, f.Const) and isinstance(loop.count.value, int)
+        state = loop.inits
+        for i in range(loop.count.value):
+            given = {s.name: a for s, a in zip(loop.state, state, strict=True)} | {loop.index.name: f.Const(i, f.I64)}
+            copy = Copier(self.supply, given).block(loop.body)
+            yield from copy.binds
+            state = copy.results
+        tup = f.Var(self.supply.fresh("state"), f.Tup(tuple([s.ty for s in loop.state])))
+        yield f.Bind((tup,), f.TupMake(state))
+        for k, var in enumerate(bind.vars):
+            yield f.Bind((var,), f.TupGet(tup, k))
