@@ -1,7 +1,7 @@
 """How large the examples and benchmarks become, counted: `sizes.txt` has a row for each.
 
 lines            of LLVM text
-kernels          elementwise loops (Map)
+kernels          parallel loops (Par)
 loops            other loops
 arrays           places where an array is made; arrays/loop: those in loops
 counts           changes of reference counts; counts/loop: those in loops

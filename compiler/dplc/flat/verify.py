@@ -41,14 +41,15 @@ def verify(program: f.Program) -> f.Program:
     global last
     right = last.bodies if last.holds_in(program) else {}
     known: dict[int, f.Type] = {}
+    effects = Effects(program)
     for decl in program.datas.values():
         for payload in decl.payloads:
-            _Fn(program, decl.name, known).type(payload if payload is not None else f.UNIT)
+            _Fn(program, decl.name, known, effects).type(payload if payload is not None else f.UNIT)
     for name, fn in program.fns.items():
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
         if right.get(name) != fn.body:
-            _Fn(program, name, known).function(fn)
+            _Fn(program, name, known, effects).function(fn)
     for what, name in mentioned_functions(program):
         if name not in program.fns:
             raise Bug(f"flat: {what} {name}, which is no function")
@@ -72,8 +73,9 @@ class _Fn:
     their binding.  `known` holds the types checked before, by identity, because captured variables nest types
     deeply."""
 
-    def __init__(self, program: f.Program, name: str, known: dict[int, f.Type]) -> None:
+    def __init__(self, program: f.Program, name: str, known: dict[int, f.Type], effects: Effects) -> None:
         self.program = program
+        self.effects = effects
         self.name = name
         self.known = known
         self.seen: set[str] = set()
@@ -230,7 +232,7 @@ class _Fn:
         self.expect(bool(par.space), "no dimensions")
         targets = [out.target for out in par.outs if isinstance(out.target, f.Var)]
         self.expect(len(set(targets)) == len(targets), "a target is used twice")
-        if not par.ordered and (effect := Effects(self.program).of(par.body)) is not None:
+        if not par.ordered and (effect := self.effects.of(par.body)) is not None:
             raise self.wrong(f"{effect} in points that have no order")
         accs = accumulators(par)
         values = self.block(par.body, None, *(index for index, _ in par.space), *accs)

@@ -5,7 +5,7 @@
       return y                                      ret double %1 }
 
 This file writes the module around the functions: prelude, constants, the entry.  `function.py` writes functions,
-`ops.py` and its neighbours single operations, `maps.py` fused loops.  They call the runtime library.
+`ops.py` and its neighbours single operations, `par.py` parallel loops.  They call the runtime library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A scalar operation of flat -> LLVM text, in a function's body or in the loop of a `Map`."""
+"""A scalar operation of flat -> LLVM text, in a function's body."""
 
 from __future__ import annotations
 

@@ -51,9 +51,12 @@ class Uses:
                 self.of.setdefault(atom.name, []).append(Use(block, bind, k))
 
     def inside(self, block: f.Block, use: Use) -> tuple[f.Bind | None, f.Block]:
-        """The binding of a block in which a use is, and the inner block of this binding (or the block itself)."""
+        """The binding of a block in which a use is, and the inner block of this binding (or the block itself).  Two
+        bindings may share one inner block: then only one of them is known, and the use may seem to be elsewhere."""
         bind, inner = use.bind, use.block
         while inner is not block:
+            if id(inner) not in self.parent:
+                return None, inner
             outer, bind = self.parent[id(inner)]
             if outer is block:
                 return bind, inner
@@ -87,7 +90,7 @@ class Additive:
         while at:
             places = [uses.inside(block, use) for use in at]
             bind = places[0][0]
-            if any(other is not bind for other, _ in places):
+            if any(other is not bind for other, _ in places) or (bind is None and places[0][1] is not block):
                 return None
             if bind is None:
                 return at[0].k if len(at) == 1 else None

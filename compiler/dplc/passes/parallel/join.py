@@ -75,7 +75,7 @@ class _Joiner:
         done: list[f.Bind] = []
         outside = dict(self.equal)
         for bind in block.binds:
-            if is_check(bind) and self.checked(*atoms(bind.rhs)):
+            if (is_check(bind) and self.checked(*atoms(bind.rhs))) or self.same_shape(bind.rhs):
                 continue
             inner = with_blocks(bind.rhs, self.block)
             bind = bind if inner is bind.rhs else f.Bind(bind.vars, inner)
@@ -113,6 +113,22 @@ class _Joiner:
             found = self.equal[found]
         return found
 
+    def same_shape(self, rhs: f.Rhs) -> bool:
+        """True for a comparison of shapes that are known to be equal."""
+        match rhs:
+            case f.Op("same_shape", (f.Var(_, f.Arr(_, rank)) as a, f.Var() as b)):
+                same = all(self.extent(a, k) == self.extent(b, k) for k in range(rank))
+            case _:
+                return False
+        if same:
+            self.uses.subtract((a.name, b.name))
+        return same
+
+    def extent(self, array: f.Var, k: int) -> object:
+        """What is equal for equal dimensions of arrays."""
+        dim = self.dims.of(array, k)
+        return self.length(dim) if isinstance(dim, f.Var | f.Const) else dim
+
     # ---- sums of what is kept
 
     def summed(self, done: list[f.Bind], bind: f.Bind) -> bool:
@@ -142,10 +158,20 @@ class _Joiner:
 
     def without_unused(self, block: f.Block, done: list[f.Bind]) -> f.Block:
         """The block, without the outs that nobody uses any more."""
-        binds = [self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done]
+        binds = [
+            self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)
+        ]
         if len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True)):
             return block
         return f.Block(tuple(binds), block.results)
+
+    def is_unused(self, bind: f.Bind) -> bool:
+        """True for a Par that nobody uses, and that cannot fail: its counts are lengths."""
+        par = bind.rhs
+        if not isinstance(par, f.Par) or par.ordered or any(self.uses[var.name] > 0 for var in bind.vars):
+            return False
+        counts = [self.length(count) for _, count in par.space]
+        return harmless(par) and all(isinstance(count, tuple) for count in counts)
 
     def used(self, bind: f.Bind) -> f.Bind:
         par = bind.rhs
