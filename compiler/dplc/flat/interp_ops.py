@@ -12,6 +12,7 @@ from dpl.diagnostics import Bug
 from dpl.eval.values import strings
 from dpl.node import node
 from dpl.prims import TABLE, evaluation
+from dpl.prims.convolution import WANTED, shapes, terms
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
@@ -214,6 +215,18 @@ def matmul(op: f.Op, a: Array, b: Array) -> Array:
     return Array((n, m), [inner_product(r, c, masked(op)) for r in rows for c in columns])
 
 
+def convolution(op: f.Op, a: Array, b: Array, *numbers: int) -> Array:
+    *steps, rows, columns = numbers
+    y, x, w = shapes(op.op, a.shape, b.shape, steps[-1], rows, columns)
+    wanted, zeros = WANTED[op.op], masked(op)
+    to, left, right = [(0, 1, 2), (1, 0, 2), (2, 1, 0)][wanted]
+    shape = (y, x, w)[wanted]
+    items = [0.0] * math.prod(shape)
+    for at in terms(y, x, w, *steps):
+        items[at[to]] += inner_product([a.items[at[left]]], [b.items[at[right]]], zeros)
+    return Array(shape, items)
+
+
 # ---- accumulating ---------------------------------------------------------------------------------------------------
 
 
@@ -336,6 +349,7 @@ EVALUATE: dict[str, Evaluation] = {
     "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
     "dot": typed(lambda op, args, ty: dot(op, *args)), "matmul": typed(lambda op, args, ty: matmul(op, *args)),
     "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op, *args[1:]))),
+    **dict.fromkeys(WANTED, typed(lambda op, args, ty: convolution(op, *args))),
     "stop_grad": value(lambda x: x), "has_lapack": value(lambda: False),
     **dict.fromkeys((name for name in OPS if name.startswith("lapack_")), missing),
     # accumulating

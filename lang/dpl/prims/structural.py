@@ -39,6 +39,14 @@ ARRAYS = (
     row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
     hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c",
            "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
+    hidden("conv2d",
+           "'s[n, h, w, c] -> 's[k, l, d, o] -> int -> int -> int -> int -> int -> int -> int -> int -> int"
+           " -> 's[n, ?, ?, o] where 's : real, 's : scalar",
+           "x, w, steps, padding, gaps, groups, rows and columns of the result: a convolution (`convolution.py`)"),
+    hidden("conv2d_data",
+           "'s[n, h, w, o] -> 's[k, l, d, o] -> int -> int -> int -> int -> int -> int -> int -> int -> int"
+           " -> 's[n, ?, ?, ?] where 's : real, 's : scalar",
+           "y, w, and as above: its transpose, from what it gives to what it is given"),
     hidden("gram", "'b[n] -> 'b[m] -> float[n, m]", "the sums of the products of each row with each row, of floats"),
 )  # fmt: skip
 

@@ -393,4 +393,4 @@ def product(b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
     """The contribution of operand `i` to the tangent of a product of arrays."""
     if op.op == "matmul_acc" and i == 0:
         return t.atom
-    return products.tangent(b, op, i - (len(op.args) - 2), t)
+    return products.tangent(b, op, i, t)

@@ -106,6 +106,14 @@ def matmul_acc(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     matmul(r, scope, op, y, ct)
 
 
+def convolution(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    for i, x in enumerate(op.args[:2]):
+        if wanted(r, scope, x):
+            first = int(i == 0 or op.op == "conv2d_weights")  # of an image; of weights, rows come first
+            sizes = r.dim(x, first), r.dim(x, first + 1)
+            give(r, scope, x, ct, products.convolution_cotangent(scope.b, op, i, ct, sizes))
+
+
 def acc_index(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     give(r, scope, op.args[0], ct, ct.atom)
     if wanted(r, scope, op.args[1]):
@@ -256,6 +264,7 @@ TRANSPOSES: dict[str, Transpose] = {
     "index": lambda r, scope, op, y, ct: at_index(r, scope, op.args[0], ct, op.args[1:]),
     "slice": lambda r, scope, op, y, ct: at_slice(r, scope, op.args[0], ct, op.args[1]),
     "update": update, "array": array, "concat": concat, "dot": dot, "matmul": matmul, "matmul_acc": matmul_acc,
+    "conv2d": convolution, "conv2d_data": convolution, "conv2d_weights": convolution,
     "acc_add": to_all(0, 1), "acc_zeros": to_all(0), "acc_index": acc_index, "acc_slice": acc_slice,
 }  # fmt: skip
 """By the names of operations; every one that is linear has its transpose here."""

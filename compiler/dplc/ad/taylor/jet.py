@@ -116,7 +116,7 @@ class Jet(Forward):
         added = there.pop(0, None) if op.op == "matmul_acc" else None
         parts = [] if added is None else [added]
         if there:
-            shift = len(op.args) - 2
+            shift = int(op.op == "matmul_acc")
             times = f.Op("matmul" if shift else op.op, op.args[shift:], op.attrs, op.span)
             solid = [(i - shift, self.solid(b, op.args[i])) for i in there]
             parts.append(self.called(b, times, solid, min(p.zeros for _, p in solid), y))
@@ -162,10 +162,10 @@ class Writer:
         b = self.b
 
         def times(b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
-            return again(b, self.op, x, y)
+            return again(b, self.op, x, y, *self.args[2:])
 
         index, inner = b.fresh("i", f.I64), b.inner()
-        left, right = (self.whole(x, outer[i]) if i in outer else x for i, x in enumerate(self.args))
+        left, right = (self.whole(x, outer[i]) if i in outer else x for i, x in enumerate(self.args[:2]))
         after = inner.op("add", index, int_(1))
         if len(outer) == 2:
             made = convolution(inner, left, right, after, times)

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpl.diagnostics import Bug
 
-from dplc.flat.ops import accumulators, arrays, effects, scalars, strings
+from dplc.flat.ops import accumulators, arrays, convolutions, effects, scalars, strings
 from dplc.flat.ops.row import Row
 from dplc.flat.term import Type
 
@@ -28,7 +28,8 @@ class _Table(dict[str, Row]):
         raise Bug(f"flat has no operation {name}")
 
 
-OPS = _Table((row.name, row) for kind in (scalars, arrays, accumulators, strings, effects) for row in kind.ROWS)
+KINDS = (scalars, arrays, convolutions, accumulators, strings, effects)
+OPS = _Table((row.name, row) for kind in KINDS for row in kind.ROWS)
 
 
 def result_type(name: str, args: tuple[Type, ...], attrs: Mapping[str, Any]) -> Type:

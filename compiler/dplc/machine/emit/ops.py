@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import accumulators, array_ops, maps
+from dplc.machine.emit import accumulators, array_ops, convolutions, maps
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
@@ -210,7 +210,7 @@ def alone(emit: Callable[[BodyEmitter, f.Op], Values]) -> Emit:
 
 EMITTERS: dict[str, Emit] = {
     **{name: elementwise for name, row in OPS.items() if row.elementwise},
-    **{name: alone(emit) for name, emit in (array_ops.OPS | accumulators.OPS).items()},
+    **{name: alone(emit) for name, emit in (array_ops.OPS | convolutions.OPS | accumulators.OPS).items()},
     "str_append": library, "str_length": library, "str_codes": library, "str_of_codes": library, "str_cmp": library,
     "str_to_int": library, "str_to_float": library,
     "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,

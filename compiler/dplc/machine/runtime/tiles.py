@@ -1,9 +1,11 @@
 """Kernels of matrix products, which `rt/matmul.each.rt` calls.
 
     @rt.tile.f64        a tile of a product, kept in registers: up to eight rows of three vectors, or one of eight
+    @rt.window.f64      the same, where the elements of the left factor are found by tables: windows of an image
     @rt.outer.f64       the product of a column and a row
     @rt.matmul.i32      the whole product, for element types without tiles
     @rt.block.64        eight rows and columns of a matrix, transposed
+    @rt.add.f64         up to a vector, added to what is there
 
 With `checked`, a tile writes nothing and returns true if one of its sums is NaN.
 """
@@ -23,25 +25,27 @@ PARAMS = {
     "a": "ptr", "ar": "i64", "ac": "i64", "b": "ptr", "br": "i64", "c": "ptr", "cr": "i64",
     "depth": "i64", "n": "i64", "acc": "i1", "checked": "i1",
 }  # fmt: skip
-HEAD = ", ".join(f"{ty} %{name}" for name, ty in PARAMS.items())
+HEADS = {"tile": ", ".join(f"{ty} %{name}" for name, ty in PARAMS.items())}
+HEADS["window"] = HEADS["tile"].replace("i64 %ar, i64 %ac", "ptr %ar, ptr %ac")
 
 
-def any_tile(machine: Vectors, ty: str) -> str:
+def any_tile(machine: Vectors, kind: str, ty: str) -> str:
     """The tile of `rows` rows and `vectors` vectors."""
+    head = HEADS[kind]
     out = ["entry:", "%key = mul i64 %rows, 16", "%which = add i64 %key, %vectors"]
     cases = " ".join(f"i64 {16 * rows + vectors}, label %t{rows}x{vectors}" for rows, vectors in TILES)
     out.append(f"switch i64 %which, label %none [ {cases} ]")
     for rows, vectors in TILES:
-        call = f"tail call i1 @rt.tile{rows}x{vectors}.{ty}({HEAD})"
+        call = f"tail call i1 @rt.{kind}{rows}x{vectors}.{ty}({head})"
         out += [f"t{rows}x{vectors}:", f"%r{rows}x{vectors} = {call}", f"ret i1 %r{rows}x{vectors}"]
-    return function(f"i1 @rt.tile.{ty}(i64 %rows, i64 %vectors, {HEAD})", [*out, "none:", "unreachable"])
+    return function(f"i1 @rt.{kind}.{ty}(i64 %rows, i64 %vectors, {head})", [*out, "none:", "unreachable"])
 
 
-def tile(machine: Vectors, rows: str, width: str, ty: str) -> str:
+def tile(machine: Vectors, kind: str, rows: str, width: str, ty: str) -> str:
     """`rows` rows of a product, c = a b or c + a b, of `width` vectors of columns.
 
-    `a` has strides `ar` and `ac`; rows of b and c have strides `br` and `cr`.  Columns of b beyond `n` are read only if
-    the machine has no masked loads; c has `n`.
+    `a` has strides `ar` and `ac`, or tables of offsets if it is of windows; rows of b and c have strides `br` and `cr`.
+    Columns of b beyond `n` are read only if the machine has no masked loads; c has `n`.
     """
     shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
     v, t, count, vectors = shape.type, shape.elem, int(rows), range(int(width))
@@ -52,11 +56,13 @@ def tile(machine: Vectors, rows: str, width: str, ty: str) -> str:
         out.append(f"%left{q} = sub i64 %n, {q * shape.lanes}")
         shape.tail_mask(out, f"%mask{q}", f"%left{q}")
     for r in range(count):
-        out += [f"%ra{r} = mul i64 %ar, {r}", f"%a{r} = {shape.at('%a', f'%ra{r}')}"]
+        skip = [f"%ra{r} = mul i64 %ar, {r}"] if kind == "tile" else _entry(f"%ra{r}", "%ar", str(r))
+        out += [*skip, f"%a{r} = {shape.at('%a', f'%ra{r}')}"]
     out += ["br label %loop", "loop:", "%k = phi i64 [ 0, %entry ], [ %k.next, %loop ]"]
     for r in range(count):
         out += [f"%s{r}.{q} = phi {v} [ zeroinitializer, %entry ], [ %t{r}.{q}, %loop ]" for q in vectors]
-    out += ["%rb = mul i64 %k, %br", f"%pb = {shape.at('%b', '%rb')}", "%ka = mul i64 %k, %ac"]
+    out += ["%rb = mul i64 %k, %br", f"%pb = {shape.at('%b', '%rb')}"]
+    out += ["%ka = mul i64 %k, %ac"] if kind == "tile" else _entry("%ka", "%ac", "%k")
     for q in vectors:
         out.append(f"%pb{q} = {shape.at('%pb', str(q * shape.lanes))}")
         out.append(f"%b{q} = {shape.masked_load(f'%pb{q}', f'%mask{q}') if q in masked else shape.load(f'%pb{q}')}")
@@ -83,7 +89,11 @@ def tile(machine: Vectors, rows: str, width: str, ty: str) -> str:
                 masks = q in partial
                 out.append(shape.masked_store(value, place, f"%mask{q}") if masks else shape.store(value, place))
         out.append("ret i1 false")
-    return function(f"i1 @rt.tile{rows}x{width}.{ty}({HEAD})", out)
+    return function(f"i1 @rt.{kind}{rows}x{width}.{ty}({HEADS[kind]})", out)
+
+
+def _entry(name: str, table: str, at: str) -> list[str]:
+    return [f"{name}.p = getelementptr i64, ptr {table}, i64 {at}", f"{name} = load i64, ptr {name}.p"]
 
 
 def _check(out: list[str], shape: Shape, rows: int, vectors: range, partial: list[int]) -> None:
@@ -255,6 +265,16 @@ def block(machine: Vectors, bits: str) -> str:
     return function(f"void @rt.block.{bits}(ptr %to, i64 %to_step, ptr %from, i64 %step)", [*out, "ret void"])
 
 
+def add(machine: Vectors, ty: str) -> str:
+    """Adds `count` numbers, at most a vector, to those that are there."""
+    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
+    out = ["entry:"]
+    shape.tail_mask(out, "%mask", "%count")
+    out += [f"%new = {shape.masked_load('%data', '%mask')}", f"%old = {shape.masked_load('%to', '%mask')}"]
+    out += [f"%sum = fadd {shape.type} %old, %new", shape.masked_store("%sum", "%to", "%mask"), "ret void"]
+    return function(f"void @rt.add.{ty}(ptr %to, ptr %data, i64 %count)", out).replace("nounwind", "alwaysinline", 1)
+
+
 def lanes(machine: Vectors, ty: str) -> str:
     """The number of elements of a vector."""
     return _fact(f"i64 @rt.lanes.{ty}()", machine.bytes // SIZES[SCALARS[ty]])
@@ -278,9 +298,10 @@ def _fact(head: str, value: int) -> str:
 
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.outer\.(f32|f64)", outer),
-    (r"rt\.tile\.(f32|f64)", any_tile),
-    (r"rt\.tile(\d)x(\d)\.(f32|f64)", tile),
+    (r"rt\.(tile|window)\.(f32|f64)", any_tile),
+    (r"rt\.(tile|window)(\d)x(\d)\.(f32|f64)", tile),
     (r"rt\.block\.(8|16|32|64)", block),
+    (r"rt\.add\.(f32|f64)", add),
     (r"rt\.lanes\.(f32|f64)", lanes),
     (r"rt\.tallest", tallest),
     (r"rt\.masks", masks),

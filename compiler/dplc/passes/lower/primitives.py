@@ -33,7 +33,7 @@ RENAMED = {
     "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
-    "ref": "ref_new", "deref": "ref_get",
+    "ref": "ref_new", "deref": "ref_get", "conv2d": "conv2d", "conv2d_data": "conv2d_data",
 }  # fmt: skip
 PAIRS = {"string_to_int": "str_to_int", "string_to_float": "str_to_float", "env": "env"}
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",

@@ -9,6 +9,7 @@ Primitives that call functions of the program with a continuation are in control
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dpl import host
 from dpl.core import ty as t
@@ -187,7 +188,10 @@ BY_NAME: dict[str, Callable] = {
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
     **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
-BY_KIND = {"sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul}
+BY_KIND = {
+    "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    **{name: partial(arrays.convolution, name) for name in ("conv2d", "conv2d_data")},
+}  # fmt: skip
 
 
 @node

@@ -15,6 +15,7 @@ from dpl.eval.values.memory import room
 from dpl.eval.values.scalar import scalar
 from dpl.eval.values.structure import sizes
 from dpl.eval.values.value import Array, Con, Value, list_items, make_list
+from dpl.prims.convolution import shapes, terms
 
 
 def product(shape: tuple[int, ...]) -> int:
@@ -255,6 +256,23 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
         left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
         right = [y.data[j::columns] for j in range(columns)]
         return Array(x.shape[:-1] + y.shape[1:], [reduce(add, map(mul, a, b), zero) for a in left for b in right])
+
+    return run
+
+
+def convolution(name: str, kind: str) -> Callable[..., Array]:
+    """`conv2d` or `conv2d_data`: a sum of products for each element, in order."""
+    add, mul, zero = scalar("add", kind), scalar("mul", kind), _zero(kind)
+
+    def run(a: Array, b: Array, *numbers: int) -> Array:
+        *steps, rows, columns = numbers
+        y, x, w = shapes(name, a.shape, b.shape, steps[-1], rows, columns)
+        made = y if name == "conv2d" else x
+        data = [zero] * room(product(made))
+        for in_y, in_x, in_w in terms(y, x, w, *steps):
+            to, left = (in_y, in_x) if name == "conv2d" else (in_x, in_y)
+            data[to] = add(data[to], mul(a.data[left], b.data[in_w]))
+        return Array(made, data)
 
     return run
 
