@@ -37,3 +37,14 @@ def test_char_rnn_learns(dpl) -> None:
     losses = [float(x) for x in re.findall(r"^iteration \d+, loss (\S+)$", run.stdout, re.MULTILINE)]
     assert len(losses) == 4
     assert losses == sorted(losses, reverse=True)
+
+
+def test_eight_schools_has_the_published_posterior(dpl) -> None:
+    run = dpl("run", ROOT / "examples" / "eight_schools.dp", "300")
+    assert run.returncode == 0, run.stderr
+    rows = {row[:8].strip(): [float(x) for x in row[8:].split()] for row in run.stdout.splitlines()[1:11]}
+    for name, mean, sd in (("mu", 4.4, 3.3), ("tau", 3.6, 3.2), ("theta 1", 6.2, 5.6), ("theta 7", 6.3, 5.0)):
+        got, spread, *_, effective, _, rhat = rows[name]
+        assert abs(got - mean) < 5 * sd / effective**0.5, name
+        assert abs(spread - sd) < 0.3 * sd, name
+        assert rhat < 1.03, name

@@ -164,6 +164,17 @@ class Copier(ABC):
         self.parts[id(one)] = size
         return one
 
+    def used_datas(self) -> dict[str, c.Data]:
+        """The declarations that the types of the copies mention, those that they mention, and so on."""
+        found: set[str] = set()
+        todo = [ty.name for ty in self.interned if isinstance(ty, t.Con)]
+        while todo:
+            name = todo.pop()
+            if name in self.out.datas and name not in found:
+                found.add(name)
+                todo += self.regularity.mentioned(name)
+        return {name: declared for name, declared in self.out.datas.items() if name in found}
+
 
 def plain(name: str) -> str:
     """A global name as written in the user's own file."""

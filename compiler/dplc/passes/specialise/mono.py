@@ -69,6 +69,7 @@ class Monomorphiser(Copier):
             function = self.term(c.Var(export.body.span, export.ty, export.name), Scope({}))
             self.out.items.append((exported(export.name), function))
         self.out.exports = tuple(exported(export.name) for export in exports)
+        self.out.datas = self.used_datas()
         return self.out
 
     def forced(self, item: c.Def) -> None:

@@ -1,0 +1,91 @@
+"""Module Optim: known minima, SciPy's answers, and why a search ends; module Tree."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import ENGINES
+
+HEAD = """
+open Optim
+let near what (tolerance : float) a b =
+  if not (Tree.norm (Tree.sub a b) <= tolerance) then print $"{what}: {a}, not {b}"
+let ends what (report : 'p report) (ending : ending) = if report.ending <> ending then print $"{what}: {report}"
+let finds what tolerance (report : 'p report) (place : 'p) =
+  near what tolerance report.params place; ends what report Converged
+"""
+
+MINIMA = """
+let valley (x : float[2]) = (1.0 - x[0]) ** 2 + 100.0 * (x[1] - x[0] ** 2) ** 2
+let beale (x : float[2]) =
+  let term a k = (a - x[0] * (1.0 - x[1] ** k)) ** 2 in
+  term 1.5 1 + term 2.25 2 + term 2.625 3
+let xs = [for i < 12 -> -2.0 + 4.0 * float i / 11.0]
+let ys = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+type line = { at : float; slope : float; fixed : int }
+let logistic p =
+  let z = p.at + p.slope * xs in
+  sum (softplus z - ys * z) + 0.05 * (p.at ** 2 + p.slope ** 2)
+let fitted = { at = 0.32698802056936154; slope = -0.11630780245786098; fixed = 3 }
+let all what search search_records =
+  finds $"{what}: valley" 1e-6 (search valley [-1.2, 1.0]) [1.0, 1.0];
+  finds $"{what}: beale" 1e-6 (search beale [1.0, 0.8]) [3.0, 0.5];
+  finds $"{what}: at the place" 0.0 (search (fun x -> dot x x) [0.0, 0.0]) [0.0, 0.0];
+  finds $"{what}: logistic" 1e-7 (search_records logistic { at = 0.0; slope = 0.0; fixed = 3 }) fitted;
+do all "lbfgs" (lbfgs usual) (lbfgs usual)
+do all "cg" (cg usual) (cg usual)
+do all "newton_cg" (newton_cg usual) (newton_cg usual)
+do finds "newton: valley" 1e-6 (newton usual valley [-1.2, 1.0]) [1.0, 1.0]
+do finds "newton: beale" 1e-6 (newton usual beale [1.0, 0.8]) [3.0, 0.5]
+"""
+
+LEAST_SQUARES = """
+let t = [for i < 8 -> 0.5 * float i]
+let z = 2.5 * exp (-0.7 * t) + 0.3 + 0.05 * cos (9.0 * t)
+let residuals (p : float[3]) = p[0] * exp ((0.0 - p[1]) * t) + p[2] - z
+let fitted = [2.479831729, 0.755240638, 0.362337264]
+do finds "levenberg_marquardt" 1e-6 (levenberg_marquardt usual residuals [1.0, 1.0, 0.0]) fitted
+do finds "gauss_newton" 1e-6 (gauss_newton usual residuals [1.0, 1.0, 0.0]) fitted
+let valley (x : float[2]) = [1.0 - x[0], 10.0 * (x[1] - x[0] ** 2)]
+do finds "valley" 1e-8 (levenberg_marquardt usual valley [-1.2, 1.0]) [1.0, 1.0]
+"""
+
+ENDINGS = """
+let bowl (x : float) = x * x
+do ends "few steps" (lbfgs { usual with most = 2 } (fun x -> log (1.0 + x ** 4) + x) 30.0) Out_of_steps
+do ends "nan at the start" (lbfgs usual (fun x -> log x) (-1.0)) Not_a_number
+do ends "nan on the way" (descend (sgd 1.0) usual (fun x -> sqrt x) 0.3) Not_a_number
+do ends "no floor" (cg { usual with most = 3 } (fun x -> x) 0.0) Out_of_steps
+do ends "a wall" (lbfgs usual (fun x -> if x < 1.0 then nan else 1.0 + x) 1.0) No_descent
+do ends "sgd" (descend (sgd 0.1) usual bowl 3.0) Converged
+do ends "adam" (descend (adam 0.1) { usual with tolerance = 1e-3 } bowl 3.0) Converged
+do ends "clipped" (descend (clipped 0.5 (sgd 0.1)) usual (fun x -> x ** 4 + x * x) 30.0) Converged
+"""
+
+SMALL = """
+do near "cosine" 1e-15 [for i < 5 -> cosine 2.0 4 i] [2.0, 1.0 + sqrt 0.5, 1.0, 1.0 - sqrt 0.5, 0.0]
+do near "step_decay" 1e-15 [for i < 5 -> step_decay 2.0 0.5 2 i] [2.0, 2.0, 1.0, 1.0, 0.5]
+do near "exponential" 1e-15 [for i < 3 -> exponential 2.0 0.5 i] [2.0, 1.0, 0.5]
+do near "warmup" 1e-15 [for i < 5 -> warmup 2 (exponential 2.0 0.5) i] [1.0, 2.0, 2.0, 1.0, 0.5]
+do near "scheduled" 1e-12 (minimize (scheduled sgd (step_decay 0.25 0.5 1)) (fun x -> x * x) 1.0 2) 0.375
+do near "clip_norm" 1e-15 (Tree.clip_norm 1.0 (3.0, [4.0])) (0.6, [0.8])
+do near "clip_norm of little" 0.0 (Tree.clip_norm 10.0 (3.0, [4.0])) (3.0, [4.0])
+do near "unflatten" 0.0 (Tree.unflatten (0.0, [1.0, 2.0]) [5.0, 6.0, 7.0]) (5.0, [6.0, 7.0])
+let product v = let (a, b) = Tree.unflatten (0.0, [1.0, 2.0]) v in a * b[1]
+do near "its slope" 0.0 (grad product [5.0, 6.0, 7.0]) [7.0, 0.0, 5.0]
+do near "add, sub, scale" 0.0 (Tree.scale 2.0 (Tree.sub (Tree.add (1.0, 2.0) (3.0, 4.0)) (1.0, 1.0))) (6.0, 10.0)
+"""
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    "program", [MINIMA, LEAST_SQUARES, ENDINGS, SMALL], ids=["minima", "squares", "endings", "small"]
+)
+def test_searches(dpl, engine: tuple[str, ...], program: str) -> None:
+    run = dpl("run", "--engine", *engine, "-", stdin=HEAD + program)
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
+
+
+def test_unflatten_wants_as_many_numbers(dpl) -> None:
+    run = dpl("run", "-", stdin="do print (Tree.unflatten (1.0, 2.0) [1.0])\n")
+    assert run.returncode == 1
+    assert "Tree.unflatten: 1 numbers for 2 places" in run.stderr

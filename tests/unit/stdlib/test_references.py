@@ -1,0 +1,271 @@
+"""Modules of numbers against SciPy and NumPy (`references/make.py`), in both engines; every example in a doc comment;
+derivatives against finite differences, forward against reverse."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import inf, isclose, isnan
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES, NUMBER, ROOT, assert_same_output
+
+REFERENCES = Path(__file__).parent / "references"
+EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
+PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
+DOCUMENTED = ("dist", "fft", "interp", "map", "ode", "option", "quad", "result", "root", "set", "special", "stats")
+EXAMPLES = (*DOCUMENTED, "array", "list", "string")  # those of the first kind have an example for every function
+
+FACTS = """
+let check (what : string) (f : float -> float) (x : float) : unit =
+  let (forward, reverse) = (diff f x, grad f x) in
+  let h = 1e-5 * max 1.0 (abs x) in
+  let rough = (8.0 * (f (x + h) - f (x - h)) - (f (x + 2.0 * h) - f (x - 2.0 * h))) / (12.0 * h) in
+  let near a b tolerance = abs (a - b) <= tolerance * (1.0 + abs b) in
+  if not (near forward reverse 1e-11 && near forward rough 1e-7) then
+    print $"{what} at {x}: {forward}, {reverse}, {rough}"
+let tight = { Ode.usual with relative = 1e-12; absolute = 1e-12 }
+let rough = { Ode.usual with relative = 1e-6 }
+let fall _ (_, v) = (v, 0.0 - 9.81 - 0.1 * v * abs v)
+let twice what f x = check what f x; check $"the slope of {what}" (diff f) x
+"""
+SLOPES = [
+    *[f"Special.{name}" for name in ("gamma", "digamma", "factorial", "bessel_j 0", "bessel_j 3", "bessel_i 2")],
+    *[f"Special.{name}" for name in ("erfc", "erfcx", "bessel_k 1", "polygamma 1")],
+    *[f"fun x -> Special.{name}" for name in ("lbeta x 2.5", "beta 2.5 x", "gammainc x 2.0", "gammainc 2.0 x")],
+    *[f"fun x -> Special.{name}" for name in ("gammaincc x 5.0", "gammaincc 30.0 (30.0 * x)", "binomial x 1.5")],
+    *[f"fun x -> Special.{name}" for name in ("betainc x 3.0 0.4", "betainc 2.0 x 0.4", "betainc 2.0 3.0 (x / 4.0)")],
+    *[f"fun x -> Special.{name}" for name in ("erfcinv (x / 4.0)", "erfinv (x / 4.0)")],
+    "Interp.cubic [0.0, 1.0, 2.5, 4.0] [1.0, 3.0, 0.0, 2.0]",
+    "fun y -> Interp.cubic [0.0, 1.0, 2.5, 4.0] [1.0, y, 0.0, 2.0] 1.7",
+    "fun y -> Interp.monotone [0.0, 1.0, 2.5, 4.0] [1.0, y + 5.0, 9.0, 20.0] 1.7",
+    "fun y -> let (a, b) = Fft.fft ([1.0, y, y * y], [0.5, 0.0, y]) in a[1] * b[2]",
+    "fun y -> sum (Fft.convolve [1.0, y] [y, y * y, 2.0] ** 2)",
+    "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x * x)) 0.0 a",
+    "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x)) 1.0 inf",
+    "Root.chandrupatla (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
+    "Root.bisect (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
+    "Root.newton (fun a x -> x ** 3 - a) 1.0",
+    "fun a -> sum (Root.solve (fun a x -> [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]) [1.0, 0.4] a)",
+    "fun a -> sum (Root.fixpoint (fun a x -> [cos (0.3 * a * x[1]), 0.5 * sin (a * x[0])]) [1.0, 0.4] a)",
+    "fun a -> sum (Root.argmin (fun a x -> (x[0] - a) ** 2 + x[0] ** 4 + (x[1] - x[0]) ** 2) [0.5, 0.5] a)",
+    "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
+    "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
+    "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
+]
+SOLUTIONS = [
+    "fun w -> fst (Ode.dopri5 tight (fun _ (x, v) -> (v, 0.0 - w * w * x)) 0.0 3.0 (1.0, w))",
+    "fun w -> fst (Ode.tsit5 tight (fun t (x, v) -> (v, t - w * x)) 0.0 w (1.0, w))",
+    "fun w -> sum (Ode.rosenbrock23 rough (fun t y -> [0.0 - 50.0 * (y[0] - w), y[0] * t]) 0.0 1.0 [w, 0.0])",
+    "fun w -> Ode.rk4_checkpoint (fun t y -> w * sin (y + t)) 40 0.0 2.0 0.3",
+    "fun w -> let (t, (h, v)) = Ode.until tight (fun _ (h, _) -> h - 0.5) fall 0.0 9.0 (1.0, w) in t * v",
+]
+
+
+def reference(name: str) -> list:
+    return json.loads((REFERENCES / f"{name}.json").read_text())
+
+
+def dp(value: object) -> str:
+    """A value as an argument in DPL."""
+    return f"({value!r})" if isinstance(value, float | int) else "[" + ", ".join(map(dp, value)) + "]"  # type: ignore
+
+
+def printed(dpl, engine: tuple[str, ...], lines: list[str]) -> list[str]:
+    run = dpl("run", "--engine", *engine, "-", stdin="".join(f"{line}\n" for line in lines))
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
+@ENGINES
+@pytest.mark.parametrize("single", [False, True], ids=["f64", "f32"])
+def test_special_functions(dpl, engine: tuple[str, ...], single: bool) -> None:
+    cases = [
+        case
+        for case in reference("special")
+        if not single or all(1e-30 < abs(x) < 1e30 for x in (case[2], case[1][-1]))
+    ]
+
+    def number(x: object) -> str:
+        return f"({x!r}f32)" if single and isinstance(x, float) else f"({x!r})"
+
+    lines = [f"do print (Special.{name} {' '.join(map(number, xs))})" for name, xs, _ in cases]
+    worst = [
+        f"{case}: {got}"
+        for case, got in zip(cases, printed(dpl, engine, lines), strict=True)
+        if not isclose(float(got), case[2], rel_tol=2e-4 if single else 2e-13, abs_tol=1e-6 if single else 1e-14)
+    ]
+    assert not worst, "\n".join(worst)
+
+
+@ENGINES
+def test_special_functions_at_their_edges(dpl, engine: tuple[str, ...]) -> None:
+    edges = {
+        "gamma 0.0": inf, "gamma (-0.0)": -inf, "gamma (-2.0)": None, "gamma 172.0": inf, "gamma inf": inf,
+        "gamma nan": None, "gamma (-inf)": None, "erfc inf": 0.0, "erfc (-inf)": 2.0, "erfc nan": None,
+        "erfcx inf": 0.0, "erfcinv 0.0": inf, "erfcinv 2.0": -inf, "erfcinv 2.1": None, "erfcinv (-0.1)": None,
+        "erfinv 1.0": inf, "erfinv (-1.0)": -inf, "erfinv 1.5": None, "gammainc 1.0 0.0": 0.0,
+        "gammainc 1.0 inf": 1.0, "gammaincc 1.0 inf": 0.0, "gammainc 0.0 1.0": None, "gammainc 1.0 (-1.0)": None,
+        "betainc 1.0 1.0 1.5": None, "betainc 2.0 1.0 0.0": 0.0, "betainc 2.0 1.0 1.0": 1.0, "bessel_k 0 0.0": inf,
+        "bessel_k 0 (-1.0)": None, "bessel_j 0 0.0": 1.0, "bessel_j 2 0.0": 0.0, "binomial 5.0 6.0": 0.0,
+    }  # fmt: skip
+    got = printed(dpl, engine, [f"do print (Special.{call})" for call in edges])
+    wrong = {c: g for (c, want), g in zip(edges.items(), got, strict=True)
+             if (not isnan(float(g)) if want is None else float(g) != want)}  # fmt: skip
+    assert not wrong
+
+
+@ENGINES
+def test_statistics(dpl, engine: tuple[str, ...]) -> None:
+    (_, xs), (_, ys), *cases = reference("stats")
+    lines = [f"let xs = {dp(xs)}", f"let ys = {dp(ys)}", *(f"do print ({call})" for call, _ in cases)]
+    for (call, want), got in zip(cases, printed(dpl, engine, lines), strict=True):
+        pair = isinstance(want, list) and (call.startswith("Stats.line") or call.startswith("Stats.histogram"))
+        assert_same_output(got, f"({', '.join(map(str, want))})" if pair else str(want), rel=1e-12)
+
+
+@ENGINES
+def test_curves(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("interp")
+    lines = [f"do print (map (Interp.{name} {dp(xs)} {dp(ys)}) {dp(at)})" for name, xs, ys, at, _ in cases]
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(got, str(case[-1]), rel=1e-12)
+
+
+@ENGINES
+def test_transforms(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("fft")
+    lines = []
+    for re_, im, *_ in cases:
+        lines += [f"let z = ({dp(re_)}, {dp(im)})", "do print (Fft.fft z)", "do print (Fft.ifft (Fft.fft z))"]
+        lines += [f"do print (Fft.irfft {len(re_)} (Fft.rfft (fst z)))"]
+    got = iter(printed(dpl, engine, lines))
+    for re_, im, fre, fim in cases:
+        for want in (f"({fre}, {fim})", f"({re_}, {im})", f"{re_}"):
+            pairs = zip(NUMBER.findall(next(got)), NUMBER.findall(want), strict=True)
+            assert all(abs(float(a) - float(b)) < 2e-14 * (1 + 10 * len(re_) ** 0.5) for a, b in pairs)
+
+
+@ENGINES
+def test_distributions(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("continuous")
+    lines = ["open Dist"]
+    for name, x, q, _ in cases:
+        lines.append(f"let d = {name}")
+        lines.append(f"do print [logpdf d {dp(x)}, cdf d {dp(x)}, quantile d {q}, mean d, variance d, entropy d]")
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(f"{case[:3]} {got}", f"{case[:3]} {case[3]}", rel=1e-12)
+
+
+@ENGINES
+def test_distributions_of_whole_numbers(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("discrete")
+    lines = ["open Dist"]
+    for name, n, _ in cases:
+        lines.append(f"let d = {name}")
+        lines.append(f"do print [logpmf d ({n}), cdf_discrete d ({n}), mean_discrete d, variance_discrete d]")
+    for case, got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(f"{case[:2]} {got}", f"{case[:2]} {case[2]}", rel=1e-12)
+
+
+DENSITIES = """
+let families =
+  [ Dist.Normal (1.0, 2.5); Dist.Lognormal (0.3, 0.8); Dist.Student_t (4.5, 1.0, 2.0); Dist.Laplace (1.0, 2.0);
+    Dist.Logistic (1.0, 2.0); Dist.Gamma (2.7, 1.5); Dist.Gamma (0.6, 1.5);
+    Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5);
+    Dist.Exponential 0.7; Dist.Uniform (-1.0, 3.0); Dist.Half_normal 1.7 ]
+let says what a b tolerance = if not (abs (a - b) <= tolerance * (1.0 + abs b)) then print $"{what}: {a}, {b}"
+let check d =
+  let mass f = Quad.integrate_to 1e-11 (fun x -> let p = Dist.pdf d x in if p = 0.0 then 0.0 else p * f x) in
+  let (low, high) = match d with Dist.Uniform (a, b) -> (a, b) | Dist.Beta _ -> (0.0, 1.0) | _ -> (0.0 - inf, inf) in
+  let parts f = if low = 0.0 - inf then mass f low 0.0 + mass f 0.0 inf else mass f low high in
+  says $"{d}: mass" (parts (fun _ -> 1.0)) 1.0 1e-8;
+  says $"{d}: mean" (parts (fun x -> x)) (Dist.mean d) 1e-7;
+  says $"{d}: entropy" (parts (fun x -> 0.0 - Dist.logpdf d x)) (Dist.entropy d) 1e-7;
+  says $"{d}: cdf" (Dist.cdf d (Dist.quantile d 0.37)) 0.37 1e-12;
+  let slope = diff (fun x -> Dist.cdf d x) 0.6 in
+  says $"{d}: slope of the cdf" slope (Dist.pdf d 0.6) 1e-10;
+  let by_parameters f =
+    let (g, d0) = (Tree.flatten (grad f d), d) in
+    let (_, along) = jvp f d (grad f d) in
+    says $"{d}: forward and reverse" along (dot g g) 1e-9;
+    if Ad.check_grad f d0 > 1e-6 then print $"{d}: {grad f d}"
+  in
+  by_parameters (fun d -> Dist.logpdf d 0.6);
+  by_parameters (fun d -> Dist.cdf d 0.6);
+  by_parameters (fun d -> Dist.quantile d 0.3);
+  by_parameters Dist.entropy;
+  let xs = Dist.samples (Random.key 5) 400 d in
+  let sd = sqrt (Dist.variance d) in
+  if abs (mean xs - Dist.mean d) > 4.0 * sd / 20.0 then print $"{d}: samples {mean xs}"
+do List.iter check families
+"""
+
+
+@pytest.mark.parametrize("engine", [("native", "-O0"), pytest.param(("interp",), marks=pytest.mark.slow)], ids=str)
+def test_densities_quantiles_samples_and_their_derivatives(dpl, engine: tuple[str, ...]) -> None:
+    assert printed(dpl, engine, [DENSITIES]) == []
+
+
+@ENGINES
+def test_diagnostics_of_chains(dpl, engine: tuple[str, ...]) -> None:
+    cases = reference("chains")
+    lines = [f"do print (let c = {dp(draws)} in [Mcmc.rhat c, Mcmc.ess c, Mcmc.ess_tail c])" for draws, *_ in cases]
+    for (_, *want), got in zip(cases, printed(dpl, engine, lines), strict=True):
+        assert_same_output(got, str(want), rel=1e-9)
+
+
+@ENGINES
+def test_slopes(dpl, engine: tuple[str, ...]) -> None:
+    """Slopes of slopes take native code long to compile: the quick tests ask for them in the interpreter only."""
+    order = "check" if engine == ("native", "-O0") else "twice"
+    lines = [FACTS, *(f'do {order} "{call}" ({call}) {x}' for call in SLOPES for x in (1.3, 2.2))]
+    lines += [f'do check "{call}" ({call}) 1.3' for call in SOLUTIONS]
+    assert printed(dpl, engine, lines) == []
+
+
+ORDERS = """
+let slope t y = cos t * y
+let exact = exp (sin 2.0)
+let order what (solve : int -> float) n expected =
+  let (a, b) = (abs (solve n - exact), abs (solve (2 * n) - exact)) in
+  let found = log2 (a / b) in
+  if abs (found - expected) > 0.15 then print $"{what}: order {found}"
+let fine n = { Ode.usual with relative = 10.0 ** (0.0 - float n); absolute = 10.0 ** (0.0 - float n) }
+let near what solve = if abs (solve (fine 11) - exact) > 1e-9 then print $"{what}: {solve (fine 11) - exact}"
+do order "euler" (fun n -> Ode.euler slope n 0.0 2.0 1.0) 400 1.0
+do order "rk4" (fun n -> Ode.rk4 slope n 0.0 2.0 1.0) 80 4.0
+do near "dopri5" (fun want -> Ode.dopri5 want slope 0.0 2.0 1.0)
+do near "tsit5" (fun want -> Ode.tsit5 want slope 0.0 2.0 1.0)
+do near "backwards" (fun want -> exact - 1.0 + Ode.tsit5 want slope 2.0 0.0 exact)
+do near "adjoint" (fun want -> Ode.adjoint want (fun () -> slope) 0.0 2.0 ((), 1.0))
+do (let y = Ode.rosenbrock23 (fine 7) (fun t y -> [slope t y[0]]) 0.0 2.0 [1.0] in
+    if abs (y[0] - exact) > 1e-4 then print y)
+let through solve w = let (x, _) = solve (w, (1.0, w)) in x * x
+let f w t (x, v) = (v, t - w * w * x)
+let by_adjoint = through (Ode.adjoint (fine 11) f 0.0 3.0)
+let by_steps = through (fun (w, y) -> Ode.dopri5 (fine 11) (f w) 0.0 3.0 y)
+do if abs (grad by_adjoint 2.0 - grad by_steps 2.0) > 1e-7 then print (grad by_adjoint 2.0, grad by_steps 2.0)
+"""
+
+
+@ENGINES
+def test_orders_of_solvers(dpl, engine: tuple[str, ...]) -> None:
+    assert printed(dpl, engine, [ORDERS]) == []
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples_of_the_library(dpl, module: str, engine: str) -> None:
+    text = (ROOT / "stdlib" / f"{module}.dp").read_text()
+    examples = EXAMPLE.findall(text)
+    missing = [
+        name
+        for name in PUBLIC.findall(text)
+        if not any(re.search(rf"\b{module.title()}\.{name}\b", call) for call, _ in examples)
+    ]
+    assert not missing or module not in DOCUMENTED
+    got = printed(dpl, (engine,), [f"do print ({call})" for call, _ in examples])
+    for (call, want), value in zip(examples, got, strict=True):
+        assert_same_output(f"{call}: {value}", f"{call}: {want}", rel=1e-13)
