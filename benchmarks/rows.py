@@ -29,6 +29,7 @@ F32 = ("-DREAL=float",)
 ROWS = {
     "mlp_f64": Row(100, 10, c="mlp"),
     "mlp_f32": Row(100, 10, c="mlp", flags=F32, agree=2e-4),
+    "lenet_conv2d": Row(100, 2, c="lenet", agree=1e-3),
     "lenet_im2col": Row(100, 2, c="lenet", agree=1e-3),
     "lenet_sums": Row(20, 2, c="lenet", agree=1e-3),
     "gmm_matrix": Row(1000, 20, c="gmm"),

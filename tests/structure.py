@@ -20,7 +20,7 @@ from dplc.flat.walk import blocks
 
 LINE = re.compile(r"^-- structure (\w+)((?: [\w.]+)?) \{ (.*?) \}$", re.M)
 VIEWS = ("index", "slice", "reshape", "stop_grad")
-LOOPS = (f.For, f.While, f.Build)
+LOOPS = (f.For, f.While, f.Build, f.Par)
 
 
 def own(fn: f.Fn) -> bool:
@@ -38,7 +38,7 @@ def words(block: f.Block, inside: str) -> Iterator[str]:
     for bind in block.binds:
         rhs = bind.rhs
         found = [rhs.op if isinstance(rhs, f.Op) else type(rhs).__name__]
-        found += ["arrays"] * sum(makes_array(rhs, var) for var in bind.vars)
+        found += ["arrays"] * sum(makes_array(rhs, var, k) for k, var in enumerate(bind.vars))
         for word in found:
             yield word
             if inside:
@@ -48,7 +48,7 @@ def words(block: f.Block, inside: str) -> Iterator[str]:
             yield from words(inner, deeper)
 
 
-def makes_array(rhs: f.Rhs, var: f.Var) -> bool:
+def makes_array(rhs: f.Rhs, var: f.Var, k: int) -> bool:
     """Whether a result is an array in memory of its own.  Views are not, nor what may be changed in place."""
     if not rank_of(var.ty):
         return False
@@ -60,6 +60,8 @@ def makes_array(rhs: f.Rhs, var: f.Var) -> bool:
             return all(a.ty != var.ty for a in inputs)
         case f.Build():
             return True
+        case f.Par(outs=outs):
+            return outs[k].kind == "keep" and outs[k].target is None
         case f.For() | f.While():
             return bool(rhs.collect)  # the steps of a loop are kept in one array
         case _:

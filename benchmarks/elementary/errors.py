@@ -1,6 +1,6 @@
 """Measures the errors of the elementary functions beside mpmath, and writes the table in `docs/elementary.md`.
 
-    python benchmarks/elementary/errors.py [POINTS]     so many random points for each function and type (20,000)
+python benchmarks/elementary/errors.py [POINTS]     so many random points for each function and type (20,000)
 """
 
 from __future__ import annotations

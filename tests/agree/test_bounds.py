@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
+from dpl.prims import sums
 from dplc.ad import optimistic
 from dplc.ad.reverse import tape
-from dplc.machine.emit import loops, maps
+from dplc.machine.emit import loops
 from dplc.machine.object import assemble
 from dplc.passes.arrays import fuse
 from dplc.passes.lower import decision_trees
@@ -81,7 +82,7 @@ TINY = [
     (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "ATTEMPTS", 0), (optimistic, "ATTEMPTS", 1),
-    (tape, "WIDE", 0), (tape, "WIDE", 2), (maps, "STRICT", 1), (maps, "LANES", 1),
+    (tape, "WIDE", 0), (tape, "WIDE", 2),
     (loops, "FIRST_ROOM", 1), (assemble, "LARGE", 0),
 ]  # fmt: skip
 
@@ -138,7 +139,7 @@ def test_tiny_bounds(oracle: Oracle, monkeypatch: pytest.MonkeyPatch, module, na
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
-@pytest.mark.parametrize("bound", [loops.FIRST_ROOM, maps.STRICT, 2 * maps.LANES])
+@pytest.mark.parametrize("bound", [loops.FIRST_ROOM, 2 * sums.LANES])
 def test_sizes_of_arrays(oracle: Oracle, bound: int, more: int) -> None:
     """At which growing arrays grow, and sums are taken otherwise."""
     n = bound + more

@@ -40,9 +40,9 @@ def sizes(path: Path) -> list[int]:
     flat = compile_to("reference_counts", read(path), context)[1]
     there = counts(flat, every=True)
     text, _ = compile_from("reference_counts", flat, "llvm", context)[1]
-    loops = sum(there[kind] for kind in ("For", "While", "Build"))
+    loops = sum(there[kind] for kind in ("For", "While"))
     counted = [sum(there[inside + op] for op in ("dup", "drop", "take")) for inside in ("", "loop.")]
-    return [text.count("\n"), there["Map"], loops, there["arrays"], there["loop.arrays"], *counted]
+    return [text.count("\n"), there["Par"], loops, there["arrays"], there["loop.arrays"], *counted]
 
 
 def rows() -> dict[str, list[int]]:

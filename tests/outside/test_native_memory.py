@@ -65,6 +65,7 @@ STEPS = {  # what a step adds, from its number `i` and its float `x`
     "gradients": "sum (grad bowl (three x))",
     "nested gradients": "sum (grad (fun a -> sum (grad bowl a)) (three x))",
     "gradients of loops": "grad (fun y -> loop z = y for _ < 4 do sin z * y) x",
+    "gradients of whiles": "grad (fun y -> loop z = y while z < 900.0 do z * (1.2 + y)) (x / float (1 + i % 40))",
     "gradients of lists": "grad (fun y -> List.fold (fun a b -> a * b) 1.0 [y; y + 1.0; y * y]) x",
     "jvp": "snd (jvp bowl (three x) (three 1.0))",
     "jets": "Ad.diffn 4 (fun y -> sin y * y) x",

@@ -91,6 +91,10 @@ class Dims:
                 match bind.rhs:
                     case f.Build(_, count, _) if k == 0:
                         self.set(var, k, count)
+                    case f.Par(space, _, outs) if outs[i].kind == "keep" and k < len(space):
+                        self.set(var, k, space[k][1])
+                    case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
+                        self.set(var, k, self.of(target, k))
                     case f.Build() as build:
                         self.set(var, k, self.inner(build, i, k - 1))
                     case f.If() | f.Switch():

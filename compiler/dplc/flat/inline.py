@@ -22,7 +22,7 @@ class Inliner(Copier):
         match rhs:
             case f.Op(op, args, attrs, span):
                 return f.Op(op, args, attrs, self.place.span(span))
-            case f.Call() | f.Ad() | f.Build() | f.Map():
+            case f.Call() | f.Ad() | f.Build() | f.Map() | f.Par():
                 return replace(rhs, span=self.place.span(rhs.span))
             case _:
                 return rhs

@@ -6,6 +6,7 @@ in `Outside.output`; a run-time error is a `Failure`.  Operations are in `interp
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,6 +89,8 @@ class Machine:
                 return self.build(build, value(build.count, env), bind.vars, env)
             case f.Map():
                 return self.map(bind.rhs, env)
+            case f.Par():
+                return self.par(bind.rhs, bind.vars, env)
 
     def switch(self, switch: f.Switch, env: Env) -> tuple:
         scrutinee = value(switch.scrutinee, env)
@@ -124,6 +127,33 @@ class Machine:
         inner = build.inner or [()] * len(vars_)
         sizes = [tuple([value(n, env) for n in one]) for one in inner]
         return tuple(stack([row[k] for row in rows], var.ty, sizes[k]) for k, var in enumerate(vars_))
+
+    def par(self, par: f.Par, vars_: tuple[f.Var, ...], env: Env) -> tuple:
+        counts = tuple(value(count, env) for _, count in par.space)
+        for k, count in enumerate(counts):
+            if count < 0 and 0 not in counts[:k]:
+                raise Failure("R0702", f"negative count {count}")
+        values: list[list] = [[] for _ in par.outs]
+        accs = {out.acc.name: value(out.target, env) for out in par.outs if out.acc and out.target}
+        for point in itertools.product(*map(range, counts)):
+            here = env | accs | {index.name: i for (index, _), i in zip(par.space, point, strict=True)}
+            results = self.block(par.body, here)
+            accs = {out.acc.name: made for out, made in zip(par.outs, results, strict=True) if out.acc}
+            for made, result in zip(values, results, strict=True):
+                made.append(result)
+        return tuple(
+            accs[out.acc.name] if out.acc else self.out(out, counts, made, var, env)
+            for out, made, var in zip(par.outs, values, vars_, strict=True)
+        )
+
+    def out(self, out: f.Out, counts: tuple[int, ...], values: list, var: f.Var, env: Env) -> Any:
+        if out.kind == "fold":
+            return Array(counts, values).sum_to(out.rank)
+        if isinstance(var.ty, f.Arr) and var.ty.rank > len(counts):
+            inner = tuple(value(n, env) for n in out.inner)
+            rows = stack(values, f.Arr(var.ty.elem, var.ty.rank - len(counts) + 1), inner)
+            return Array((*counts, *rows.shape[1:]), rows.items)
+        return Array(counts, values)
 
     def map(self, map_: f.Map, env: Env) -> tuple:
         def body(*scalars: object) -> tuple:

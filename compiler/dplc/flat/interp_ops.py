@@ -6,12 +6,13 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from typing import Any
 
 from dpl.diagnostics import Bug
 from dpl.eval.values import strings
 from dpl.node import node
-from dpl.prims import TABLE, evaluation
+from dpl.prims import TABLE, evaluation, sums
 from dpl.prims.convolution import WANTED, shapes, terms
 
 from dplc.flat import term as f
@@ -30,8 +31,8 @@ class Array:
 
     def sum_to(self, rank: int) -> Any:
         """Sums over leading dimensions until `rank` are left."""
-        size = math.prod(self.shape[len(self.shape) - rank :])
-        totals = [sum(self.items[i::size], 0 * zero) for i, zero in enumerate(self.items[:size])] or [0.0] * size
+        size, total = math.prod(self.shape[len(self.shape) - rank :]), sums.column if rank else sums.total
+        totals = [total(add, 0 * one, self.items[i::size]) for i, one in enumerate(self.items[:size])] or [0.0] * size
         return Array(self.shape[len(self.shape) - rank :], totals) if rank else totals[0]
 
 
@@ -193,16 +194,13 @@ def sum_(a: Array) -> object:
 def dot(op: f.Op, a: Array, b: Array) -> object:
     if a.shape != b.shape:
         raise Failure("R0301", "dot of different sizes")
-    return inner_product(a.items, b.items, masked(op))
+    return inner_product(a.items, b.items, masked(op), sums.total)
 
 
-def inner_product(xs: list, ys: list, zeros: int) -> float:
-    total = 0.0
-    for x, y in zip(xs, ys, strict=True):
-        part = x * y
-        if part == part or not ((zeros & 1 and x == 0) or (zeros & 2 and y == 0)):
-            total += part
-    return total
+def inner_product(xs: list, ys: list, zeros: int, total: Callable[..., float] = sums.column) -> float:
+    parts = [(x, y, x * y) for x, y in zip(xs, ys, strict=True)]
+    hidden = [part != part and ((zeros & 1 and x == 0) or (zeros & 2 and y == 0)) for x, y, part in parts]
+    return total(add, 0.0, [0.0 if hide else part for (_, _, part), hide in zip(parts, hidden, strict=True)])
 
 
 def matmul(op: f.Op, a: Array, b: Array) -> Array:
@@ -250,6 +248,10 @@ def zero_of(ty: f.Type) -> object:
 
 def acc_zeros(ty: Any, a: Array | None, *dims: int) -> Array:
     return Array(dims, [zero_of(ty.elem)] * math.prod(dims)) if a is None else a
+
+
+def acc_extend(a: Array, n: int) -> Array:
+    return Array((n,), a.items + [0.0] * (n - len(a.items)))
 
 
 def acc_index(ty: Any, rank: int, a: Array | None, v: Any, *rest: int) -> Array | None:
@@ -355,6 +357,7 @@ EVALUATE: dict[str, Evaluation] = {
     # accumulating
     "is_null": value(lambda x: x is None), "acc_add": value(acc_add),
     "acc_zeros": typed(lambda op, args, ty: acc_zeros(ty, *args)),
+    "acc_extend": value(acc_extend),
     "acc_index": typed(lambda op, args, ty: acc_index(ty, op.attr("rank"), *args)),
     "acc_slice": typed(lambda op, args, ty: acc_slice(ty, op.attr("rank"), *args)),
     # strings
@@ -369,7 +372,8 @@ EVALUATE: dict[str, Evaluation] = {
     "buf_format": told(lambda outside, spec, x, _: outside.buffer.append(format(x, spec))),
     "buf_take": lambda outside, op, args, ty: (outside.take(),),
     # effects
-    "same_shape": done(check_shapes), "check_equal": done(check_equal), "fail": fail, "exit": done(exit_),
+    "same_shape": done(check_shapes), "check_equal": done(check_equal), "fail": fail,
+    "check_lengths": done(check_equal), "exit": done(exit_),
     "ref_new": value(lambda x: [x]), "ref_get": value(lambda cell: cell[0]), "ref_set": done(assign),
     "state": lambda outside, op, args, ty: (outside.state(op.attr("name"), ty),),
     "write": told(lambda outside, s: outside.output.append(s)), "progress": done(lambda s: None),

@@ -242,6 +242,8 @@ class _Fn:
                 return self.while_(line)
             case "build":
                 return self.build(line)
+            case "par":
+                return self.par(line)
             case _:
                 return self.map(line)
 
@@ -258,7 +260,7 @@ class _Fn:
             return f.ConMake(name, line.number(), None if line.done() else self.atom(line))
         if first.kind == "quoted":
             return self.component(line, line.name(), line.next().text)
-        if first.text in ("if", "switch", "for", "while", "build", "map"):
+        if first.text in ("if", "switch", "for", "while", "build", "map", "par"):
             return None
         if first.text in MODES:
             return self.ad(line)
@@ -366,6 +368,35 @@ class _Fn:
         line.finish()
         self.at += 1
         return f.Build(index, count, self.block(line.indent + 2, "yield"), inner=tuple(inner))
+
+    def par(self, line: Line) -> f.Par:
+        if ordered := line.accept("in"):
+            line.expect("order")
+        space, outs = [self.counted(line)], []
+        while line.accept(","):
+            space.append(self.counted(line))
+        line.expect("to")
+        while not outs or line.accept(","):
+            outs.append(self.out(line))
+        line.finish()
+        self.at += 1
+        return f.Par(tuple(space), self.block(line.indent + 2, "yield"), tuple(outs), ordered=bool(ordered))
+
+    def out(self, line: Line) -> f.Out:
+        if line.accept("fold"):
+            return f.Out("fold", line.number())
+        if line.accept("add"):
+            line.expect("(")
+            name = line.name()
+            line.expect(":")
+            ty = line.type()
+            line.expect("=")
+            target = self.atom(line)
+            line.expect(")")
+            return f.Out("add", target=target, acc=self.declare(name, ty))
+        line.expect("keep")
+        inner = self.parenthesised(line, separator="") if line.accept("of") else ()
+        return f.Out("keep", target=self.atom(line) if line.accept("in") else None, inner=tuple(inner))
 
     def map(self, line: Line) -> f.Map:
         params, inputs, ranks = [], [], []

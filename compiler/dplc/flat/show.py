@@ -138,6 +138,17 @@ def states(state: tuple[f.Var, ...], inits: tuple[f.Atom, ...], collect: int) ->
     return f"state ({', '.join(f'{typed(s)} = {atom(i)}' for s, i in zip(state, inits, strict=True))}){kept}"
 
 
+def out(out: f.Out) -> str:
+    sizes = f" of ({' '.join(map(atom, out.inner))})" if out.inner else ""
+    match out:
+        case f.Out("fold", rank):
+            return f"fold {rank}"
+        case f.Out("add", _, f.Var() | f.Const() as target, f.Var() as acc):
+            return f"add ({typed(acc)} = {atom(target)})"
+        case _:
+            return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
+
+
 def rhs_lines(rhs: f.Rhs) -> Iterator[str]:  # noqa: C901 -- one case per form
     match rhs:
         case f.Op(op, args, attrs):
@@ -180,4 +191,8 @@ def rhs_lines(rhs: f.Rhs) -> Iterator[str]:  # noqa: C901 -- one case per form
         case f.Map(params, inputs, body, ranks):
             pairs = ", ".join(f"{typed(p)} in {atom(i)}" for p, i in zip(params, inputs, strict=True))
             yield f"map {pairs} to ranks {' '.join(map(str, ranks))}"
+            yield from block_lines(body, "yield")
+        case f.Par(space, body, outs, _, ordered):
+            ranges = ", ".join(f"{name(i.name)} < {atom(n)}" for i, n in space)
+            yield f"par {'in order ' if ordered else ''}{ranges} to {', '.join(map(out, outs))}"
             yield from block_lines(body, "yield")

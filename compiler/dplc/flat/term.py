@@ -246,7 +246,40 @@ class Map:
     span: Span = NOWHERE
 
 
-Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build | Map
+@node
+class Out:
+    """What a Par makes of one result of its points; the space has r dimensions.
+
+    keep    an array of all values: the dimensions of the space, then those of the value.  If there are no points, the
+            dimensions of a value are `inner`.  `target` is an array of this shape that may be overwritten: the body
+            only reads its element at the own point.
+    fold    the sum of the values over the leading dimensions, until `rank` are left; 0 < rank < r means sums of rows
+    add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
+            to it there is that something is added; the result is `acc` after that."""
+
+    kind: Literal["keep", "fold", "add"]
+    rank: int = 0
+    target: Atom | None = None
+    acc: Var | None = None
+    inner: tuple[Atom, ...] = ()
+
+
+@node
+class Par:
+    """All points of an index space, in any order; binds one variable for each of `outs`, which are in the order of the
+    body's results.  `space` has indices and their counts, outermost first; counts do not depend on indices.
+
+    The body has no state and no effects, but it may fail: then the point that comes first fails.  `ordered` are those
+    whose points have effects: they run one after the other."""
+
+    space: tuple[tuple[Var, Atom], ...]
+    body: Block
+    outs: tuple[Out, ...]
+    span: Span = NOWHERE
+    ordered: bool = False
+
+
+Rhs = Op | Call | Ad | TupMake | TupGet | ConMake | If | Switch | For | While | Build | Map | Par
 
 
 @node

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.effects import Effects
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import bind_lines, show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
+from dplc.flat.walk import accumulators
 
 INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
@@ -179,10 +181,10 @@ class _Fn:
                 self.switch(bind.rhs, bound)
             case f.For() | f.While():
                 return self.loop(bind.rhs)
-            case f.Build():
-                return self.build(bind.rhs)
-            case f.Map():
-                return self.map(bind.rhs)
+            case f.Build() | f.Map():
+                return self.build(bind.rhs) if isinstance(bind.rhs, f.Build) else self.map(bind.rhs)
+            case f.Par():
+                return self.par(bind.rhs)
         return bound
 
     def call(self, fn: str, args: tuple[f.Atom, ...]) -> tuple[f.Type, ...]:
@@ -218,6 +220,41 @@ class _Fn:
             self.same(param.ty, elem_of(given), "parameter")
         elems = self.block(map_.body, None, *map_.params)
         return tuple(of_rank(t, rank) for t, rank in zip(elems, map_.ranks, strict=True))
+
+    def par(self, par: f.Par) -> tuple[f.Type, ...]:
+        for index, count in par.space:
+            self.same(self.atom(count), f.I64, "count")
+            self.same(index.ty, f.I64, "index")
+        for atom in (n for out in par.outs for n in out.inner):
+            self.same(self.atom(atom), f.I64, "inner size")
+        self.expect(bool(par.space), "no dimensions")
+        targets = [out.target for out in par.outs if isinstance(out.target, f.Var)]
+        self.expect(len(set(targets)) == len(targets), "a target is used twice")
+        if not par.ordered and (effect := Effects(self.program).of(par.body)) is not None:
+            raise self.wrong(f"{effect} in points that have no order")
+        accs = accumulators(par)
+        values = self.block(par.body, None, *(index for index, _ in par.space), *accs)
+        self.expect(len(values) == len(par.outs), "not one result for each out")
+        return tuple(self.out(out, len(par.space), ty) for out, ty in zip(par.outs, values, strict=True))
+
+    def out(self, out: f.Out, dimensions: int, value: f.Type) -> f.Type:
+        """The type of what an out makes of the points' values."""
+        if (out.kind == "add") != (out.acc is not None) or (out.kind == "add" and out.target is None):
+            raise self.wrong("only what is added to has a name in the body")
+        match out.kind:
+            case "keep":
+                made = of_rank(value, dimensions)
+                self.expect(not out.inner or len(out.inner) == rank_of(value), "not one size for each dimension")
+            case "fold":
+                self.expect(isinstance(value, f.Num) and out.rank < dimensions, "no sum of numbers")
+                made = of_rank(value, out.rank)
+            case "add":
+                made = value
+                assert out.acc is not None
+                self.same(out.acc.ty, value, "accumulator")
+        if out.target is not None:
+            self.same(self.atom(out.target), made, "target")
+        return made
 
     def loop(self, loop: f.For | f.While) -> tuple[f.Type, ...]:
         state, collect = loop.state, loop.collect

@@ -26,6 +26,7 @@ from dplc.flat import term as f
 from dplc.flat import verify as types
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import bind_lines
+from dplc.flat.walk import binders
 
 Token = int
 
@@ -196,6 +197,15 @@ class _Fn:
         self.none_left(self.frames[-1].of)
         self.frames.pop()
 
+    def par(self, par: f.Par) -> None:
+        """The points may read the targets that the Par consumes."""
+        targets = self.of(out.target for out in par.outs if out.target is not None)
+        self.consume(targets)
+        readable = set(targets) - self.lent
+        self.lent |= readable
+        self.loop(binders(par), (), par.body)
+        self.lent -= readable
+
     # ---- bindings
 
     def bind(self, bind: f.Bind) -> None:
@@ -210,8 +220,6 @@ class _Fn:
                 self.give(args, [i not in borrowed for i in range(len(args))])
             case f.ConMake(_, _, arg):
                 self.consume(self.of([arg] if arg is not None else []))
-            case f.Map(_, inputs):
-                self.consume(self.of(inputs))
             case f.If(_, then, else_):
                 self.branches([(then, None), (else_, None)], None)
             case f.Switch():
@@ -220,10 +228,10 @@ class _Fn:
                 self.loop((index, *state), inits, body)
             case f.While(state, inits, cond, body):
                 self.loop(state, inits, body, cond)
-            case f.Build(index, _, body):
-                self.loop((index,), (), body)
-            case f.Ad():
-                raise self.wrong("a derivative is still to be taken")
+            case f.Par():
+                self.par(bind.rhs)
+            case f.Ad() | f.Build() | f.Map():
+                raise self.wrong("an earlier stage has left this")
         self.define(bind.vars, 1)
 
     def parts(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:

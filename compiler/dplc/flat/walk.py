@@ -31,7 +31,12 @@ ATOMS: dict[type, Callable[[Any], tuple[f.Atom, ...]]] = {
     f.While: attrgetter("inits"),
     f.Build: lambda rhs: (rhs.count, *chain.from_iterable(rhs.inner)),
     f.Map: attrgetter("inputs"),
+    f.Par: lambda rhs: (*[count for _, count in rhs.space], *chain.from_iterable(map(operands_of, rhs.outs))),
 }
+
+
+def operands_of(out: f.Out) -> tuple[f.Atom, ...]:
+    return out.inner if out.target is None else (out.target, *out.inner)
 
 
 def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
@@ -52,6 +57,7 @@ BLOCKS: dict[type, Callable[[Any], tuple[f.Block, ...]]] = {
     f.While: attrgetter("cond", "body"),
     f.Build: lambda rhs: (rhs.body,),
     f.Map: lambda rhs: (rhs.body,),
+    f.Par: lambda rhs: (rhs.body,),
 }
 
 
@@ -67,14 +73,20 @@ BINDERS: dict[type, Callable[[Any], tuple[f.Var, ...]]] = {
     f.While: attrgetter("state"),
     f.Build: lambda rhs: (rhs.index,),
     f.Map: attrgetter("params"),
+    f.Par: lambda rhs: (*[index for index, _ in rhs.space], *accumulators(rhs)),
 }
+
+
+def accumulators(par: f.Par) -> tuple[f.Var, ...]:
+    """What the body of a Par calls the arrays that it adds to."""
+    return tuple([out.acc for out in par.outs if out.acc is not None])
 
 
 Atoms = Callable[[f.Atom], f.Atom]
 Blocks = Callable[[f.Block], f.Block]
 Binders = Callable[[f.Var], f.Var]
 Item = TypeVar("Item")
-Made = TypeVar("Made", bound=f.Rhs)
+Made = TypeVar("Made", bound=f.Rhs | f.Out)
 
 
 def rebuild(rhs: f.Rhs, atom: Atoms, block: Blocks, binder: Binders) -> f.Rhs:
@@ -163,6 +175,20 @@ def _map(fused: f.Map, atom: Atoms, block: Blocks, binder: Binders) -> f.Map:
     return remade(fused, params, inputs, block(fused.body), fused.ranks, fused.span)
 
 
+def _par(par: f.Par, atom: Atoms, block: Blocks, binder: Binders) -> f.Par:
+    def dimension(one: tuple[f.Var, f.Atom]) -> tuple[f.Var, f.Atom]:
+        made = binder(one[0]), atom(one[1])
+        return one if all(map(is_, one, made)) else made
+
+    def out(one: f.Out) -> f.Out:
+        target = None if one.target is None else atom(one.target)
+        acc = None if one.acc is None else binder(one.acc)
+        return remade(one, one.kind, one.rank, target, acc, changed(one.inner, atom))
+
+    space, outs = changed(par.space, dimension), changed(par.outs, out)
+    return remade(par, space, block(par.body), outs, par.span, par.ordered)
+
+
 REBUILD: dict[type, Callable[[Any, Atoms, Blocks, Binders], f.Rhs]] = {
     f.Op: _op,
     f.Call: _call,
@@ -176,6 +202,7 @@ REBUILD: dict[type, Callable[[Any, Atoms, Blocks, Binders], f.Rhs]] = {
     f.While: _while,
     f.Build: _build,
     f.Map: _map,
+    f.Par: _par,
 }
 
 

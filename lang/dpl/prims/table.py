@@ -16,8 +16,8 @@ linear map of scalars is its own transpose.  Rules use other primitives, so they
 **Evaluation.**  `eval` takes Python ints, floats, bools; the caller must wrap integers and round floats to the row's
 result type.  Rows without `eval` are structural: each engine implements them by name.
 
-**Native code.**  `llvm` names a function of libm (`sin`) or of the runtime library (`rt.sigmoid`), which takes and
-returns doubles, or an intrinsic for every float type (`llvm.floor`).
+**Native code.**  Elementary functions are described once for all engines (`elementary/`).  `llvm` names a function of
+the runtime library (`rt.lgamma`), which takes and returns doubles, or an intrinsic for every float type (`llvm.floor`).
 """
 
 from __future__ import annotations

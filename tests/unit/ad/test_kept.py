@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from dplc.ad.builder import int_
 from dplc.ad.differentiate import differentiate
 from dplc.ad.reverse.min_cut import cut
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from flatly import INT, Builder, F, check, fn, for_, gradient, if_, num, while_
+from flatly import INT, VEC, Builder, F, array, build, check, fn, for_, gradient, if_, num, while_
 
 
 @pytest.mark.parametrize(
@@ -129,3 +131,58 @@ def root(b: Builder, a: f.Var) -> f.Atom:
 def test_loops_of_unknown_length() -> None:
     supply = f.Supply()
     check(f.Program({"r": fn("r", (F,), root, supply)}), "r", 7.0, supply)
+
+
+def collected(program: f.Program) -> list[f.Type]:
+    """The types that points and steps keep."""
+    loops = [bind for fn in differentiate(program).fns.values() for bind in every(fn.body)]
+    return [var.ty for bind in loops for var in bind.vars
+            if isinstance(bind.rhs, f.For | f.While | f.Build) and var.name.startswith("kept")]  # fmt: skip
+
+
+def waves(b: Builder, xs: f.Var) -> f.Atom:
+    """The sum of sin x / sqrt x."""
+
+    def point(c: Builder, i: f.Var) -> f.Atom:
+        x = c.op("index", xs, i)
+        return c.op("div", c.op("sin", x), c.op("sqrt", x))
+
+    return b.op("sum", build(b, b.op("dim", xs, k=0), point))
+
+
+def pairs(b: Builder, xs: f.Var) -> f.Atom:
+    """The sum of log (sum of exp (x y)), over all x and y."""
+    n = b.op("dim", xs, k=0)
+
+    def row(c: Builder, i: f.Var) -> f.Atom:
+        x = c.op("index", xs, i)
+        return c.op("log", c.op("sum", build(c, n, lambda d, j: d.op("exp", d.op("mul", x, d.op("index", xs, j))))))
+
+    return b.op("sum", build(b, n, row))
+
+
+@pytest.mark.parametrize("write", [waves, pairs])
+def test_points_are_computed_again(write: Callable) -> None:
+    supply = f.Supply()
+    check(f.Program({"w": fn("w", (VEC,), write, supply)}), "w", array(0.5, 1.5, 0.8), supply)
+    program = f.Program({"w": fn("w", (VEC,), write, supply)})
+    gradient(program, "w", supply)
+    assert not collected(program)
+
+
+def changed(b: Builder, xs: f.Var) -> f.Atom:
+    """An array that each step reads and updates: kept as it is, it would be copied by each step."""
+    n = b.op("dim", xs, k=0)
+
+    def step(c: Builder, i: f.Var, a: f.Var) -> list[f.Atom]:
+        return [c.op("update", a, c.op("sin", c.op("index", a, i)), i)]
+
+    return b.op("sum", for_(b, n, (xs,), step)[0])
+
+
+def test_an_array_that_is_updated_is_not_kept_by_each_step() -> None:
+    supply = f.Supply()
+    check(f.Program({"c": fn("c", (VEC,), changed, supply)}), "c", array(0.5, 1.5, 0.8), supply)
+    program = f.Program({"c": fn("c", (VEC,), changed, supply)})
+    gradient(program, "c", supply)
+    assert collected(program) == [f.Arr(f.Tup((F,)), 1)]

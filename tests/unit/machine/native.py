@@ -16,6 +16,7 @@ from dplc.machine.run.linked import linked
 from dplc.machine.run.program import execute
 from dplc.passes.arrays.fuse import fuse
 from dplc.passes.memory.reference_counts import count_references
+from dplc.passes.parallel.parallel import parallel
 
 
 class Main(Builder):
@@ -68,9 +69,9 @@ class Main(Builder):
 def native(program: f.Program, capfd) -> str:
     """What native code prints."""
     verify(program)
-    fused = fuse(program)
-    verify(fused)
-    text, sites = emit_text(count_references(fused))
+    ready = parallel(fuse(program))
+    verify(ready)
+    text, sites = emit_text(count_references(ready))
     assert execute(linked(Compiled(assemble(final(text)), sites.to_json()))) == 0
     return capfd.readouterr().out
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from math import inf, isnan, nan
+from operator import add, mul
 from random import Random
 
 import pytest
+from dpl.prims import sums
 from dplc.machine.runtime.shapes import Vectors
 from library import Loaded, forwarding
 
@@ -122,13 +124,15 @@ def test_transposition(kernels: Loaded) -> None:
                 assert list(out) == transposed(a, rows, columns)
 
 
-def test_sums_come_out_the_same_whatever_the_vectors() -> None:
+@pytest.mark.parametrize("machine", MACHINES)
+def test_sums_have_one_order_whatever_the_vectors(machine: str) -> None:
     dice = Random(4)
-    a = [dice.gauss(0, 1) for _ in range(1001)]
-    results = set()
-    for machine in (Vectors(64, True), Vectors(32, True), Vectors(16, False)):
-        loaded = Loaded(
-            forwarding("s", "rt.sum.f64", "double", ("ptr", "i64")), {"s": ("double", ("ptr", "i64"))}, machine
-        )
-        results.add(loaded["s"]((ctypes.c_double * len(a))(*a), len(a)))
-    assert len(results) == 1
+    a, b = ([dice.gauss(0, 1) for _ in range(7 * sums.BLOCK + 11)] for _ in range(2))
+    text = forwarding("sum", "rt.sum.f64", "double", ("ptr", "i64"))
+    text += forwarding("dot", "rt.dot.f64", "double", ("ptr", "ptr", "i64"))
+    types = {"sum": ("double", ("ptr", "i64")), "dot": ("double", ("ptr", "ptr", "i64"))}
+    loaded, c_type = Loaded(text, types, MACHINES[machine]), ctypes.c_double * len(a)
+    sizes = (0, 1, 15, 16, 31, 33, 63, 64, 1000, 1023, 1024, 1025, 2048, 2049, 3077, 5000, 7 * 1024, len(a))
+    for n in sizes:
+        assert loaded["sum"](c_type(*a), n) == sums.total(add, 0.0, a[:n])
+        assert loaded["dot"](c_type(*a), c_type(*b), n) == sums.total(add, 0.0, list(map(mul, a[:n], b[:n])))

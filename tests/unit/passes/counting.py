@@ -132,14 +132,29 @@ class Counting:
                 return self.switch(rhs, env)
             case f.For() | f.While():
                 return self.loop(rhs, env)
-            case f.Map(_, inputs):
-                for a in inputs:
-                    self.heap.drop(self.value(a, env))
-                return tuple([self.make(var.ty) for var in bind.vars])
-            case f.Build(index, _, body):
-                rows = [self.block(body, env | {index.name: None}) for _ in range(self.dice.randrange(4))]
-                return tuple([self.heap.new([row[k] for row in rows]) for k in range(len(body.results))])
+            case f.Par():
+                return self.par(rhs, bind.vars, env)
         raise AssertionError(rhs)
+
+    def par(self, par: f.Par, vars_: tuple[f.Var, ...], env: dict) -> tuple:
+        """The points may read the targets, which go afterwards."""
+        env = env | {index.name: None for index, _ in par.space}
+        env |= {out.acc.name: self.value(out.target, env) for out in par.outs if out.acc and out.target}
+        points = []
+        for _ in range(self.dice.randrange(4)):
+            points.append(self.block(par.body, env))
+            env |= {out.acc.name: x for out, x in zip(par.outs, points[-1], strict=True) if out.acc}
+        for out in par.outs:
+            if out.target is not None and not out.acc:
+                self.heap.drop(self.value(out.target, env))
+        made = []
+        for k, (out, var) in enumerate(zip(par.outs, vars_, strict=True)):
+            if out.acc:
+                made.append(env[out.acc.name])
+            else:
+                rows = [point[k] for point in points] if out.kind == "keep" else []
+                made.append(self.heap.new(rows) if isinstance(var.ty, f.Arr) else None)
+        return tuple(made)
 
     def switch(self, switch: f.Switch, env: dict) -> tuple:
         cell = self.value(switch.scrutinee, env)

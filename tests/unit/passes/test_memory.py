@@ -131,7 +131,7 @@ class Generator:
                 return self.bind(binds, given, f.While(state, inits, cond, body, collect))
             case _:
                 body = self.block(scope, (LIST,), depth - 1)
-                return self.bind(binds, (ARRAY,), f.Build(self.var(f.I64), at, body))
+                return self.bind(binds, (ARRAY,), f.Par(((self.var(f.I64), at),), body, (f.Out("keep"),)))
 
     def switch(self, scope, binds, types, depth) -> f.Switch:
         data = self.dice.choice((LIST, BOX))

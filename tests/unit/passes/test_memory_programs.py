@@ -31,7 +31,7 @@ def fused(path: Path) -> f.Program:
     before = threading.stack_size(256 << 20)
     try:
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(compile_to, "fuse", source, Context()).result()[1]
+            return pool.submit(compile_to, "parallel", source, Context()).result()[1]
     finally:
         threading.stack_size(before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dplc.flat.ops.columns import (
+    NONE,
     ZERO,
     added,
     always,
@@ -84,6 +85,9 @@ ROWS = (
     accumulator("acc_zeros", "a, d0 ... -> a; if it is null, zeros (0, null, tuples of them) of these dimensions",
                 second=None, dims=of_zeros, own=(0,), solid=always,
                 accumulates=False, cost=lambda m, op: m.made(op.args[0], op.args[1:]), derivative=linear(0)),
+    accumulator("acc_extend", "a of rank 1, n -> a, and zeros after it, n elements in all",
+                second=None, dims=lambda of, op, rank, k: op.args[1], own=(0,), solid=always,
+                accumulates=False, cost=free, derivative=NONE),
     accumulator("acc_index",
                 "a (null or array of floats), v (scalar or array of floats, null too), d0 ... d(k-1), i ... ->"
                 " a with v added there; attr rank = k says how many d",

@@ -73,6 +73,25 @@ def acc_zeros(e: BodyEmitter, op: f.Op) -> Values:
     return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
 
 
+def acc_extend(e: BodyEmitter, op: f.Op) -> Values:
+    """The array itself if it is long enough, else a longer one."""
+    a, length = operand(e, op.args[0]), e.one(op.args[1])
+    if a.dims[0] == length:
+        return a.values
+    types = leaves(a.type)
+
+    def body(inner: Emitter, values: Values) -> Values:
+        old, fresh = arrays.array_of(a.type, values[:-1]), arrays.zero_array(inner, a.elem, [values[-1]])
+        arrays.copy_elements(inner, a.elem, fresh.data, old.data, old.dims[0])
+        inner.drop(old.type, old.values)
+        return fresh.values
+
+    def longer() -> Values:
+        return e.outlined(f"longer {scalar_type(a.type)}", (*types, "i64"), [*a.values, length], types, body)
+
+    return e.w.choose(e.w.let(f"icmp eq i64 {a.dims[0]}, {length}"), types, lambda: a.values, longer)
+
+
 def acc_index(e: BodyEmitter, op: f.Op) -> Values:
     """Adds to an element or sub-array.  The forward pass has checked the indices."""
     rank, addend = op.attr("rank"), op.args[1]
@@ -116,5 +135,6 @@ def _add_part(e: BodyEmitter, op: f.Op, part: Array, dims: list[str], address) -
 
 
 OPS = {
-    "is_null": is_null, "acc_add": acc_add, "acc_zeros": acc_zeros, "acc_index": acc_index, "acc_slice": acc_slice,
+    "is_null": is_null, "acc_add": acc_add, "acc_zeros": acc_zeros, "acc_extend": acc_extend,
+    "acc_index": acc_index, "acc_slice": acc_slice,
 }  # fmt: skip

@@ -14,6 +14,7 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
 from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.sums import RowSums
 from dplc.machine.failure.failures import bounds_word
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -39,7 +40,7 @@ def index(e: BodyEmitter, op: f.Op) -> Values:
         row = arrays.sub_array(e, a, indices)
         e.dup(row.type, row.values)
         return row.values
-    element = e.get(a.elem, arrays.address(e, a, indices))
+    element = e.get(a.elem, arrays.address(e, a, indices), e.read_access(op.args[0]))
     e.dup(a.elem, element)
     return element
 
@@ -241,14 +242,15 @@ def _sum_down(e: BodyEmitter, a: Array, rank: int) -> Values:
         name = a.number.name
         return [w.let(f"call {SCALARS[name]} @rt.sum.{name}(ptr {a.data}, i64 {w.product(a.dims)})")]
     outer, inner = w.product(a.dims[:cut]), w.product(a.dims[cut:])
-    total = arrays.zero_array(e, a.elem, a.dims[cut:])
+    sums = RowSums(e, a.elem, a.dims[cut:], outer)
     step = w.scale(inner, a.size)
 
     def add_row(i: str) -> None:
-        arrays.add_into(e, a.number, total.data, w.at(a.data, w.mul(i, step)), inner)
+        sums.start_row(i)
+        arrays.add_into(e, a.number, sums.rows.data, w.at(a.data, w.mul(i, step)), inner)
 
     w.repeat(outer, add_row)
-    return total.values
+    return sums.result().values
 
 
 def dot(e: BodyEmitter, op: f.Op) -> Values:
@@ -332,10 +334,16 @@ def same_shape(e: BodyEmitter, op: f.Op) -> Values:
     return []
 
 
+def check_lengths(e: BodyEmitter, op: f.Op) -> Values:
+    arrays.check_shape(e, [e.one(op.args[0])], [e.one(op.args[1])], e.site(op.span))
+    return []
+
+
 OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
     "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
+    "check_lengths": check_lengths,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip

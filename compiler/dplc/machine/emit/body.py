@@ -30,6 +30,8 @@ class BodyEmitter(Emitter, ABC):
         self.scope = unit.scope(fn)
         self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
         self.loop: Loop = self.w.loop  # writes a loop of the program
+        self.groups: list[str] = []  # metadata of the Pars around: accesses in different points do not overlap
+        self.home: dict[str, int] = {}  # how many of these Pars are around the definition of a variable
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
 
@@ -72,9 +74,22 @@ class BodyEmitter(Emitter, ABC):
         for var in variables:
             n = len(leaves(var.ty))
             self.env[var.name] = values[at : at + n]
+            if self.groups:
+                self.home[var.name] = len(self.groups)
             at += n
         if at != len(values):
             raise Bug(f"{len(values)} leaves for {variables}")
+
+    def access(self, home: int) -> str:
+        """The mark of an access to memory that is as old as the first `home` of the Pars around."""
+        groups = self.groups[home:]
+        if not groups:
+            return ""
+        return f", !llvm.access.group {groups[0] if len(groups) == 1 else self.unit.group_of(tuple(groups))}"
+
+    def read_access(self, atom: f.Atom) -> str:
+        """The mark of a load from an array.  Points do not write arrays that were there before."""
+        return self.access(self.home.get(atom.name, 0)) if isinstance(atom, f.Var) and self.groups else ""
 
     def is_ready(self, atom: f.Atom) -> bool:
         """True if a loop made the array unique and not null."""

@@ -26,17 +26,17 @@ class Emitter:
 
     # ---- memory
 
-    def put(self, ty: f.Type, values: Values, address: str) -> None:
+    def put(self, ty: f.Type, values: Values, address: str, mark: str = "") -> None:
         """Stores the leaves of a value."""
         shape = struct(ty)
         for leaf, offset, value in zip(shape.leaves, shape.offsets, values, strict=True):
-            self.w.store(leaf, value, self.w.at(address, offset))
+            self.w.store(leaf, value, self.w.at(address, offset), mark)
 
-    def get(self, ty: f.Type, address: str) -> Values:
+    def get(self, ty: f.Type, address: str, mark: str = "") -> Values:
         """Loads the leaves of a value."""
         shape = struct(ty)
         return [
-            self.w.load(leaf, self.w.at(address, offset))
+            self.w.load(leaf, self.w.at(address, offset), mark)
             for leaf, offset in zip(shape.leaves, shape.offsets, strict=True)
         ]
 

@@ -14,7 +14,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit import loops, maps, ops, resume
+from dplc.machine.emit import loops, ops, par, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
 from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
@@ -141,12 +141,12 @@ class FunctionEmitter(BodyEmitter):
                 return [self._construct(self.unit.program.datas[data], tag, arg)]
             case f.If() | f.Switch() as choice:
                 return self._choose(choice, leaves(f.Tup(tuple(var.ty for var in bind.vars))))
-            case f.For() | f.While() | f.Build():
+            case f.For() | f.While():
                 return loops.loop(self, bind.rhs, bind.vars)
-            case f.Map() as fused:
-                return maps.fused(self, fused, bind.vars)
-            case f.Ad():
-                raise Bug(f"a derivative that was not taken: {bind.rhs}")
+            case f.Par():
+                return par.par(self, bind.rhs, bind.vars)
+            case f.Ad() | f.Build() | f.Map():
+                raise Bug(f"an earlier stage has left this: {bind.rhs}")
 
     def _project(self, tup: f.Atom, index: int) -> Values:
         items = expect_type(f.Tup, tup.ty).items

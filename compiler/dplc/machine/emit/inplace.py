@@ -10,6 +10,7 @@ the first step; the steps are plain stores, which LLVM can vectorise.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from dpl.node import node
 
@@ -34,12 +35,24 @@ class Chain:
 def chains(loop: f.For | f.While) -> list[Chain]:
     """The arrays that every step changes in place.  A While needs its condition once more before the loop; it must only
     compute."""
-    uses = Counter(mentions(loop.body))
-    if isinstance(loop, f.While):
-        if not all(_only_computes(bind.rhs) for bind in loop.cond.binds):
-            return []
-        uses.update(mentions(loop.cond))
-    found = [_chain(loop, i, uses) for i, var in enumerate(loop.state) if isinstance(var.ty, f.Arr)]
+    if isinstance(loop, f.While) and not all(_only_computes(bind.rhs) for bind in loop.cond.binds):
+        return []
+    state = list(zip(loop.state, loop.body.results, strict=False))
+    index = {loop.index.name} if isinstance(loop, f.For) else set[str]()
+    return chains_in(loop.body, state, index, mentions(loop.cond) if isinstance(loop, f.While) else ())
+
+
+def chains_in(
+    body: f.Block, state: list[tuple[f.Var, f.Atom]], own: set[str], more: Iterable[str] = ()
+) -> list[Chain]:
+    """The same of a body, with the next values of its state.  `own` are its other variables, `more` uses elsewhere."""
+    if not any(isinstance(var.ty, f.Arr) for var, _ in state):
+        return []
+    uses = Counter(mentions(body))
+    uses.update(more)
+    inside = own | {var.name for bind in body.binds for var in bind.vars} | {var.name for var, _ in state}
+    found = [_chain(body, i, var, after, uses, inside) for i, (var, after) in enumerate(state)
+             if isinstance(var.ty, f.Arr)]  # fmt: skip
     return [chain for chain in found if chain]
 
 
@@ -48,11 +61,12 @@ def _only_computes(rhs: f.Rhs) -> bool:
     return row is not None and (row.elementwise or (row.short and row.repeatable))
 
 
-def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | None:
-    body = loop.body
+def _chain(
+    body: f.Block, index: int, var: f.Var, after: f.Atom, uses: Counter[str], inside: set[str]
+) -> Chain | None:
     links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
     reads = Counter(name for bind in body.binds for name in _read(bind.rhs))
-    name, variables, dims = loop.state[index].name, [], ()
+    name, variables, dims = var.name, [], ()
     while name in links:
         if uses[name] - reads[name] != 1:
             return None
@@ -60,11 +74,8 @@ def _chain(loop: f.For | f.While, index: int, uses: Counter[str]) -> Chain | Non
         change, name = links[name]
         if OPS[change.op].accumulates:
             dims = change.args[2 : 2 + change.attr("rank")]
-    if not variables or uses[name] != 1 or body.results[index] != f.Var(name, loop.state[index].ty):
+    if not variables or uses[name] != 1 or after != f.Var(name, var.ty):
         return None
-    inside = {var.name for bind in body.binds for var in bind.vars} | {var.name for var in loop.state}
-    if isinstance(loop, f.For):
-        inside.add(loop.index.name)
     return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims)
 
 

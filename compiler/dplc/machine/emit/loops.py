@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
-from dplc.machine.emit import arrays, build, inplace, interrupts
+from dplc.machine.emit import arrays, inplace, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.layout import ALIGN_FROM, leaves, struct
+from dplc.machine.emit.layout import ALIGN_FROM, counted, leaves, struct
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 
 FIRST_ROOM = 16  # elements for which a growing array has room at first
 
 
-def loop(e: BodyEmitter, rhs: f.For | f.While | f.Build, variables: tuple[f.Var, ...]) -> Values:
-    match rhs:
-        case f.For():
-            return _for(e, rhs, variables)
-        case f.While():
-            return _while(e, rhs, variables)
-        case f.Build():
-            return build.build(e, rhs, variables)
+def loop(e: BodyEmitter, rhs: f.For | f.While, variables: tuple[f.Var, ...]) -> Values:
+    return _for(e, rhs, variables) if isinstance(rhs, f.For) else _while(e, rhs, variables)
 
 
 def _state_types(loop: f.For | f.While) -> tuple[str, ...]:
@@ -102,7 +96,16 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
     all_types = (*types, "ptr", "ptr", "i64", "i64")
     last = e.loop(all_types, [*inits, *growing], lambda s: _condition(e, loop, s[:-4]), step)
     owner, data, count, _ = last[-4:]
-    used = w.scale(count, size)
+    if counted(elem):  # whoever frees the block finds the elements by the size in its header
+        owner, data = _trimmed(e, elem, (owner, data, count))
+    return [*last[:-4], owner, data, count]
+
+
+def _trimmed(e: BodyEmitter, elem: f.Type, collected: tuple[str, str, str]) -> Values:
+    """The block of so many elements with their size in its header.  Small blocks are freed by that size, so a small
+    array moves to one that is made for it."""
+    w, (owner, data, count) = e.w, collected
+    used = w.scale(count, struct(elem).size)
 
     def move() -> Values:
         smaller = arrays.new_array(e, elem, [count])
@@ -111,12 +114,10 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         return [smaller.owner, smaller.data]
 
     def stay() -> Values:
-        w.store("i64", used, w.at(owner, 8))  # the part of the block that holds elements
+        w.store("i64", used, w.at(owner, 8))
         return [owner, data]
 
-    small = w.let(f"icmp ult i64 {used}, {ALIGN_FROM}")
-    owner, data = w.choose(small, ("ptr", "ptr"), move, stay)
-    return [*last[:-4], owner, data, count]
+    return w.choose(w.let(f"icmp ult i64 {used}, {ALIGN_FROM}"), ("ptr", "ptr"), move, stay)
 
 
 def _condition(e: BodyEmitter, loop: f.While, state: Values) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import accumulators, array_ops, convolutions, maps
+from dplc.machine.emit import accumulators, array_ops, convolutions
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
@@ -26,8 +26,6 @@ def op(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
 
 
 def elementwise(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
-    if any(isinstance(atom.ty, f.Arr) for atom in op.args):
-        return maps.single(e, op, variables)
     return [scalar(e, op, [e.one(atom) for atom in op.args])]
 
 

@@ -81,7 +81,8 @@ def spread(e: BodyEmitter, body: f.Block, points: Points) -> None:
     callee, e.unit.helpers[f"block of {name}"] = symbol(name), _block(name, types, points.alone)
 
     def run(first: str, last: str) -> Values:
-        return w.call((), callee, [f"i64 {first}", f"i64 {last}", *typed(types, values)], "call fastcc")
+        w.do(f"call fastcc void {callee}({', '.join([f'i64 {first}', f'i64 {last}', *typed(types, values)])}) noinline")
+        return []
 
     def share() -> Values:
         env = w.slot(f"[{max(8 * len(types), 8)} x i8]")

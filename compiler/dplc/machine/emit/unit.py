@@ -42,6 +42,7 @@ class Unit:
     nodes: list[str] = field(default_factory=list)  # metadata
     _strings: dict[bytes, str] = field(default_factory=dict)
     _locations: dict[tuple[str, int], str] = field(default_factory=dict)
+    _groups: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def string(self, text: str) -> tuple[str, int]:
         """The address and length of a constant string."""
@@ -81,6 +82,12 @@ class Unit:
         number = f"!{len(self.nodes) + FIRST_NODE}"
         self.nodes.append(f"{number} = {text.replace('SELF', number)}\n")
         return number
+
+    def group_of(self, groups: tuple[str, ...]) -> str:
+        """The metadata of accesses that belong to several groups."""
+        if groups not in self._groups:
+            self._groups[groups] = self.metadata(f"!{{{', '.join(groups)}}}")
+        return self._groups[groups]
 
     def parallel(self) -> str:
         """The mark of a loop's back edge: accesses marked ACCESS in different steps do not overlap."""

@@ -1,10 +1,12 @@
 """Array kernels, generated for an element type and a vector width.
 
-    @rt.sum.f64(a, n)   @rt.dot.f64(a, b, n)     in a fixed order: element i is added to lane i mod 32
+    @rt.block.f64       the sum of at most 1024 numbers, in the order of `dpl/prims/sums.py`
+    @rt.block_dot.f64   the inner product of at most 1024 numbers
+    @rt.sum.i64         sums and inner products of integers, in any order
     @rt.dots.f64        the inner products of four rows of a matrix with a vector
 
-Those of matrix products are in `tiles.py`.  Sums and products do not depend on the width of the vectors; only on
-machines without fused multiply-add do products round once more.
+Those of matrix products are in `tiles.py`; `rt/sums.each.rt` and `rt/matmul.each.rt` call them.  Sums and products do
+not depend on the width of the vectors; only on machines without fused multiply-add do products round once more.
 """
 
 from __future__ import annotations
@@ -12,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from dpl.prims.sums import FEW, LANES
+
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.runtime import tiles
 from dplc.machine.runtime.shapes import Shape, Vectors, function
 
-LANES = 32  # of a reduction
 ROWS = 4  # of a matrix that `dots` takes at a time
-FEW = 16  # elements that are added one by one
 
 
 def definition(symbol: str, machine: Vectors) -> str | None:
@@ -32,12 +34,17 @@ def definition(symbol: str, machine: Vectors) -> str | None:
 # ---- sums and inner products --------------------------------------------------------------------------------------
 
 
-def reduction(machine: Vectors, name: str, ty: str) -> str:
-    """`sum` or `dot`: few elements in sequence, more in 32 lanes."""
+def integers(machine: Vectors, name: str, ty: str) -> str:
+    """`sum` or `dot` of integers."""
     dot = name == "dot"
     head = f"{SCALARS[ty]} @rt.{name}.{ty}(ptr %a, {'ptr %b, ' if dot else ''}i64 %n)"
-    if ty not in ("f32", "f64"):
-        return function(head, _one_by_one(ty, dot, "entry"))
+    return function(head, _one_by_one(ty, dot, "entry"))
+
+
+def block(machine: Vectors, name: str, ty: str) -> str:
+    """`block` or `block_dot`: few numbers in order, more in lanes."""
+    dot = name == "block_dot"
+    head = f"{SCALARS[ty]} @rt.{name}.{ty}(ptr %a, {'ptr %b, ' if dot else ''}i64 %n)"
     shape = Shape(ty, LANES, machine)
     v = shape.type
     out = ["entry:", f"%few = icmp slt i64 %n, {FEW}", "br i1 %few, label %single, label %vectors", "single:"]
@@ -133,7 +140,8 @@ def dots(machine: Vectors, ty: str) -> str:
 
 
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
-    (r"rt\.(sum|dot)\.([iuf]\d+)", reduction),
+    (r"rt\.(sum|dot)\.([iu]\d+)", integers),
+    (r"rt\.(block|block_dot)\.(f\d+)", block),
     (r"rt\.dots\.(f32|f64)", dots),
     *tiles.KERNELS,
 )

@@ -22,6 +22,7 @@ DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 # the types for which an `*.each.rt` file is read: TYPE, SIZE in bytes
 EACH = {
     "matmul": (("f64", 8), ("f32", 4)), "masked": (("f64", 8), ("f32", 4), ("f16", 2)),
+    "sums": (("f64", 8), ("f32", 4), ("f16", 2)),
     "convolution": (("f64", 8), ("f32", 4)), "convolution_plain": (("f16", 2),),
     "transpose": (("", 1), ("", 2), ("", 4), ("", 8)),
 }  # fmt: skip

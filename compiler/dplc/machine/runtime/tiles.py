@@ -128,18 +128,22 @@ def _any(out: list[str], shape: Shape, name: str, masks: list[str]) -> None:
 
 def outer(machine: Vectors, ty: str) -> str:
     """c = a b or c + a b, of a column `a` of `m` and a row `b` of `n` elements, row by row.  The last few of a row are
-    written one by one: a masked store would delay the load of the next row, which begins in the same vector."""
-    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
-    one = Shape(ty, 1, machine)
-    out = ["entry:", f"%whole = and i64 %n, {-shape.lanes}", "br label %rows", "rows:"]
+    written by vectors of a half, a quarter, ...: a masked store would delay the load of the next row, which begins in
+    the same vector."""
+    widest = machine.bytes // SIZES[SCALARS[ty]]
+    shapes = [Shape(ty, widest >> k, machine) for k in range(widest.bit_length())]
+    out = ["entry:", *(f"%end{s.lanes} = and i64 %n, {-s.lanes}" for s in shapes), "br label %rows", "rows:"]
     out += ["%i = phi i64 [ 0, %entry ], [ %i.next, %end ]", "%i.more = icmp slt i64 %i, %m"]
-    out += ["br i1 %i.more, label %row, label %done", "row:", f"%pa = {shape.at('%a', '%i')}"]
-    out += [f"%x = load {shape.elem}, ptr %pa"]
-    shape.splat(out, "%v.x", "%x")
-    one.splat(out, "%s.x", "%x")
-    out += ["%skip = mul i64 %i, %n", f"%pc = {shape.at('%c', '%skip')}", "br label %v.head"]
-    _outer_columns(out, shape, "v", "row", "%whole", "s.head")
-    _outer_columns(out, one, "s", "v.head", "%n", "end")
+    out += ["br i1 %i.more, label %row, label %done", "row:", f"%pa = {shapes[0].at('%a', '%i')}"]
+    out += [f"%x = load {shapes[0].elem}, ptr %pa"]
+    for shape in shapes:
+        shape.splat(out, f"%w{shape.lanes}.x", "%x")
+    out += ["%skip = mul i64 %i, %n", f"%pc = {shapes[0].at('%c', '%skip')}", f"br label %w{widest}.head"]
+    entry = "row"
+    for shape in shapes:
+        after = f"w{shape.lanes // 2}.head" if shape.lanes > 1 else "end"
+        _outer_columns(out, shape, f"w{shape.lanes}", entry, f"%end{shape.lanes}", after)
+        entry = f"w{shape.lanes}.head"
     out += ["end:", "%i.next = add i64 %i, 1", "br label %rows", "done:", "ret void"]
     return function(f"void @rt.outer.{ty}(ptr %c, ptr %a, ptr %b, i64 %m, i64 %n, i1 %acc)", out)
 

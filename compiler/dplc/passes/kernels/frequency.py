@@ -64,13 +64,13 @@ def calls(block: f.Block, often: bool) -> Iterator[tuple[str, bool]]:
         if isinstance(bind.rhs, f.Call):
             yield bind.rhs.fn, often
         for inner in blocks(bind.rhs):
-            yield from calls(inner, often or isinstance(bind.rhs, f.For | f.While | f.Build))
+            yield from calls(inner, often or isinstance(bind.rhs, f.For | f.While | f.Par))
 
 
 def is_long(rhs: f.Rhs) -> bool:
-    """True for a loop that may run long.  That of a Build without inner loops is limited by memory."""
-    if isinstance(rhs, f.Build):
-        return any(isinstance(bind.rhs, f.For | f.While | f.Build | f.Map | f.Call) for bind in every(rhs.body))
+    """True for a loop that may run long.  That of a Par without inner loops is limited by memory."""
+    if isinstance(rhs, f.Par):
+        return any(isinstance(bind.rhs, f.For | f.While | f.Par | f.Call) for bind in every(rhs.body))
     return isinstance(rhs, f.For | f.While)
 
 
@@ -98,9 +98,7 @@ def formats(fn: f.Fn) -> bool:
 def repays(bind: f.Bind) -> bool:
     """True if a right-hand side is, or contains, a loop that repays optimising although it runs once."""
     match bind.rhs:
-        case f.Map():
-            return True
-        case f.For() | f.While() | f.Build() as loop:
+        case f.For() | f.While() | f.Par() as loop:
             inside = [inner for block in blocks(loop) for inner in every(block)]
             plain = not any(isinstance(inner.rhs, f.Call) or repays(inner) for inner in inside)
             return not (plain and (is_short(loop) or any(writes(inner) for inner in inside)))
@@ -112,14 +110,16 @@ def repays(bind: f.Bind) -> bool:
             return False
 
 
-def is_short(loop: f.For | f.While | f.Build) -> bool:
+def is_short(loop: f.For | f.While | f.Par) -> bool:
     """True if a loop is known to have a few steps only."""
-    return (
-        not isinstance(loop, f.While)
-        and isinstance(loop.count, f.Const)
-        and isinstance(loop.count.value, int)
-        and loop.count.value <= SHORT
-    )
+    if isinstance(loop, f.While):
+        return False
+    steps = 1
+    for count in [loop.count] if isinstance(loop, f.For) else [count for _, count in loop.space]:
+        if not (isinstance(count, f.Const) and isinstance(count.value, int)):
+            return False
+        steps *= count.value
+    return steps <= SHORT
 
 
 def writes(bind: f.Bind) -> bool:

@@ -33,7 +33,7 @@ class Independence:
     def look(self, block: f.Block) -> None:
         """Finds the functions that the points of outermost comprehensions call."""
         for bind in block.binds:
-            if isinstance(bind.rhs, f.Build):
+            if isinstance(bind.rhs, f.Par):
                 self.points(bind.rhs.body)
             else:
                 for inner in blocks(bind.rhs):

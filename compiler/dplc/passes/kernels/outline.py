@@ -128,7 +128,7 @@ class _Kernel(Copier):
         ])  # fmt: skip
 
 
-SPANNED = f.Op | f.Call | f.Ad | f.Build | f.Map
+SPANNED = f.Op | f.Call | f.Par
 
 
 def used(rhs: f.Rhs) -> Iterator[f.Atom]:

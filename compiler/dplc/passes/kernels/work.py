@@ -71,12 +71,12 @@ class _Meter:
                 row = OPS[name]
                 cost = self.work(row.cost(cast(Measure, self), rhs))
                 return times(cost, number(DEAR)) if row.elementwise and not row.cheap else cost
-            case f.For(_, count) | f.Build(_, count):
+            case f.For(_, count):
                 return times(self.work(count), plus(number(1.0), self.block(rhs.body)))
+            case f.Par(space, body):
+                return times(self.product(*[count for _, count in space]), plus(number(1.0), self.block(body)))
             case f.While():
                 return times(number(GUESS), plus(self.block(rhs.cond), self.block(rhs.body)))
-            case f.Map(_, inputs, body):
-                return times(self.elements(max(inputs, key=lambda a: rank_of(a.ty))), self.block(body))
             case f.If() | f.Switch():
                 arms = [self.block(inner) for inner in blocks(rhs)]
                 return times(number(1 / len(arms)), self.sum(arms))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks
+from dplc.flat.walk import binders, blocks
 
 Token = tuple[str, tuple[int, ...]]
 
@@ -58,8 +58,6 @@ class Owners:
                     self.tokens[bind.vars[0].name] = tuple([t for item in items for t in self.of_atom(item)])
                 case f.TupGet(tup, index):
                     self.tokens[bind.vars[0].name] = self.component(tup, index)
-                case f.Map():
-                    self.define(bind.vars)
                 case rhs:
                     self.inner(rhs)
                     self.define(bind.vars)
@@ -76,8 +74,8 @@ class Owners:
                 self.define((index, *state))
             case f.While(state):
                 self.define(state)
-            case f.Build(index):
-                self.define((index,))
+            case f.Par():
+                self.define(binders(rhs))
             case _:
                 pass
         for block in blocks(rhs):
@@ -116,8 +114,8 @@ def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom]
             return ([arg] if arg is not None else []), []
         case f.For(_, _, _, inits) | f.While(_, inits):
             return list(inits), []
-        case f.Map(_, inputs):
-            return list(inputs), []
+        case f.Par(outs=outs):
+            return [out.target for out in outs if out.target is not None], []
         case _:
             return [], []
 

@@ -27,7 +27,7 @@ from dpl.diagnostics import Bug
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import blocks
+from dplc.flat.walk import accumulators, blocks
 from dplc.passes.memory import borrow
 from dplc.passes.memory.owners import Owners, Token, operands
 
@@ -86,7 +86,7 @@ class _Counter:
             case f.Switch() as switch:
                 rhs, needed = self.switch(switch, live)
                 live.update(needed)
-            case f.For() | f.While() | f.Build() as loop:
+            case f.For() | f.While() | f.Par() as loop:
                 rhs, outer = self.loop(loop)
                 lent |= outer
             case other:
@@ -143,19 +143,21 @@ class _Counter:
             head = self.drops([cell])
         return _begin(head, body), live - parts
 
-    def loop(self, loop: f.For | f.While | f.Build) -> tuple[f.Rhs, set[Token]]:
-        """A loop, and the tokens that it borrows from outside: they are live throughout its body."""
-        state = () if isinstance(loop, f.Build) else loop.state
+    def loop(self, loop: f.For | f.While | f.Par) -> tuple[f.Rhs, set[Token]]:
+        """A loop, and the tokens that it borrows from outside: they are live throughout its body.  The points of a Par
+        may read a target that it consumes."""
+        state = accumulators(loop) if isinstance(loop, f.Par) else loop.state
         own = frozenset(t for var in state for t in self.owners.tokens[var.name])
-        outer = self.free(loop) - own
-        body, live = self.block(loop.body, outer)
+        targets = operands(loop, self.borrowed)[0] if isinstance(loop, f.Par) else []
+        outer = self.free(loop) - own - {t for atom in targets for t in self.owners.of_atom(atom)}
+        body, live = self.block(loop.body, outer | {t for atom in targets for t in self.owners.of_atom(atom)})
         body = _begin(self.drops(own - live), body)
         if isinstance(loop, f.While):
             cond, _ = self.block(loop.cond, outer | own)
             return replace(loop, cond=cond, body=body), outer
         return replace(loop, body=body), outer
 
-    def free(self, loop: f.For | f.While | f.Build) -> set[Token]:
+    def free(self, loop: f.For | f.While | f.Par) -> set[Token]:
         """The tokens from outside that the blocks of a loop use."""
         found: set[Token] = set()
         defined: set[str] = set()
@@ -180,13 +182,14 @@ class _Counter:
                 defined.update([case.payload.name for case in cases if case.payload])
             case f.For() | f.While():
                 defined.update([var.name for var in rhs.state])
+            case f.Par():
+                defined.update([var.name for var in accumulators(rhs)])
             case f.Ad():
                 raise Bug("flat: a derivative is still to be taken")
             case _:
                 pass
-        if not isinstance(rhs, f.Map):
-            for block in blocks(rhs):
-                self.used(block, found, defined)
+        for block in blocks(rhs):
+            self.used(block, found, defined)
 
     # ---- instructions
 

@@ -6,7 +6,7 @@
 
 Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
 branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
-of elementwise loops are left as they are, to be vectorised.
+of parallel loops without control are left as they are, to be vectorised.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.dead_code import drop_unused
+
+PLAIN = f.Op | f.TupMake | f.TupGet
 
 
 def branch_on_nan_guards(program: f.Program) -> f.Program:
@@ -43,9 +45,8 @@ class _Brancher:
             if found is not None:
                 binds += self.branch(bind.vars[0], *found)
             else:
-                binds.append(
-                    bind if isinstance(bind.rhs, f.Map) else replace(bind, rhs=with_blocks(bind.rhs, self.block))
-                )
+                plain = isinstance(bind.rhs, f.Par) and all(isinstance(b.rhs, PLAIN) for b in bind.rhs.body.binds)
+                binds.append(bind if plain else replace(bind, rhs=with_blocks(bind.rhs, self.block)))
         return f.Block(tuple(binds), block.results)
 
     def guarded(self, rhs: f.Rhs) -> tuple[f.Op, f.Var] | None:

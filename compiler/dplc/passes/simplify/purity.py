@@ -25,9 +25,11 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
             return fn in total
         case f.Build(_, count) if not natural(count):
             return False
+        case f.Par(space) if not all(natural(count) for _, count in space):
+            return False
         case f.While(_, _, f.Block(_, (f.Const(),))):
             return False
-        case f.If() | f.Switch() | f.For() | f.While() | f.Build():
+        case f.If() | f.Switch() | f.For() | f.While() | f.Build() | f.Par():
             return all(droppable(bind.rhs, total) for block in blocks(rhs) for bind in block.binds)
         case _:
             return False
@@ -47,7 +49,7 @@ def pure(op: f.Op) -> bool:
             return f.is_float(elem_of(op.args[0].ty))
         case Fails.COUNT:
             return natural(op.args[0])
-        case Fails.BOUNDS:
+        case Fails.BOUNDS | Fails.VALUES:
             return bool(op.attr("unchecked"))
         case _:
             return False

@@ -100,10 +100,11 @@ def counting(source: Source) -> Compiled:
     from dplc.machine.emit.llvm import emit_text
     from dplc.machine.object.assemble import assemble
     from dplc.passes.memory.reference_counts import count_references
+    from dplc.passes.parallel.parallel import parallel
     from dplc.pipeline import Context, compile_to
 
     fused = compile_to("fuse", source, Context())[1]
-    text, sites = emit_text(count_references(tally(fused)), counting=True)
+    text, sites = emit_text(count_references(parallel(tally(fused))), counting=True)
     return Compiled(assemble(text, most=0), sites.to_json())  # optimisation would not change the counts
 
 

@@ -1,7 +1,7 @@
 """Array primitives by name, and the lifting of scalar operations over arrays.
 
 Elements may be anything; numbers among them may be tagged, so sums and products go through the scalar operations.
-Sums run from left to right.
+`prims/sums.py` has the order of sums.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dpl.eval.values.memory import room
 from dpl.eval.values.scalar import scalar
 from dpl.eval.values.structure import sizes
 from dpl.eval.values.value import Array, Con, Value, list_items, make_list
+from dpl.prims import sums
 from dpl.prims.convolution import shapes, terms
 
 
@@ -217,15 +218,15 @@ def _zero(kind: str) -> Value:
 
 
 def sum_(kind: str) -> Callable[[Array], Value]:
-    """Sum over the outermost dimension, from left to right."""
+    """Sum over the outermost dimension."""
     add, zero = scalar("add", kind), _zero(kind)
 
     def run(x: Array) -> Value:
         inner = x.shape[1:]
         if not inner:
-            return reduce(add, x.data, zero)
+            return sums.total(add, zero, x.data)
         size = room(product(inner))
-        return Array(inner, [reduce(add, x.data[j::size], zero) for j in range(size)])
+        return Array(inner, [sums.column(add, zero, x.data[j::size]) for j in range(size)])
 
     return run
 
@@ -236,7 +237,7 @@ def dot(kind: str) -> Callable[[Array, Array], Value]:
     def run(x: Array, y: Array) -> Value:
         if x.shape != y.shape:
             raise DplError.at("R0703", f"sizes {sizes(x.shape)} and {sizes(y.shape)} differ")
-        return reduce(add, map(mul, x.data, y.data), zero)
+        return sums.total(add, zero, list(map(mul, x.data, y.data)))
 
     return run
 

@@ -28,7 +28,7 @@ LOW = Pair(5.497923018708371e-14, 1.428606765330187e-06)
 # the same for exp2: a product of the first with 20 (f32: 11) bits is exact
 LOG2_HIGH = Pair(0.6931471804855391, 0.693115234375)
 LOG2_LOW = Pair(7.440617110012397e-11, 3.194618329871446e-05)
-TINY = Pair(2.0**-1022, 2.0**-126)  # the least normal number
+SMALL = Pair(2.0**-600, 2.0**-60)  # up to here expm1 x and log1p x are x
 # outside of these the result is 0 or infinity
 LEAST, MOST = Pair(-746.0, -104.0), Pair(710.0, 89.0)
 
@@ -95,7 +95,7 @@ def expm1(x: Value) -> Value:
     power = two_to(k - 1.0)
     high, lost = sum_of(power - 0.5, power * a)
     y = high + (lost + power * t)
-    return select(x.is_nan | (abs(x) < x.pick(TINY)), x, y + y)
+    return select(x.is_nan | (abs(x) < x.pick(SMALL)), x, y + y)
 
 
 def tanh(x: Value) -> Value:

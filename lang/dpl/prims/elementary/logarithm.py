@@ -7,7 +7,7 @@ x = 2^k m with m from sqrt(1/2) to sqrt 2, f = m - 1, s = f / (2 + f); then log 
 from __future__ import annotations
 
 from dpl.prims.elementary import coefficients as c
-from dpl.prims.elementary.exponential import exp
+from dpl.prims.elementary.exponential import SMALL, exp
 from dpl.prims.elementary.steps import (
     Pair,
     Value,
@@ -76,7 +76,7 @@ def log_of(u: Value, c: Value, doubled: Value | float = 0.0) -> Value:
 def log1p(x: Value) -> Value:
     inside = (x > -1.0) & (x < INF)
     u, lost = two_sum(x.of(1.0), select(inside, x, 0.0))
-    y = select(abs(x) < x.pick(TINY), x, log_of(u, lost))
+    y = select(abs(x) < x.pick(SMALL), x, log_of(u, lost))
     y = select(x > -1.0, y, select(x.same(-1.0), y.of(-INF), NAN))
     return select(x < INF, y, x)
 
@@ -117,29 +117,36 @@ def logaddexp(a: Value, b: Value) -> Value:
     return select(abs(top).same(INF), top, top + log1p(exp(-abs(a - b))))
 
 
+def root_of(high: Value, low: Value) -> tuple[Value, Value]:
+    """sqrt (high + low), and what its rounding loses."""
+    root = sqrt(high)
+    square, lost = two_product(root, root)
+    rest = ((high - square) - lost + low) / select(root > 0.0, root + root, 1.0)
+    return root, rest
+
+
 def asinh(x: Value) -> Value:
-    """log (|x| + sqrt (x^2 + 1)), where the root is 1 + x^2 / (1 + root)."""
+    """log (|x| + sqrt (x^2 + 1))."""
     size = abs(x)
     far = size >= x.pick(FAR)
-    near = select(far, x.of(1.0), select(size < x.pick(FAR), size, 1.0))
-    square = near * near
-    u, lost = two_sum(x.of(1.0), near)
-    u, more = sum_of(u, square / (1.0 + sqrt(1.0 + square)))
-    u, c = select(far & (size < INF), size, u), select(far, 0.0, lost + more)
+    near = select(size < x.pick(FAR), size, 1.0)
+    square, low = two_product(near, near)
+    square, lost = two_sum(x.of(1.0), square)
+    root, rest = root_of(square, lost + low)
+    u, c = sum_of(root, near)
+    u, c = select(far & (size < INF), size, u), select(far, 0.0, c + rest)
     y = log_of(u, c, select(far, x.of(1.0), 0.0))
     y = select(size < x.pick(Pair(2.0**-28, 2.0**-13)), size, y)
     return select(size < INF, copysign(y, x), x)
 
 
 def acosh(x: Value) -> Value:
-    """log (x + sqrt (x^2 - 1)), where the root has all its digits, as it is all there is near 1."""
+    """log (x + sqrt (x^2 - 1))."""
     far = x >= x.pick(FAR)
     near = select((x >= 1.0) & (x < x.pick(FAR)), x, 1.0)
     up, lost = two_sum(near, x.of(1.0))
-    square, more = two_product(near - 1.0, up)
-    root = sqrt(square)
-    again, less = two_product(root, root)
-    rest = ((square - again) - less + (more + (near - 1.0) * lost)) / select(root > 0.0, root + root, 1.0)
+    square, low = two_product(near - 1.0, up)
+    root, rest = root_of(square, low + (near - 1.0) * lost)
     u, c = sum_of(near, root)
     u, c = select(far & (x < INF), x, u), select(far, 0.0, c + rest)
     y = log_of(u, c, select(far, x.of(1.0), 0.0))

@@ -1,0 +1,353 @@
+"""Par -> a nest of loops over contiguous memory.
+
+    z, s = par i < n, j < m to keep, fold 0 {          for i < n { for blocks of j < m {
+      ...; yield x, y }                          =>      ...; z[i*m + j] = x; buffer[k] = y } }
+
+A Par whose body ends in another Par of a known length is one nest: the matrix `[for i < n, j < m -> e]` has no rows of
+its own.  Points are independent, and LLVM is told so, to vectorise the innermost loop.  A result overwrites its target
+if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import accumulate
+from math import prod
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.walk import atoms
+from dplc.machine.emit import arrays, inplace, interrupts, threads
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.rows import Row, Rows, in_pieces
+from dplc.machine.emit.sums import BlockSums, RowSums, few
+from dplc.machine.llvm.types import SCALARS
+from dplc.machine.llvm.writer import Values
+from dplc.machine.runtime.failure_codes import Failure
+from dplc.narrow import expect_type
+from dplc.passes.kernels.work import Work, times
+from dplc.passes.simplify.purity import droppable
+
+
+@node
+class Level:
+    """One Par of a nest: what its body does before the inner Par, and after it (only drops)."""
+
+    par: f.Par
+    before: tuple[f.Bind, ...]
+    after: tuple[f.Bind, ...]
+
+
+def nest(par: f.Par) -> list[Level]:
+    """The Pars, outermost first."""
+    levels = []
+    while True:
+        binds = par.body.binds
+        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == par.body.results), -1)
+        inner = binds[at].rhs if at >= 0 else None
+        if not isinstance(inner, f.Par) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
+            break
+        if any(out.kind != "keep" or out.target is not None for out in (*par.outs, *inner.outs)):
+            break
+        own = {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
+        if any(atom in own for atom in atoms(inner)):
+            break
+        levels.append(Level(par, binds[:at], binds[at + 1 :]))
+        par = inner
+    return [*levels, Level(par, par.body.binds, ())]
+
+
+def _is_drop(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
+
+
+def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
+    return _Nest(e, outer, variables).write()
+
+
+class _Nest:
+    """A Par under construction.  The state of its loops: that of the sums of floats, of rows, and of each other out."""
+
+    def __init__(self, e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> None:
+        self.e, self.vars = e, variables
+        self.levels = nest(outer)
+        self.leaf = self.levels[-1].par
+        self.space = [dimension for level in self.levels for dimension in level.par.space]
+        self.counts = self.checked_counts()
+        self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
+
+    def checked_counts(self) -> list[str]:
+        """The lengths of the loops.  That of an inner loop is checked only if the outer loop has steps."""
+        e, w, counts = self.e, self.e.w, []
+        for level in self.levels:
+            for _, atom in level.par.space:
+                count, site = e.one(atom), e.site(level.par.span)
+                if not counts:
+                    arrays.check_count(e, count, site)
+                elif not count.isdigit():
+                    unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
+                    fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
+                    e.require(fine, Failure.NEGATIVE, site, count)
+                    count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+                counts.append(count)
+        return counts
+
+    # ---- what becomes of the results
+
+    def write(self) -> Values:
+        e, w = self.e, self.e.w
+        self.kept: dict[int, Array] = {}
+        self.targets: dict[int, Array] = {}
+        self.row_sums: dict[int, RowSums] = {}
+        self.state: dict[int, tuple[str, ...]] = {}  # types of the part of the state that belongs to an out
+        inits: Values = []
+        floats: list[int] = []
+        total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
+        self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
+        keeps = [k for k, (out, _) in enumerate(self.values) if out.kind == "keep"]
+        self.binds, self.pieces = in_pieces(self.leaf)
+        self.has_rows = len(self.pieces) < len(keeps)
+        self.in_rows = keeps if self.has_rows else []
+        results = tuple([self.values[k][1] for k in self.in_rows])
+        self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
+        self.independent = not (self.has_rows or self.leaf.ordered or any(out.acc for out in self.leaf.outs))
+        for k, (out, x) in enumerate(self.values):
+            match out.kind:
+                case "keep" if not self.has_rows:
+                    self.kept[k] = self.place_for(k, out, self.pieces[k])
+                case "keep":
+                    self.state[k] = leaves(self.vars[k].ty)
+                    inits += zeros(self.vars[k].ty)
+                case "fold" if out.rank:
+                    cut = len(self.counts) - out.rank
+                    self.row_sums[k] = RowSums(e, x.ty, self.counts[cut:], w.product(self.counts[:cut]))
+                case "fold" if f.is_float(x.ty) and not few(total):
+                    floats.append(k)
+                case "fold":
+                    self.state[k] = leaves(x.ty)
+                    inits += zeros(x.ty)
+                case "add":
+                    assert out.target is not None
+                    self.state[k] = leaves(x.ty)
+                    inits += e.value(out.target)
+        self.floats = floats
+        types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
+        self.sums = BlockSums(e, types, total) if floats else None
+        inits = self.ready(inits, total)
+        if self.sums:
+            inits = [*BlockSums.START, *inits]
+        last = self.loops(inits)
+        return self.results(last, total)
+
+    def place_for(self, k: int, out: f.Out, row: Row) -> Array:
+        """The array to write: the target if it is unique, or a new one."""
+        e, w = self.e, self.e.w
+        if out.target is None:
+            inner = [*self.counts[1:], *row.dims]
+            made = arrays.new_outer(e, row.elem, self.counts[0], inner, e.site(self.levels[0].par.span))
+            plain = len(self.levels) == 1 and not row.dims
+            return made if plain else Array(row.elem, made.owner, made.data, tuple(self.shape(k, row.dims)))
+        self.targets[k] = target = arrays.array_of(out.target.ty, e.value(out.target))
+
+        def fresh() -> Values:
+            return arrays.new_array(e, row.elem, self.counts).values[:2]
+
+        owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
+        return Array(row.elem, owner, data, tuple(self.counts))
+
+    def ready(self, inits: Values, total: str) -> Values:
+        """The initial state, with the arrays that every point adds to made unique."""
+        e, w = self.e, self.e.w
+        accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
+        own = {index.name for index, _ in self.leaf.space}
+        found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
+        if not found:
+            return inits
+        types = [leaf for k in self.state for leaf in self.state[k]]
+
+        def made() -> Values:
+            state = list(inits)
+            for chain in found:
+                k, acc = accs[chain.index]
+                part = self.part(k)
+                e.ready.update(chain.variables)
+                dims = [e.one(n) for n in chain.dims]
+                state[part] = inplace.ready(e, expect_type(f.Arr, acc.ty), state[part], dims)
+            return state
+
+        return w.choose(w.let(f"icmp sgt i64 {total}, 0"), types, made, lambda: inits)
+
+    def part(self, k: int) -> slice:
+        """The place of an out in the state, without that of the sums."""
+        start = sum(len(types) for other, types in self.state.items() if other < k)
+        return slice(start, start + len(self.state[k]))
+
+    # ---- the loops
+
+    def loops(self, inits: Values) -> Values:
+        e, own = self.e, [leaf for types in self.state.values() for leaf in types]
+        self.whole = [*(BlockSums.TYPES if self.sums else ()), *own]
+        if self.independent:
+            e.groups.append(e.unit.metadata("distinct !{}"))
+        last = self.run(0, 0, "0", inits)
+        if self.independent:
+            e.groups.pop()
+        return last
+
+    def run(self, level: int, inside: int, number: str, state: Values) -> Values:
+        """The loop over dimension `inside` of a level; `number` is that of the points of the outer loops."""
+        e, par = self.e, self.levels[level].par
+        depth = sum(len(one.par.space) for one in self.levels[:level]) + inside
+        for k, sums in self.row_sums.items():
+            if len(sums.rows.dims) == len(self.counts) - depth:
+                sums.start_row(number)
+                self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
+        (index, _), count = par.space[inside], self.counts[depth]
+        last = depth + 1 == len(self.counts)
+
+        def step(i: str, state: Values) -> Values:
+            e.define((index,), [i])
+            here = e.w.add(e.w.mul(number, count), i) if number != "0" else i
+            if last:
+                return self.point(here, state)
+            if inside + 1 < len(par.space):
+                return self.run(level, inside + 1, here, state)
+            e.run(self.levels[level].before)
+            state = self.run(level + 1, 0, here, state)
+            e.run(self.levels[level].after)
+            return state
+
+        mark = self.mark() if last else ""
+        if last and self.sums:
+            own = [leaf for types in self.state.values() for leaf in types]
+            return self.sums.run(count, step, own, state, mark, self.own_access())
+        short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
+        if depth == 0 and (work := self.work_of_threads(count)) is not None:
+            fresh = [array.data for k, array in self.kept.items() if k not in self.targets]
+            points = threads.Points(count, work, lambda i: step(i, []), short, fresh, mark)
+            threads.spread(e, par.body, points)
+            return []
+        return interrupts.count_to(e, count, step, self.whole, state, mark, short)
+
+    def work_of_threads(self, count: str) -> Work | None:
+        """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
+        computed again if it failed."""
+        outermost = self.levels[0].par
+        if self.whole or self.row_sums or outermost.ordered:
+            return None
+        if self.targets and not all(droppable(bind.rhs) for bind in outermost.body.binds):
+            return None
+        each = threads.pays(self.e, outermost.body, count)
+        inner = self.counts[1 : len(outermost.space)]
+        return None if each is None else reduce(times, [{(n,): 1.0} for n in inner], each)
+
+    def mark(self) -> str:
+        """The metadata of the innermost loop: accesses of this group in different steps do not overlap."""
+        e = self.e
+        if not self.independent:
+            return ""
+        accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
+        return f", !llvm.loop {e.unit.metadata(f'distinct !{{SELF, {accesses}}}')}"
+
+    def own_access(self) -> str:
+        """The mark of accesses to what this Par makes."""
+        return self.e.access(len(self.e.groups) - 1) if self.independent else ""
+
+    def point(self, number: str, state: Values) -> Values:
+        """One point: the body, its stores, and the next state, after the numbers to add up."""
+        e, w = self.e, self.e.w
+        for k, (out, _) in enumerate(self.values):
+            if out.acc is not None:
+                e.define((out.acc,), state[self.part(k)])
+        e.run(self.binds)
+        own = self.own_access()
+        for k, array in self.kept.items():
+            items = self.pieces[k].items
+            start = w.at(array.data, w.scale(number, array.size * len(items)))
+            for i, atom in enumerate(items):
+                e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
+        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}
+        for k, sums in self.row_sums.items():
+            place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
+            self.add_to_row(sums.rows, place, made[k][0], own)
+        after: Values = [made[k][0] for k in self.floats]
+        placed = self.place_rows(number, state)
+        for k, types in self.state.items():
+            old = state[self.part(k)]
+            match self.values[k][0].kind:
+                case "keep":
+                    after += placed[k]
+                case "add":
+                    after += made[k]
+                case _:
+                    plus = "fadd" if f.is_float(self.values[k][1].ty) else "add"
+                    after.append(w.let(f"{plus} {types[0]} {old[0]}, {made[k][0]}"))
+        return after
+
+    def place_rows(self, number: str, state: Values) -> dict[int, Values]:
+        """Writes results that are rows; the next part of the state of each of them."""
+        if not self.in_rows:
+            return {}
+        made = self.rows.place(number, [leaf for k in self.in_rows for leaf in state[self.part(k)]])
+        sizes = [len(self.state[k]) for k in self.in_rows]
+        ends = list(accumulate(sizes))
+        return {k: made[end - size : end] for k, size, end in zip(self.in_rows, sizes, ends, strict=True)}
+
+    def add_to_row(self, sum_: Array, place: str, value: str, mark: str) -> None:
+        w, leaf = self.e.w, SCALARS[sum_.number.name]
+        at = w.let(f"getelementptr inbounds {leaf}, ptr {sum_.data}, i64 {place}")
+        plus = "fadd" if f.is_float(sum_.number) else "add"
+        w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, at, mark)}, {value}"), at, mark)
+
+    # ---- results
+
+    def results(self, last: Values, total: str) -> Values:
+        e = self.e
+        totals: dict[int, str] = {}
+        if self.sums:
+            size = len(BlockSums.TYPES)
+            totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
+            last = last[size:]
+        if self.in_rows:
+            given = [leaf for k in self.in_rows for leaf in last[self.part(k)]]
+            variables = [self.vars[k] for k in self.in_rows]
+            whole = self.rows.or_empty(given, total, variables, lambda i, row: self.shape(self.in_rows[i], row))
+            last = list(last)
+            for k in self.in_rows:
+                size = len(self.state[k])
+                last[self.part(k)], whole = whole[:size], whole[size:]
+        values: Values = []
+        for k in range(len(self.values)):
+            if k in self.kept:
+                values += self.kept[k].values
+            elif k in self.row_sums:
+                values += self.row_sums[k].result().values
+            elif k in totals:
+                values.append(totals[k])
+            else:
+                values += last[self.part(k)]
+        for k, target in self.targets.items():
+            same = e.w.let(f"icmp eq ptr {target.owner}, {self.kept[k].owner}")
+            owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
+            e.drop(target.type, [owner, *target.values[1:]])
+        return values
+
+    def shape(self, k: int, row: list[str]) -> list[str]:
+        """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,
+        dimensions are those that its Par tells, or 0."""
+        e, counts, dims = self.e, list(self.counts), list(row)
+        for level in reversed(self.levels):
+            own = [counts.pop() for _ in level.par.space][::-1]
+            told = [e.one(n) for n in level.par.outs[k].inner]
+            told = told or ["0"] * (len(row) if level is self.levels[-1] else 0)
+            none = None
+            for i, (one, other) in enumerate(zip(dims, told, strict=False)):
+                if one != other:
+                    none = none or e.w.let(f"icmp eq i64 {e.w.product(own)}, 0")
+                    dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {one}")
+            dims = [*own, *dims]
+        return dims

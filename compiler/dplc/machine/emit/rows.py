@@ -1,0 +1,109 @@
+"""The results of a Par that are arrays, row by row.  The first point tells the shape, and the others must agree;
+without points, the Par tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.flat.walk import used
+from dplc.machine.emit import arrays
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import expect_type
+
+
+@node
+class Rows:
+    """Results of a Par that are written together: `results` of its points, `counts` of its dimensions."""
+
+    e: BodyEmitter
+    results: tuple[f.Atom, ...]
+    counts: tuple[str, ...]
+    span: f.Span
+
+    def place(self, number: str, made: Values) -> Values:
+        """Copies the results of a point into the arrays, which the first point allocates."""
+        e, w = self.e, self.e.w
+        rows = [as_array(atom, e.value(atom)) for atom in self.results]
+        ragged = e.site(self.span, "an array's rows must have one size: [{a}], [{b}]")
+        types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(self.counts) + len(row.dims)))]
+
+        def allocate() -> Values:
+            fresh = [arrays.new_checked(e, row.elem, [*self.counts, *row.dims]) for row in rows]
+            return [leaf for array in fresh for leaf in array.values]
+
+        first = w.let(f"icmp eq i64 {number}, 0")
+        state = after = w.choose(first, types, allocate, lambda: made)
+        for row, atom in zip(rows, self.results, strict=True):
+            size = 2 + len(self.counts) + len(row.dims)
+            inner = state[size - len(row.dims) : size]
+            to = w.at(state[1], w.mul(number, w.scale(w.product(inner), row.size)))
+            if isinstance(atom.ty, f.Arr):
+                arrays.check_shape(e, inner, row.dims, ragged)
+                arrays.copy_elements(e, row.elem, to, row.data, w.product(row.dims))
+                e.drop(atom.ty, e.value(atom))
+            else:
+                e.put(atom.ty, e.value(atom), to)
+            state = state[size:]
+        return after
+
+    def or_empty(
+        self, last: Values, total: str, variables: list[f.Var], shapes: Callable[[int, list[str]], list[str]]
+    ) -> Values:
+        """The arrays, or arrays without elements if there are no points."""
+
+        def empty() -> Values:
+            unknown = [["0"] * (rank_of(var.ty) - len(self.counts)) for var in variables]
+            made = [
+                arrays.new_block(self.e, expect_type(f.Arr, var.ty).elem, "0", shapes(k, unknown[k]))
+                for k, var in enumerate(variables)
+            ]
+            return [leaf for array in made for leaf in array.values]
+
+        types = [leaf for var in variables for leaf in ("ptr", "ptr", *("i64",) * rank_of(var.ty))]
+        return self.e.w.choose(self.e.w.let(f"icmp sgt i64 {total}, 0"), types, lambda: last, empty)
+
+
+@node
+class Row:
+    """A result of a point that is written by its elements: a row of this shape, or one number."""
+
+    elem: f.Type
+    items: tuple[f.Atom, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def dims(self) -> list[str]:
+        return [str(n) for n in self.shape]
+
+
+def in_pieces(par: f.Par) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:
+    """The results that are kept in pieces, and the bindings of the body without the arrays made of these; no rows if a
+    result is no such array."""
+    body, keeps = par.body, [k for k, out in enumerate(par.outs) if out.kind == "keep"]
+    made = {bind.vars[0]: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "array"}
+    found = {k: row for k in keeps if (row := row_of(body.results[k], made)) is not None}
+    gone = [body.results[k] for k, row in found.items() if row.shape]
+    kept = tuple([bind for bind in body.binds if not (len(bind.vars) == 1 and bind.vars[0] in gone)])
+    others = tuple([atom for k, atom in enumerate(body.results) if not (k in found and found[k].shape)])
+    again = len(set(gone)) < len(gone) or any(atom in gone for atom in used(f.Block(kept, others)))
+    return (body.binds, {}) if again or len(found) < len(keeps) else (kept, found)
+
+
+def row_of(atom: f.Atom, made: dict[f.Var, f.Op]) -> Row | None:
+    if not isinstance(atom.ty, f.Arr):
+        return Row(atom.ty, (atom,), ())
+    op = made.get(atom) if isinstance(atom, f.Var) else None
+    if op is None or not isinstance(op.args[0].ty, f.Num):
+        return None
+    return Row(op.args[0].ty, op.args, (len(op.args),))
+
+
+def as_array(atom: f.Atom, values: Values) -> Array:
+    """A result as a row; a scalar is a row without dimensions and without data."""
+    return arrays.array_of(atom.ty, values) if isinstance(atom.ty, f.Arr) else Array(atom.ty, "null", "null", ())

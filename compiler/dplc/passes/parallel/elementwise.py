@@ -1,0 +1,84 @@
+"""A `Map` -> a Par over the dimensions of its inputs.
+
+    z, s = map (p in x, q in w) {              check_lengths m (dim 0 w)
+      t = mul p q                              z, s = par i < n, j < m to keep, fold 1 {
+      yield t, t } to ranks 2 1          =>      p = index x i j;  q = index w j
+                                                 t = mul p q
+    x : f64[,], w : f64[]                        yield t, t }
+
+Dimensions that all inputs have together are one dimension: the arrays are seen as vectors of their elements.
+"""
+
+from __future__ import annotations
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of, product
+from dplc.flat.types import of_rank, rank_of
+
+
+class Elementwise:
+    """`free` are the variables that are not used later: a result may overwrite one of these."""
+
+    def __init__(self, supply: f.Supply, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> None:
+        self.b = Builder(supply)
+        self.fused = fused
+        self.vars = variables
+        self.free = free
+        self.whole = max(fused.inputs, key=lambda a: rank_of(a.ty))
+        self.rank = rank_of(self.whole.ty)
+        inner = {rank_of(a.ty) for a in fused.inputs} | {rank for rank in fused.ranks if rank}
+        self.ranks = sorted(inner, reverse=True)  # a dimension of the space begins where an array of this rank does
+
+    def binds(self) -> tuple[f.Bind, ...]:
+        fused, b = self.fused, self.b
+        self.lengths: list[f.Atom] = [b.op("dim", (self.whole,), k=k) for k in range(self.rank)]
+        for a in fused.inputs:
+            own = rank_of(a.ty)
+            for k, n in enumerate(self.lengths[self.rank - own :] if a != self.whole else ()):
+                b.effect("check_lengths", (n, b.op("dim", (a,), k=k)), fused.span)
+        ends = [*self.ranks[1:], 0]
+        counts = [product(b, self.lengths[self.rank - start : self.rank - end])
+                  for start, end in zip(self.ranks, ends, strict=True)]  # fmt: skip
+        indices = [f.Var(b.supply.fresh("i"), f.I64) for _ in counts]
+        inputs = [self.view(a, counts) for a in fused.inputs]
+        reads = tuple([
+            f.Bind((param,), f.Op("index", (a, *indices[-rank_of(a.ty) :]), (("unchecked", True),), fused.span))
+            for param, a in zip(fused.params, inputs, strict=True)
+        ])  # fmt: skip
+        body = f.Block((*reads, *fused.body.binds), fused.body.results)
+        outs = self.outs(inputs)
+        results = [self.result(var, len(counts)) for var in self.vars]
+        par = f.Par(tuple(zip(indices, counts, strict=True)), body, outs, fused.span)
+        b.binds.append(f.Bind(tuple(results), par))
+        for var, result in zip(self.vars, results, strict=True):
+            if var is not result:
+                dims = self.lengths[self.rank - rank_of(var.ty) :]
+                b.binds.append(f.Bind((var,), f.Op("reshape", (result, *dims), (("unchecked", True),), fused.span)))
+        return block_of(b.binds, ()).binds
+
+    def view(self, a: f.Atom, counts: list[f.Atom]) -> f.Atom:
+        """An input with the dimensions of the space."""
+        left = self.ranks.index(rank_of(a.ty))
+        if len(counts) - left == rank_of(a.ty):
+            return a
+        return self.b.op("reshape", (a, *counts[left:]), self.fused.span, unchecked=True)
+
+    def result(self, var: f.Var, dimensions: int) -> f.Var:
+        rank = rank_of(var.ty)
+        if not rank or (own := dimensions - self.ranks.index(rank)) == rank:
+            return var
+        elem = var.ty.elem if isinstance(var.ty, f.Arr) else var.ty
+        return f.Var(self.b.supply.fresh(var.name), of_rank(elem, own))
+
+    def outs(self, inputs: list[f.Atom]) -> tuple[f.Out, ...]:
+        spare = [view for a, view in zip(self.fused.inputs, inputs, strict=True)
+                 if rank_of(a.ty) == self.rank and isinstance(a, f.Var) and a.name in self.free]  # fmt: skip
+        made = []
+        for atom, rank in zip(self.fused.body.results, self.fused.ranks, strict=True):
+            if rank < self.rank:
+                made.append(f.Out("fold", len(self.ranks) - self.ranks.index(rank) if rank else 0))
+                continue
+            fitting = [a for a in spare if isinstance(a.ty, f.Arr) and a.ty.elem == atom.ty]
+            spare = [a for a in spare if a not in fitting[:1]]
+            made.append(f.Out("keep", target=fitting[0] if fitting else None))
+        return tuple(made)

@@ -1,0 +1,288 @@
+"""Joining: flat -> flat where a Par that keeps what another Par reads at the same points becomes a part of it.
+
+    k = par i < n to keep { ...; yield t }             c, d = par i < n to keep, fold 0 {
+    c, d = par j < n to keep, fold 0 {           =>      ...
+      t' = index k j                                     ... t ...
+      ...; yield u, v }                                  yield u, v }
+
+So the forward and the backward sweep of a comprehension are one loop, and what the forward sweep keeps for the backward
+sweep is never stored.  A sum of what a Par keeps is a fold of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Renamed
+from dplc.flat.dims import Dims
+from dplc.flat.types import rank_of
+from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, with_blocks
+from dplc.passes.simplify.purity import droppable
+
+
+def join(program: f.Program) -> f.Program:
+    return replace(program, fns={name: joined(fn) for name, fn in program.fns.items()})
+
+
+def joined(fn: f.Fn) -> f.Fn:
+    if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
+        return fn
+    known = with_known_lengths(fn)
+    body = _Joiner(known).block(known.body)
+    return fn if body is fn.body else replace(fn, body=body)
+
+
+def with_known_lengths(fn: f.Fn) -> f.Fn:
+    """The function, in which no length is read that is known from the code."""
+    dims, known = Dims(fn.body), dict[str, f.Atom]()
+    for bind in every(fn.body):
+        match bind.rhs:
+            case f.Op("dim", (array,)) if isinstance(n := dims.of(array, bind.rhs.attr("k")), f.Var | f.Const):
+                known[bind.vars[0].name] = n
+            case _:
+                pass
+    for name, atom in known.items():
+        while isinstance(atom, f.Var) and atom.name in known:
+            atom = known[atom.name]
+        known[name] = atom
+    return replace(fn, body=_Known(known).block(fn.body)) if known else fn
+
+
+class _Known(Renamed):
+    """Drops the bindings of variables that are replaced."""
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        return super().binds(tuple([b for b in binds if not (len(b.vars) == 1 and b.vars[0].name in self.atoms)]))
+
+
+class _Joiner:
+    """One function; `uses` counts how often its variables are mentioned."""
+
+    def __init__(self, fn: f.Fn) -> None:
+        self.uses = Counter(mentions(fn.body))
+        self.dims = Dims(fn.body)
+        self.equal: dict[object, object] = {}  # lengths that were checked to be equal
+        self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
+                        if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("dim", "mul")}  # fmt: skip
+
+    def block(self, block: f.Block) -> f.Block:
+        if not any(isinstance(bind.rhs, f.Par) or blocks(bind.rhs) for bind in block.binds):
+            return block
+        done: list[f.Bind] = []
+        outside = dict(self.equal)
+        for bind in block.binds:
+            if is_check(bind) and self.checked(*atoms(bind.rhs)):
+                continue
+            inner = with_blocks(bind.rhs, self.block)
+            bind = bind if inner is bind.rhs else f.Bind(bind.vars, inner)
+            if self.summed(done, bind):
+                continue
+            done = self.add(done, bind) if isinstance(bind.rhs, f.Par) else [*done, bind]
+        self.equal = outside
+        return self.without_unused(block, done)
+
+    def add(self, done: list[f.Bind], bind: f.Bind) -> list[f.Bind]:
+        """The bindings and then a Par, joined with those that it can be joined with."""
+        later: list[f.Bind] = []
+        while (found := self.joint(done, bind)) is not None:
+            at, bind, before, after = found
+            done, later = [*done[:at], *before], [*after, *later]
+        return [*done, bind, *later]
+
+    # ---- lengths
+
+    def checked(self, *lengths: f.Atom) -> bool:
+        """Notes that two lengths are equal from here on.  Returns True if that is known."""
+        one, other = map(self.length, lengths)
+        self.equal[other] = one
+        return one == other
+
+    def length(self, atom: f.Atom) -> object:
+        """What is equal for equal lengths."""
+        op = self.read.get(atom.name) if isinstance(atom, f.Var) else None
+        found: object = atom
+        if op is not None and op.op == "mul":
+            found = tuple(map(self.length, op.args))
+        elif op is not None:
+            found = self.dims.of(op.args[0], op.attr("k"))
+        while found in self.equal and self.equal[found] != found:
+            found = self.equal[found]
+        return found
+
+    # ---- sums of what is kept
+
+    def summed(self, done: list[f.Bind], bind: f.Bind) -> bool:
+        """Makes the sum of what a Par keeps one of its outs.  Returns False if a binding is no such sum."""
+        match bind.rhs:
+            case f.Op("sum", (f.Var(_, f.Arr(f.Num(), 1)) as array,)):
+                pass
+            case f.Op("sum_to", (f.Var(_, f.Arr(f.Num())) as array,)) if bind.rhs.attr("rank") == 0:
+                pass
+            case _:
+                return False
+        for at in reversed(range(len(done))):
+            made = done[at]
+            if array not in made.vars:
+                continue
+            if not isinstance(made.rhs, f.Par) or made.rhs.ordered:
+                return False
+            k = made.vars.index(array)
+            if made.rhs.outs[k].kind != "keep" or len(made.rhs.space) != rank_of(array.ty):
+                return False
+            body = f.Block(made.rhs.body.binds, (*made.rhs.body.results, made.rhs.body.results[k]))
+            par = replace(made.rhs, body=body, outs=(*made.rhs.outs, f.Out("fold")))
+            done[at] = f.Bind((*made.vars, *bind.vars), par)
+            self.uses[array.name] -= 1
+            return True
+        return False
+
+    def without_unused(self, block: f.Block, done: list[f.Bind]) -> f.Block:
+        """The block, without the outs that nobody uses any more."""
+        binds = [self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done]
+        if len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True)):
+            return block
+        return f.Block(tuple(binds), block.results)
+
+    def used(self, bind: f.Bind) -> f.Bind:
+        par = bind.rhs
+        assert isinstance(par, f.Par)
+        wanted = [k for k, var in enumerate(bind.vars) if self.uses[var.name] > 0 or par.outs[k].kind == "add"]
+        if not wanted or len(wanted) == len(bind.vars):
+            return bind
+        body = f.Block(par.body.binds, tuple([par.body.results[k] for k in wanted]))
+        outs = tuple([par.outs[k] for k in wanted])
+        return f.Bind(tuple([bind.vars[k] for k in wanted]), replace(par, body=body, outs=outs))
+
+    # ---- two Pars
+
+    def joint(self, done: list[f.Bind], bind: f.Bind) -> tuple[int, f.Bind, list[f.Bind], list[f.Bind]] | None:
+        """The place of an earlier Par that `bind` can be joined with, both in one, and the bindings between them that
+        come before and after it."""
+        par = bind.rhs
+        assert isinstance(par, f.Par)
+        own = tuple([index for index, _ in par.space])
+        reads = Counter(array.name for array, _ in own_reads(par.body, own))
+        if not reads or par.ordered:
+            return None
+        for at in reversed(range(len(done))):
+            earlier = done[at]
+            if not isinstance(earlier.rhs, f.Par) or not any(var.name in reads for var in earlier.vars):
+                continue
+            if not self.fits(earlier, earlier.rhs, par, reads):
+                return None
+            between = ordered(done[at + 1 :], earlier, par)
+            if between is None:
+                return None
+            return at, self.both(earlier, bind, reads), *between
+        return None
+
+    def fits(self, earlier: f.Bind, first: f.Par, second: f.Par, reads: Counter[str]) -> bool:
+        """True if the second Par has the space of the first, and reads its results at its own points only."""
+        counts = [[self.length(count) for _, count in par.space] for par in (first, second)]
+        if first.ordered or counts[0] != counts[1] or not (harmless(first) or harmless(second)):
+            return False  # of two that fail, the earlier one does
+        kept = {var.name for var, out in zip(earlier.vars, first.outs, strict=True) if out.kind == "keep"}
+        targets = {name for out in second.outs if out.kind == "keep" for name in names(operands_of(out))}
+        times = Counter(rhs_mentions(second))
+        times.subtract(targets)
+        return all(
+            times[var.name] <= 0 or (var.name in kept and times[var.name] == reads[var.name]) for var in earlier.vars
+        )
+
+    def both(self, earlier: f.Bind, later: f.Bind, reads: Counter[str]) -> f.Bind:
+        first, second = earlier.rhs, later.rhs
+        assert isinstance(first, f.Par) and isinstance(second, f.Par)
+        indices = {own.name: index for (own, _), (index, _) in zip(second.space, first.space, strict=True)}
+        kept = {var.name: value for var, value in zip(earlier.vars, first.body.results, strict=True)}
+        point = _Point(dict(indices), kept, tuple([index for index, _ in first.space]))
+        body = point.block(second.body)
+        for var in earlier.vars:
+            self.uses[var.name] -= reads[var.name]
+        read = set(mentions(first.body)) | set(kept)
+        outs = []
+        for out in second.outs:
+            if out.kind == "keep" and out.target is not None and read & set(names((out.target,))):
+                self.uses.subtract(names((out.target,)))
+                out = replace(out, target=None)
+            outs.append(out)
+        whole = f.Block((*first.body.binds, *body.binds), (*first.body.results, *body.results))
+        return self.used(
+            f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), first.span))
+        )
+
+
+class _Point(Renamed):
+    """The points of a Par as points of another one, with that one's results in place of the elements that it kept."""
+
+    def __init__(self, atoms: dict[str, f.Atom], kept: dict[str, f.Atom], indices: tuple[f.Var, ...]) -> None:
+        super().__init__(atoms)
+        self.kept = kept
+        self.indices = indices
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        made: list[f.Bind] = []
+        for bind in binds:
+            rhs = self.rhs(bind.rhs)
+            match rhs:
+                case f.Op("index", (f.Var(name), *indices)) if name in self.kept:
+                    value, rest = self.kept[name], tuple(indices[len(self.indices) :])
+                    if not rest:
+                        self.atoms[bind.vars[0].name] = value
+                        continue
+                    rhs = replace(rhs, args=(value, *rest))
+                case _:
+                    pass
+            made.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+        return tuple(made)
+
+
+def own_reads(body: f.Block, own: tuple[f.Var, ...]) -> Iterator[tuple[f.Var, f.Bind]]:
+    """The arrays that a body reads at its own point."""
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("index", (f.Var() as array, *indices)) if tuple(indices[: len(own)]) == own:
+                yield array, bind
+            case _:
+                pass
+
+
+def ordered(between: list[f.Bind], first: f.Bind, second: f.Par) -> tuple[list[f.Bind], list[f.Bind]] | None:
+    """The bindings between two Pars: those that the second one needs, and the others; None if the Pars cannot meet
+    between them, or what fails or has effects would happen in another order."""
+    own = {var.name for var in first.vars}
+    depends = set(own)
+    for bind in between:
+        if depends.intersection(rhs_mentions(bind.rhs)):
+            if is_check(bind):
+                return None
+            depends.update([var.name for var in bind.vars])
+    needed = set(rhs_mentions(second))
+    if needed & (depends - own):
+        return None
+    before: list[f.Bind] = []
+    after: list[f.Bind] = []
+    for bind in reversed(between):
+        if any(var.name in needed for var in bind.vars) or is_check(bind):
+            before.insert(0, bind)
+            needed.update(rhs_mentions(bind.rhs))
+        else:
+            after.insert(0, bind)
+    early = [bind for bind in before if not droppable(bind.rhs)]
+    passed = [bind for bind in after if not droppable(bind.rhs)]
+    if (early and not harmless(first.rhs)) or (passed and (early or not harmless(second))):
+        return None
+    return before, after
+
+
+def is_check(bind: f.Bind) -> bool:
+    """True for a comparison of lengths, which may tell that the spaces of two Pars are one."""
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "check_lengths"
+
+
+def harmless(rhs: f.Rhs) -> bool:
+    """True for a Par whose points cannot fail."""
+    return isinstance(rhs, f.Par) and all(droppable(bind.rhs) for bind in rhs.body.binds)

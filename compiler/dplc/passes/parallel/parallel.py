@@ -1,0 +1,251 @@
+"""flat -> flat where loops whose steps have no order are a `Par`.
+
+    b = build i < n { ...; yield x }           b = par i < n to keep { ...; yield x }
+
+    c, d = for i < n                           c, d = par i < n to keep, fold 0 {
+        state (c = null, d = 0.0) {      =>      ...
+      ...                                        yield v, w }
+      c' = acc_index c v n i
+      d' = acc_add d w
+      yield c', d' }
+
+What is only added to (`additive.py`) becomes the sum of what each point adds: a number is folded; an array to which
+each point adds at its own place is kept; to other arrays the points add in place.  A `Map` becomes a Par over the
+dimensions of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Renamed
+from dplc.flat.effects import Effects
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of, rank_of
+from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
+from dplc.passes.parallel.additive import Additive, Trail
+from dplc.passes.parallel.elementwise import Elementwise
+
+
+def parallel(program: f.Program) -> f.Program:
+    made = _Program(program)
+    return replace(program, fns={name: made.function(fn) for name, fn in program.fns.items()})
+
+
+class _Program:
+    def __init__(self, program: f.Program) -> None:
+        self.supply = supply_for(program)
+        self.effects = Effects(program)
+        self.additive = Additive(program)
+
+    def function(self, fn: f.Fn) -> f.Fn:
+        if not any(loops(fn.body)):
+            return fn
+        return replace(fn, body=_Fn(self, fn).block(fn.body))
+
+
+def loops(block: f.Block) -> Iterator[bool]:
+    for bind in block.binds:
+        yield isinstance(bind.rhs, f.Map | f.Build | f.For)
+        yield isinstance(bind.rhs, f.Op) and bind.rhs.op == "acc_add"
+        for inner in blocks(bind.rhs):
+            yield from loops(inner)
+
+
+class _Fn:
+    def __init__(self, program: _Program, fn: f.Fn) -> None:
+        self.program = program
+        self.fn = fn
+        self.solid: set[str] = set()
+        self.find_solid(fn.body)
+        self.known = {bind.rhs.index.name: self.trails(bind.rhs)
+                      for bind in every(fn.body) if isinstance(bind.rhs, f.For)}  # fmt: skip
+
+    def find_solid(self, block: f.Block) -> None:
+        """Finds the arrays of floats that are never null."""
+
+        def solid(atom: f.Atom) -> bool:
+            return not isinstance(atom.ty, f.Arr | f.Data) or (isinstance(atom, f.Var) and atom.name in self.solid)
+
+        for bind in block.binds:
+            for inner in blocks(bind.rhs):
+                self.find_solid(inner)
+            match bind.rhs:
+                case f.Op(op) if OPS[op].solid(bind.rhs, solid):
+                    found = bind.vars
+                case f.Map() | f.Build():
+                    found = bind.vars
+                case _:
+                    continue
+            self.solid.update([var.name for var in found if isinstance(var.ty, f.Arr)])
+
+    def block(self, block: f.Block) -> f.Block:
+        """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later."""
+        later = set(mentions(f.Block((), block.results)))
+        own = {var.name for bind in block.binds for var in bind.vars}
+        pieces: list[tuple[f.Bind, ...]] = []
+        for bind in reversed(block.binds):
+            pieces.append(self.bind(bind, own - later))
+            later.update(rhs_mentions(bind.rhs))
+        return f.Block(tuple([bind for piece in reversed(pieces) for bind in piece]), block.results)
+
+    def bind(self, bind: f.Bind, free: set[str]) -> tuple[f.Bind, ...]:
+        """The bindings in place of one.  `free` are the block's variables that are not used later."""
+        match bind.rhs:
+            case f.Map() as fused:
+                return Elementwise(self.program.supply, fused, bind.vars, free).binds()
+            case f.Op("acc_add", args, _, span) if all(isinstance(a, f.Var) and a.name in self.solid for a in args):
+                return Elementwise(self.program.supply, self.sum(args, span), bind.vars, free).binds()
+            case f.Build() as build:
+                return (f.Bind(bind.vars, self.build(build)),)
+            case f.For() as loop if (made := self.loop(bind, loop)) is not None:
+                return made
+            case rhs:
+                return (replace(bind, rhs=with_blocks(rhs, self.block)),)
+
+    def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
+        """The elementwise sum of two arrays that are there, as a Map."""
+        params = tuple([f.Var(self.program.supply.fresh("element"), elem_of(a.ty)) for a in args])
+        total = f.Var(self.program.supply.fresh("sum"), params[0].ty)
+        body = f.Block((f.Bind((total,), f.Op("acc_add", params, (), span)),), (total,))
+        return f.Map(params, args, body, (rank_of(args[0].ty),), span)
+
+    # ---- comprehensions
+
+    def build(self, build: f.Build) -> f.Par:
+        body = self.block(build.body)
+        sizes = build.inner or ((),) * len(body.results)
+        outs = tuple([f.Out("keep", inner=inner) for inner in sizes])
+        ordered = self.program.effects.of(build.body) is not None
+        return merged(f.Par(((build.index, build.count),), body, outs, build.span, ordered))
+
+    # ---- loops with accumulators
+
+    def trails(self, loop: f.For) -> tuple[Trail, ...] | None:
+        """How a loop adds to its state; None if it does something else."""
+        found = [self.program.additive.trail(self.fn, loop, k) for k in range(len(loop.state))]
+        if not loop.state or self.program.effects.of(loop.body) is not None:
+            return None
+        trails = tuple([trail for trail in found if trail is not None])
+        return trails if len(trails) == len(found) else None
+
+    def loop(self, bind: f.Bind, loop: f.For) -> tuple[f.Bind, ...] | None:
+        trails = self.known[loop.index.name]
+        return _Loop(self.program.supply, loop, bind.vars, trails).binds(self.block) if trails else None
+
+
+class _Loop:
+    """A loop with accumulators, as it becomes a Par.  `atoms` has what stands for variables of the body."""
+
+    def __init__(self, supply: f.Supply, loop: f.For, variables: tuple[f.Var, ...], trails: tuple[Trail, ...]) -> None:
+        self.supply = supply
+        self.loop = loop
+        self.vars = variables
+        self.outs: list[f.Out] = []
+        self.atoms: dict[str, f.Atom] = {}
+        self.owned: set[str] = set()  # what additions at the own place bind
+        self.lengths: dict[int, f.Atom] = {}  # of arrays that are kept, by the number of the variable
+        for k, trail in enumerate(trails):
+            self.accumulator(k, trail)
+
+    def accumulator(self, k: int, trail: Trail) -> None:
+        state = self.loop.state[k]
+        if isinstance(state.ty, f.Num):
+            self.outs.append(f.Out("fold"))
+            self.atoms[state.name] = f.Const(0.0, state.ty)
+        elif isinstance(state.ty, f.Arr) and trail and all(self.own_place(bind.rhs) for bind in trail):
+            self.outs.append(f.Out("keep"))
+            self.atoms[state.name] = f.Const(0.0, state.ty.elem)
+            self.owned.update([bind.vars[0].name for bind in trail])
+            self.lengths[k] = atoms(trail[0].rhs)[2]
+        else:
+            self.outs.append(f.Out("add", target=self.loop.inits[k], acc=state))
+
+    def own_place(self, rhs: f.Rhs) -> bool:
+        """True if something is added to the element whose number is the loop's index."""
+        match rhs:
+            case f.Op("acc_index", (_, added, _, index)) if rhs.attr("rank") == 1:
+                return index == self.loop.index and isinstance(added.ty, f.Num)
+            case _:
+                return False
+
+    def binds(self, block: Callable[[f.Block], f.Block]) -> tuple[f.Bind, ...]:
+        """The Par, and what adds its results to the loop's initial state."""
+        loop = self.loop
+        plain = self.numbers(loop.body)
+        body = block(Renamed(self.atoms).block(plain))
+        outs, variables = list(self.outs), []
+        if loop.collect:
+            kept = f.Var(self.supply.fresh("kept"), f.Tup(tuple([a.ty for a in body.results[-loop.collect :]])))
+            tuple_ = f.Bind((kept,), f.TupMake(body.results[-loop.collect :]))
+            body = f.Block((*body.binds, tuple_), (*body.results[: -loop.collect], kept))
+            outs.append(f.Out("keep"))
+        par = f.Par(((loop.index, loop.count),), body, tuple(outs))
+        after: list[f.Bind] = []
+        for k, var in enumerate(self.vars):
+            if k >= len(loop.state):
+                variables.append(var)
+                continue
+            variables.append(self.result(k, var, after))
+        return (f.Bind(tuple(variables), merged(par)), *after)
+
+    def numbers(self, body: f.Block) -> f.Block:
+        """The body, in which an array that is kept is the number at the own place.  Nothing is added to zero."""
+        binds = []
+        for bind in body.binds:
+            match bind:
+                case f.Bind((f.Var(name),), f.Op("acc_index", (left, right, *_)) as op) if name in self.owned:
+                    before, added = self.atom(left), self.atom(right)
+                case f.Bind((f.Var(_, f.Num()),), f.Op("acc_add", (left, right)) as op):
+                    before, added = sorted(map(self.atom, (left, right)), key=lambda a: isinstance(a, f.Var))
+                case _:
+                    binds.append(bind)
+                    continue
+            if before == f.Const(0.0, added.ty):
+                self.atoms[bind.vars[0].name] = added
+                continue
+            number = f.Var(bind.vars[0].name, added.ty)
+            self.atoms[number.name] = number
+            binds.append(f.Bind((number,), f.Op("acc_add", (before, added), (), op.span)))
+        return f.Block(tuple(binds), body.results)
+
+    def atom(self, atom: f.Atom) -> f.Atom:
+        return self.atoms.get(atom.name, atom) if isinstance(atom, f.Var) else atom
+
+    def result(self, k: int, var: f.Var, after: list[f.Bind]) -> f.Var:
+        """The variable that the Par binds; `after` gets what makes of it the variable of the loop."""
+        out, init = self.outs[k], self.loop.inits[k]
+        if out.kind == "add":
+            return var
+        empty = isinstance(init, f.Const) and init.value in (None, 0.0)
+        made, final = var, var
+        if not empty:
+            made = f.Var(self.supply.fresh(var.name), var.ty)
+            after.append(f.Bind((var,), f.Op("acc_add", (init, made))))
+            final = made
+        if k in self.lengths and self.lengths[k] != self.loop.count:
+            short = f.Var(self.supply.fresh(var.name), var.ty)
+            after.insert(0, f.Bind((final,), f.Op("acc_extend", (short, self.lengths[k]))))
+            return short
+        return made
+
+
+def merged(par: f.Par) -> f.Par:
+    """One Par for two that are perfectly nested."""
+    match par.body:
+        case f.Block((f.Bind(variables, f.Par() as inner),), results) if variables == results:
+            pass
+        case _:
+            return par
+    counts = tuple([count for _, count in inner.space])
+    if any(out.kind != "keep" or out.target is not None for out in (*par.outs, *inner.outs)):
+        return par
+    if any(index in counts for index, _ in par.space) or par.ordered or inner.ordered:
+        return par
+    told = [(out.inner, (*counts, *one.inner)) for out, one in zip(par.outs, inner.outs, strict=True)]
+    if any(outer not in ((), whole) for outer, whole in told):
+        return par
+    return f.Par((*par.space, *inner.space), inner.body, inner.outs, inner.span)

@@ -1,0 +1,45 @@
+"""The order of sums is part of the language (`dpl/prims/sums.py`): both engines print the same digits, however a sum is
+written and whatever it is fused with."""
+
+from __future__ import annotations
+
+import math
+
+from dpl.prims import sums
+
+PROGRAM = """
+let a k n = Random.normal (Random.key k) n
+let show n =
+  let (x, y) = (a 1 n, a 2 n) in
+  let spread = [for i < n -> x[i] + y[i] * 0.5] in
+  print (n, sum x, sum (1.0 * x), sum (x * y), dot x y, mean x, sum spread, sum [for i < n -> x[i] * y[i]])
+let m : float[70, 33] = reshape (a 3 2310)
+let w = a 4 33
+let big : float[2500, 3] = reshape (a 5 7500)
+let sizes = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 1023, 1024, 1025, 2047, 2048, 2049, 3000, 5000]
+do loop u = () for i < length sizes do show sizes[i]
+do print (sum (sum m), sum (sum (m * w)), sum (sum (exp (m * w))))
+do print (sum (m * w))
+do print (sum (transpose m))
+do print (sum big, sum (big * [1.0, 2.0, 3.0]), sum (sum big))
+"""
+
+
+def test_every_way_to_write_a_sum_has_one_order(dpl) -> None:
+    native, interp = (dpl("run", "--engine", engine, "-", stdin=PROGRAM) for engine in ("native", "interp"))
+    assert native.returncode == 0, native.stderr
+    assert native.stdout == interp.stdout
+    for line in native.stdout.splitlines()[:21]:
+        _, x, one, xy, dot, _, _, products = line.strip("()").split(", ")
+        assert x == one
+        assert xy == dot == products
+
+
+def test_the_order_is_what_the_table_says() -> None:
+    numbers = [math.sin(k * k) for k in range(5000)]
+    lanes = [sum(numbers[lane:1024:32]) for lane in range(32)]
+    while len(lanes) > 1:
+        lanes = [x + y for x, y in zip(lanes, lanes[len(lanes) // 2 :], strict=False)]
+    assert sums.block(float.__add__, 0.0, numbers[:1024]) == lanes[0]
+    b = [sums.block(float.__add__, 0.0, numbers[k : k + 1024]) for k in range(0, 5000, 1024)]
+    assert sums.total(float.__add__, 0.0, numbers) == ((b[0] + b[1]) + (b[2] + b[3])) + b[4]
