@@ -18,7 +18,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS, result_type
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import elem_of
 
 Shape = tuple[int, ...]
 IN_ORDER = 15  # so many elements are added in sequence; sums of more have another order (`machine/runtime/kernels.py`)
@@ -36,10 +36,6 @@ class Few:
         size = prod(self.shape[len(indices) :])
         start = number(self.shape, indices) * size
         return self.items[start : start + size]
-
-    def part(self, i: int) -> Few | f.Atom:
-        """A row, or an element."""
-        return Few(self.shape[1:], self.at((i,))) if len(self.shape) > 1 else self.items[i]
 
 
 Piece = Few | f.Atom
@@ -117,7 +113,7 @@ def sum_down(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
 def dot(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
     a, b = args
     assert isinstance(a, Few) and isinstance(b, Few)
-    if a.shape != b.shape or not a.items or len(a.items) > IN_ORDER:
+    if a.shape != b.shape or not a.items or len(a.items) > IN_ORDER or op.attr("masked") is not None:
         return None
     return w.total([w.op("mul", x, y, span=op.span) for x, y in zip(a.items, b.items, strict=True)], op.span)
 
@@ -125,6 +121,8 @@ def dot(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
 def matmul(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
     a, b = args
     assert isinstance(a, Few) and isinstance(b, Few)
+    if op.attr("masked") is not None:
+        return None
     ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
     depth = a.shape[0 if ta else 1]
     if depth != b.shape[1 if tb else 0] or not 0 < depth <= IN_ORDER:
@@ -221,11 +219,7 @@ def made_whole(binds: list[f.Bind], supply: f.Supply, few: Few, var: f.Var) -> N
     if len(few.shape) == 1:
         binds.append(f.Bind((var,), f.Op("array", few.items)))
         return
-    rows = []
-    for i in range(few.shape[0]):
-        row = f.Var(supply.fresh(var.name), f.Arr(elem_of(var.ty), rank_of(var.ty) - 1))
-        part = few.part(i)
-        assert isinstance(part, Few)
-        made_whole(binds, supply, part, row)
-        rows.append(row)
-    binds.append(f.Bind((var,), f.Op("array", tuple(rows))))
+    row = f.Var(supply.fresh(var.name), f.Arr(elem_of(var.ty), 1))
+    dims = tuple([f.Const(n, f.I64) for n in few.shape])
+    binds.append(f.Bind((row,), f.Op("array", few.items)))
+    binds.append(f.Bind((var,), f.Op("reshape", (row, *dims), (("unchecked", True),))))
