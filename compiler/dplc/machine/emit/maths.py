@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE, elementary
 
+from dplc.machine.llvm.rounding import rounded
 from dplc.machine.llvm.types import SCALARS
 
 INTEGER = {
@@ -61,21 +62,6 @@ def cast(source: str, target: str, operand: str, fresh: Callable[[], str]) -> tu
     """Conversion of scalars: integers wrap, floats truncate and saturate, NaN gives 0, booleans 0 and 1."""
     out = Lines(fresh)
     return out.lines, _cast(source, target, operand, out)
-
-
-def narrow(value: str, ty: str, out: Lines) -> str:
-    """Rounds a double to `ty`, once: on the way to f16, the float keeps a sticky last bit."""
-    if ty == "f64":
-        return value
-    if ty == "f32":
-        return out.op(f"fptrunc double {value} to float")
-    bits = out.op(f"bitcast double {value} to i64")
-    tail = out.op(f"and i64 {bits}, {0x1FFFFFFF}")
-    inexact = out.op(f"icmp ne i64 {tail}, 0")
-    sticky = out.op(f"select i1 {inexact}, i64 {1 << 29}, i64 0")
-    kept = out.op(f"or i64 {out.op(f'and i64 {bits}, {~0x1FFFFFFF}')}, {sticky}")
-    single = out.op(f"fptrunc double {out.op(f'bitcast i64 {kept} to double')} to float")
-    return out.op(f"fptrunc float {single} to half")
 
 
 def widen(value: str, ty: str, out: Lines) -> str:
@@ -130,15 +116,15 @@ def _in_double(row: str, ty: str, args: list[str], out: Lines) -> str:
     if row == "powi":
         if ty == "f32" and args[1] == "2":
             return out.op(f"fmul float {args[0]}, {args[0]}")
-        return narrow(_powi(widen(args[0], ty, out), args[1], out), ty, out)
+        return rounded(_powi(widen(args[0], ty, out), args[1], out), ty, out.op)
     if row == "polygamma":
         x = widen(args[1], ty, out)
-        return narrow(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out)
+        return rounded(out.op(f"call double @rt.polygamma(i64 {args[0]}, double {x})"), ty, out.op)
     wide = [widen(arg, ty, out) for arg in args]
     name = TABLE[row].llvm
     if not name:
         raise Bug(f"no lowering of `{row}` at {ty}")
-    return narrow(out.op(f"call double @{name}({', '.join(f'double {x}' for x in wide)})"), ty, out)
+    return rounded(out.op(f"call double @{name}({', '.join(f'double {x}' for x in wide)})"), ty, out.op)
 
 
 def _powi(x: str, n: str, out: Lines) -> str:
@@ -223,7 +209,7 @@ def _cast(source: str, target: str, x: str, out: Lines) -> str:
     from_float, to_float = source[0] == "f", target[0] == "f"
     if from_float and to_float:
         if source == "f64":
-            return narrow(x, target, out)
+            return rounded(x, target, out.op)
         return out.op(f"{'fpext' if target == 'f64' or source == 'f16' else 'fptrunc'} {s} {x} to {t}")
     if from_float:
         sign = "s" if target[0] == "i" else "u"
@@ -231,7 +217,7 @@ def _cast(source: str, target: str, x: str, out: Lines) -> str:
         return out.op(f"call {t} @llvm.fpto{sign}i.sat.{t}.f64(double {wide})")
     if to_float:
         exact = out.op(f"{'sitofp' if source[0] == 'i' else 'uitofp'} {s} {x} to double")
-        return narrow(exact, target, out)
+        return rounded(exact, target, out.op)
     if int(s[1:]) > int(t[1:]):
         return out.op(f"trunc {s} {x} to {t}")
     return out.op(f"{'sext' if source[0] == 'i' else 'zext'} {s} {x} to {t}")

@@ -13,6 +13,7 @@ import ast
 from dpl.diagnostics import Bug
 from dpl.node import node
 
+from dplc.machine.llvm.rounding import rounded
 from dplc.machine.rtl.parse import KINDS, STORED, Source, called, literal, parameters, result_type, results, symbol
 
 INT_OPS = {
@@ -111,6 +112,8 @@ class Expressions:
     def narrowed(self, ty: str, value: Value) -> str:
         llvm, kind, _, narrow = STORED[ty]
         self.expect(value, kind)
+        if ty == "f16":
+            return rounded(value.text, ty, self.op)
         return self.op(f"{narrow} {KINDS[kind]} {value.text} to {llvm}") if narrow else value.text
 
     def expect(self, value: Value, kind: str) -> Value:
