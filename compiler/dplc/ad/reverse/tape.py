@@ -78,13 +78,13 @@ class Tape:
         self.steps: list[Step] = []
         for var in params:
             reverse.home[var.name] = self
-        around, reverse.views = reverse.views, reverse.views.copy()
+        views, reverse.views = reverse.views, reverse.views.copy()
         for bind in block.binds:
             for var in bind.vars:
                 self.own(var)
             self.steps.append(reverse.step_of(self, bind))
             reverse.see(bind)
-        reverse.views = around
+        reverse.views = views
 
     def own(self, var: f.Var) -> f.Var:
         """Records that this block binds a variable."""
