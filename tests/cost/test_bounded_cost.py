@@ -30,7 +30,7 @@ UNMEASURED = {
     "Fft.irfft": "the number of elements must be about half of what they become; a fact for it",
     **{f"Interp.{name}": "the generated places do not rise; a fact for it" for name in ("linear", "cubic", "monotone")},
     "Mcmc.line": "ranks and their quantiles are the most at small sizes and have no gradient; 1.3 at 90",
-    "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.2 at all sizes",
+    "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
     **{f"Root.{name}": "the generated functions have one sign; a fact for it" for name in ("bisect", "chandrupatla")},
     "Root.fixpoint": "its derivative solves linear equations, n ** 3, where a step of the generated function takes n",
