@@ -25,6 +25,23 @@ UNMEASURED = {
         f"Nn.{name}": "the generated sizes do not agree with the generated groups; facts for them"
         for name in ("conv1d", "conv2d", "conv2d_transpose")
     },
+    "Dist.lkj_logpdf": "reads the diagonal, while its gradient is a whole matrix; memory comes near 1",
+    "Dist.mv_normal_sample": "random numbers are the most at small sizes and have no gradient; 1.3 at size 1024",
+    "Fft.irfft": "the number of elements must be about half of what they become; a fact for it",
+    **{f"Interp.{name}": "the generated places do not rise; a fact for it" for name in ("linear", "cubic", "monotone")},
+    "Mcmc.line": "ranks and their quantiles are the most at small sizes and have no gradient; 1.3 at 90",
+    "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
+    "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
+    **{f"Root.{name}": "the generated functions have one sign; a fact for it" for name in ("bisect", "chandrupatla")},
+    "Root.fixpoint": "its derivative solves linear equations, n ** 3, where a step of the generated function takes n",
+    **{
+        f"Set.{name}": "the generated elements are floats: their gradient is a whole tree, at 8 operations a float"
+        for name in ("add", "remove")
+    },
+    "Special.betainc": "the generated places are mostly above 1, where it is NaN; a fact for it",
+    "Stats.quantile": "the generated share is not between 0 and 1 at all sizes; a fact for it",
+    "Stats.quantiles": "the generated shares are not between 0 and 1; a fact for it",
+    "Vi.draws_full": "random numbers are the most at small sizes and have no gradient; 2.4 at size 256",
     "Plot.size": "the generated sizes are too small for it",
     "Prelude.checkpoint_loop": "computes again as often as its argument `levels` says; a fact for two of them",
 }

@@ -355,7 +355,8 @@ class Maker:
             items = arg.items if isinstance(arg, ty.Tup) and len(data.fields) > 1 else (arg,)
             made = (self.value(item, f"{at} + {i}", numbers) for i, item in enumerate(items) if item is not None)
             record = "{ " + "; ".join(f"{field} = {v}" for field, v in zip(data.fields, made, strict=True)) + " }"
-            return f"({record} : {t.name})" if prefix and not t.args else record  # from a module not opened
+            given = f"({', '.join('_' for _ in t.args)}) " if t.args else ""
+            return f"({record} : {given}{t.name})" if prefix else record  # from a module not opened
         return f"{prefix}{name}" if arg is None else f"({prefix}{name} {self.value(arg, at, numbers)})"
 
     # ---- functions
