@@ -8,14 +8,21 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import blocks
+from dplc.flat.walk import blocks, mentions
 
 HERE = "here"  # attr `unchecked` of an operation that is in bounds where it stands, since another one was checked
 
 
+def changes(loop: f.While) -> bool:
+    """True if the condition depends on a part of the state that a step changes, to what is not the same each time."""
+    asked = set(mentions(loop.cond))
+    steps = zip(loop.state, loop.body.results, strict=False)
+    return any(var.name in asked and not isinstance(after, f.Const) and after != var for var, after in steps)
+
+
 def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
     """True for code without effects that ends and cannot fail.  `total` are functions of which that is known.  A loop
-    is taken to end if its condition depends on its state."""
+    is taken to end if its condition depends on a part of the state that its steps change."""
     match rhs:
         case f.Op():
             return pure(rhs)
@@ -27,7 +34,7 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
             return False
         case f.Par(space) if not all(natural(count) for _, count in space):
             return False
-        case f.While(_, _, f.Block(_, (f.Const(),))):
+        case f.While() if not changes(rhs):
             return False
         case f.If() | f.Switch() | f.For() | f.While() | f.Build() | f.Par():
             return all(droppable(bind.rhs, total) for block in blocks(rhs) for bind in block.binds)
