@@ -76,7 +76,7 @@ class Costs:
         return cost // (OPEN if stays else SHARE)
 
     def total(self, fn: str) -> bool:
-        """True for a function of which calls are dropped if nobody needs their results."""
+        """True for a function whose calls are dropped when their results are dead."""
         if fn not in self.totals:
             self.totals[fn] = False  # while it is being found out
             body = self.body(fn)

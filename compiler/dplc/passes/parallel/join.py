@@ -157,7 +157,7 @@ class _Joiner:
         return False
 
     def without_unused(self, block: f.Block, done: list[f.Bind]) -> f.Block:
-        """The block, without the outs that nobody uses any more."""
+        """The block without dead outs."""
         binds = [
             self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)
         ]
@@ -166,7 +166,7 @@ class _Joiner:
         return f.Block(tuple(binds), block.results)
 
     def is_unused(self, bind: f.Bind) -> bool:
-        """True for a Par that nobody uses, and that cannot fail: its counts are lengths."""
+        """True for a dead Par that cannot fail, because its counts are lengths."""
         par = bind.rhs
         if not isinstance(par, f.Par) or par.ordered or any(self.uses[var.name] > 0 for var in bind.vars):
             return False
