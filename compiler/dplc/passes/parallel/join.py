@@ -21,15 +21,17 @@ from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, with_blocks
+from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, supply_for, with_blocks
 from dplc.passes.parallel.common_work import CommonWork, computed_once
+from dplc.passes.parallel.invert import inverted
 from dplc.passes.simplify.purity import droppable
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
 def join(program: f.Program) -> f.Program:
-    return replace(program, fns={name: joined(fn) for name, fn in program.fns.items()})
+    supply = supply_for(program)
+    return replace(program, fns={name: joined(inverted(fn, supply)) for name, fn in program.fns.items()})
 
 
 def joined(fn: f.Fn) -> f.Fn:
