@@ -124,7 +124,7 @@ class Points:
         self.affine = affine
         self.defined: dict[str, f.Rhs] = {}
         self.rows: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # parts of arrays from outside
-        self.kept: dict[str, tuple[f.Atom, Loop]] = {}  # what an inner Par keeps: an element, and its index
+        self.kept: dict[str, tuple[f.Atom, Loop, f.Atom]] = {}  # by inner Pars: an element, its index, a length
         self.added: dict[int, Added] = {}
         self.used = set(rhs_mentions(par))
         self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, ())
@@ -148,13 +148,12 @@ class Points:
                     self.add(held[0], Added(loops, value, tuple(rest[:rank]), tuple(rest[rank:])))
                     accs = accs | {bind.vars[0].name: held[0]}
                 case f.Op("acc_add", (acc, f.Var(name))) if len(held) == 1 and is_in(acc, accs) and name in self.kept:
-                    value, own = self.kept[name]
-                    length = atom_of(self.defined[name], 1)
+                    value, own, length = self.kept[name]
                     self.add(held[0], Added((*loops, own), value, (length,), (own.index,)))
                     accs = accs | {bind.vars[0].name: held[0]}
-                case f.Op("acc_extend", (f.Var(short), _)) if short in self.kept and not held:
-                    self.kept[bind.vars[0].name] = self.kept[short]
-                    self.defined[bind.vars[0].name] = bind.rhs
+                case f.Op("acc_extend", (f.Var(short), length)) if short in self.kept and not held:
+                    value, own, _ = self.kept[short]
+                    self.kept[bind.vars[0].name] = value, own, length
                 case f.Op() if not held and droppable(bind.rhs):
                     self.plain(bind, bind.rhs)
                 case f.Op("fill") if bind.vars[0].name not in self.used:
@@ -169,7 +168,7 @@ class Points:
                 case f.Out("add", _, f.Var(name), f.Var() as acc) if name in accs:
                     names[acc.name] = accs[var.name] = accs[name]
                 case f.Out("keep") if len(par.space) == 1 and isinstance(x.ty, f.Num):
-                    self.kept[var.name] = x, Loop(*par.space[0])
+                    self.kept[var.name] = x, Loop(*par.space[0]), par.space[0][1]
                 case _:
                     raise Unfit
         self.walk(par, names, loops)
@@ -189,11 +188,6 @@ class Points:
 
 def is_in(atom: f.Atom, names: Iterable[str]) -> bool:
     return isinstance(atom, f.Var) and atom.name in names
-
-
-def atom_of(rhs: f.Rhs, k: int) -> f.Atom:
-    assert isinstance(rhs, f.Op)
-    return rhs.args[k]
 
 
 class Gathered:
