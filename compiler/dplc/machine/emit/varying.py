@@ -22,10 +22,9 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import rhs_mentions
-from dplc.machine.emit.vectors import ROWS
+from dplc.machine.emit.vectors import PASSES_NAN, ROWS
 from dplc.passes.simplify.purity import droppable
 
-PASSES_NAN = frozenset(("add", "acc_add", "sub", "mul", "div", "neg", "sqrt", "abs"))
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
 FLOATS = (f.F32, f.F64)
 

@@ -7,7 +7,7 @@
 
 Indices must be sums of the Par's indices, those of Pars in it, and numbers from outside; so the least and the greatest
 one are known.  Points without checks are vectorised and joined.  If a check fails, the reads alone are done in order,
-with checks.
+with checks; of reads at the own point, those of the first point that fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dplc.flat.affine import LARGEST, ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
-from dplc.flat.walk import every, rhs_mentions, with_blocks
+from dplc.flat.walk import atoms, every, rhs_mentions, with_blocks
+from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import droppable
 
 
@@ -33,6 +34,15 @@ def check_reads_before(fn: f.Fn, supply: f.Supply) -> f.Fn:
 
 def is_checked(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op == "index" and not rhs.attr("unchecked")
+
+
+def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
+    """True for a read of a vector from outside at the own point."""
+    match rhs:
+        case f.Op("index", (f.Var(name, f.Arr(_, 1)), at)):
+            return at == own and name not in inside
+        case _:
+            return False
 
 
 class _Reads:
@@ -67,11 +77,26 @@ class _Reads:
         if not fine:
             return None
         b = Builder(self.supply)
-        bad = ranges.failing(b)
+        checked = [inner for inner in every(par.body) if is_checked(inner.rhs)]
+        if len(par.space) == 1 and all(is_own(inner.rhs, par.space[0][0], inside) for inner in checked):
+            bad, reads = self.at_least_length(b, par.space[0][1], checked)
+        else:
+            bad, reads = ranges.failing(b), f.Block((self.alone(par),), ())
         if bad is not None:
-            reads = f.Bind((), f.If(bad, f.Block((self.alone(par),), ()), f.Block((), ())))
-            b.binds.append(reads)
+            b.binds.append(f.Bind((), f.If(bad, reads, f.Block((), ()))))
         return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, without_checks(par))]
+
+    def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
+        """Whether a read at the own point fails, and all reads at the first point where one does."""
+        least = count
+        for read in reads:
+            least = b.op("min", (least, b.op("dim", atoms(read.rhs)[:1], k=0)))
+        copier = Copier(self.supply, {})
+        failing = [
+            f.Bind((copier.var(read.vars[0]),), replace(expect_type(f.Op, read.rhs), args=(atoms(read.rhs)[0], least)))
+            for read in reads
+        ]
+        return b.op("lt", (least, count)), f.Block(tuple(failing), ())
 
     def alone(self, par: f.Par) -> f.Bind:
         """The reads of a Par that are checked, in order, and what they need."""
@@ -86,6 +111,7 @@ class _Ranges:
         self.affine = affine
         self.inside = inside
         self.low: list[Sum] = []  # sums that must be 0 or greater
+        self.lengths: set[str] = set()  # numbers that are lengths of arrays
         self.rows: set[str] = set()  # arrays of the points that are parts of others
 
     def can_be_checked(self, par: f.Par) -> bool:
@@ -117,6 +143,8 @@ class _Ranges:
             at = self.affine.sum(index)
             if length is None:
                 return False
+            if isinstance(dim := self.affine.dims.of(array, k), f.Var):
+                self.lengths.add(dim.name)
             for total in (at, combined(length, combined(at, {ONE: 1}, 1), -1)):
                 least = self.affine.least(total)
                 if any(self.name(term) in self.inside for term in least):
@@ -140,9 +168,9 @@ class _Ranges:
             if total in seen:
                 continue
             seen.append(total)
-            others.update([term for term in total if isinstance(term, str)])
+            others.update(self.may_overflow(total))
             found.append(b.op("lt", (self.written(b, total), integer(0))))
-        for name in sorted(others):  # so that sums cannot overflow
+        for name in sorted(others):
             number = f.Var(name, f.I64)
             found += [b.op("gt", (number, integer(LARGEST))), b.op("lt", (number, integer(-LARGEST)))]
         if not found:
@@ -151,6 +179,15 @@ class _Ranges:
         for other in found[1:]:
             bad = b.op("or", (bad, other))
         return bad
+
+    def may_overflow(self, total: Sum) -> list[str]:
+        """The numbers in a sum that must not be large, so that it cannot be natural by overflow.  Lengths are small;
+        one number more, without a constant, can only make it negative."""
+        numbers = [term for term in total if isinstance(term, str) and term not in self.lengths]
+        single = len(numbers) < 2 and all(abs(total[name]) == 1 for name in numbers)
+        positive = all(factor > 0 for term, factor in total.items() if term not in (ONE, *numbers))
+        fine = single and positive and total.get(ONE, 0) >= -1 + (1 in [total[name] for name in numbers])
+        return [] if fine else numbers
 
     def written(self, b: Builder, total: Sum) -> f.Atom:
         """A sum as code."""
