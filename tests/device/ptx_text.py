@@ -144,9 +144,8 @@ def parse_function(head: str, body: str) -> Function:
 
 def statements(body: str) -> list[str]:
     """The statements of a body.  The braces of its scopes mean nothing, those of operands do."""
-    body = re.sub(r"(?m)^\s*[{}]\s*$|^\s*\{\s*(?=\.reg|\.param)", "", body)
     body = re.sub(rf"(?m)^\s*({NAME}:)\s*$", r"\1", body)
-    return [line for part in body.split(";") if (line := part.strip())]
+    return [line for part in body.split(";") if (line := part.strip().lstrip("{} \t\n"))]
 
 
 def declare(function: Function, line: str) -> None:
