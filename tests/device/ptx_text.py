@@ -133,11 +133,11 @@ def parse_function(head: str, body: str) -> Function:
             declare(function, line)
         elif match := re.match(rf"({NAME}):\s*\.branchtargets\s+(.*)", line, re.S):
             function.tables[match[1]] = [label.strip() for label in match[2].split(",")]
-        elif not line.startswith(IGNORED):
+        else:
             while label := LABEL.match(line):
                 function.labels[label[1]] = len(function.code)
-                line = label[2]
-            if line:
+                line = label[2].lstrip("{} \t\n")
+            if line and not line.startswith(IGNORED):
                 function.code.append(instruction(line))
     return function
 

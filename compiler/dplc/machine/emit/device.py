@@ -14,7 +14,7 @@ from dplc.machine.llvm.literals import escape
 from dplc.passes.kernels.device import Kernel
 
 WITH_DEVICE = '@"dpl with device"'
-RECURSIVE_STACK = 16384  # bytes of stack for each thread of a program with recursive kernels
+RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels
 
 
 @dataclass(slots=True)
@@ -32,9 +32,9 @@ class Device:
         symbol = f'@"kernel {name}"'
         if name not in self.cells:
             self.cells[name] = (
-                f'@"name of {name}" = private constant [{len(name) + 1} x i8] c"{name}\\00"\n'
-                f'@"label of {name}" = private constant [{len(label.encode()) + 1} x i8] c"{escape(label.encode())}\\00"\n'
-                f'{symbol} = internal global [6 x ptr] [ptr @"name of {name}", ptr null, ptr @"label of {name}", '
+                text_constant(f'@"name of {name}"', name)
+                + text_constant(f'@"label of {name}"', label)
+                + f'{symbol} = internal global [6 x ptr] [ptr @"name of {name}", ptr null, ptr @"label of {name}", '
                 "ptr null, ptr null, ptr null]\n"
             )
         return symbol
@@ -42,10 +42,15 @@ class Device:
     def started(self, main: str) -> str:
         """A function that runs `main`, which knows its device then."""
         stack = RECURSIVE_STACK if self.recursive else 0
-        text = self.ptx().encode() + b"\0" if self.cells else b"\0"
         return (
-            f'{"".join(self.cells.values())}@"device code" = private constant [{len(text)} x i8] c"{escape(text)}"\n'
+            "".join(self.cells.values()) + text_constant('@"device code"', self.ptx() if self.cells else "") +
             f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
             f'  call void @rt.device_begin(ptr @"device code", i64 {stack})\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"
         )
+
+
+def text_constant(symbol: str, text: str) -> str:
+    """A text with a NUL after it."""
+    data = text.encode() + b"\0"
+    return f'{symbol} = private constant [{len(data)} x i8] c"{escape(data)}"\n'

@@ -72,18 +72,18 @@ def home(e: BodyEmitter, par: f.Par) -> None:
 def need_host(e: BodyEmitter, atom: f.Atom) -> None:
     """Makes the host's copies of the arrays of numbers in a value valid."""
     values = e.value(atom)
-    for at, array in plain_arrays(atom.ty):
+    for at in plain_arrays(atom.ty):
         if values[at] != "null":
             e.w.do(f"call void @rt.device_home(ptr {values[at]})")
 
 
-def plain_arrays(ty: f.Type, at: int = 0) -> list[tuple[int, f.Arr]]:
-    """The arrays of numbers that are parts of a value: the places of their leaves."""
+def plain_arrays(ty: f.Type, at: int = 0) -> list[int]:
+    """The places of the owners of the arrays of numbers in a value."""
     match ty:
         case f.Arr(elem, _) if not counted(elem):
-            return [(at, ty)]
+            return [at]
         case f.Tup(items):
-            found = []
+            found: list[int] = []
             for item in items:
                 found += plain_arrays(item, at)
                 at += len(leaves(item))
@@ -126,7 +126,7 @@ class _Launch:
 
     def write(self) -> Values:
         """Whether it was done, and the values of the variables."""
-        e, w = self.e, self.w
+        w = self.w
         types = [leaf for made in self.kernel.outs for leaf in self.types(made)]
         self.points = w.product(self.counts)
         self.prepare()
@@ -149,9 +149,9 @@ class _Launch:
 
     def prepare(self) -> None:
         """Takes the arguments to the device, and makes room for the results."""
-        e, w, kernel = self.e, self.w, self.kernel
+        kernel = self.kernel
         for var in kernel.args:
-            self.argument(var.ty, e.value(var))
+            self.argument(var.ty, self.e.value(var))
         for atom, count in zip(kernel.space, self.counts, strict=True):
             self.length(atom, count)
         adds = [made for made in kernel.outs if made.out.kind == "add"]
@@ -323,7 +323,7 @@ class _Launch:
         for dim, operand in zip(made.dims, dims, strict=True):
             self.length(dim, operand)
         self.before.append((copies, w.mul(self.groups, bytes_)))
-        self.later("add", made.elem, size, [place, copies, self.groups, size])
+        self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
         self.results.append(lambda: array.values)
 
     # ---- launches

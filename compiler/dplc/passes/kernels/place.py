@@ -5,8 +5,8 @@
                                 for i < n { ... a[i] }
 
 Arrays do not change while they have a name, so one question is enough for a variable, before the loops in which it is
-read.  What an operation of the host has made needs no question.  A Par asks for what its points use when it turns out to
-run on the host (`machine/emit/launch.py`); its points ask for what calls in them give.
+read.  What an operation of the host has made needs no question.  A Par asks for what its points use when it turns out
+to run on the host (`machine/emit/launch.py`); its points ask for what calls in them give.
 """
 
 from __future__ import annotations
@@ -97,25 +97,30 @@ class _Places:
         """A loop.  The host has its state if it has what the loop starts with, and what a step gives."""
         known = [is_home(init, home) for init in loop.inits]
         self.depth += 1
-        while True:
-            inner = home | {var.name for var, here in zip(loop.state, known, strict=True) if here}
-            ends: list[f.Block] = []
-
-            def block(old: f.Block, inner: set[str] = inner, ends: list[f.Block] = ends) -> f.Block:
-                after = set(inner)
-                ends.append(self.block(old, after, points))
-                last[:] = [after]
-                return ends[-1]
-
-            last: list[set[str]] = []
-            done = rebuild(loop, same, block, same)
-            after = [is_home(x, last[0]) for x in ends[-1].results[: len(known)]]
-            kept = [a and b for a, b in zip(known, after, strict=True)]
-            if kept == known:
-                break
-            known = kept if self.depth <= DEEPEST else [False] * len(known)
+        done, after = self.steps(loop, home, known, points)
+        while after != known:
+            known = after if self.depth <= DEEPEST else [False] * len(known)
+            done, after = self.steps(loop, home, known, points)
+            after = [a and b for a, b in zip(after, known, strict=True)]
         self.depth -= 1
         return done, known
+
+    def steps(
+        self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool
+    ) -> tuple[f.Rhs, list[bool]]:
+        """A loop with its questions, where the host has what is `known` of the state before each step; and what it has
+        of that after a step."""
+        before = home | {var.name for var, here in zip(loop.state, known, strict=True) if here}
+        ends: list[list[bool]] = []
+
+        def block(old: f.Block) -> f.Block:
+            inner = set(before)
+            done = self.block(old, inner, points)
+            ends.append([is_home(x, inner) for x in done.results[: len(known)]])
+            return done
+
+        done = rebuild(loop, same, block, same)
+        return done, [a and b for a, b in zip(known, ends[-1], strict=True)]
 
 
 def same(x: Same) -> Same:
