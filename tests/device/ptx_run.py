@@ -184,12 +184,20 @@ class Activation:
                 if not control(self, one, at, threads, active):
                     return
             elif len(active):
-                STEPS.get(one.parts[0], Activation.scalar)(self, one, active)
+                self.step(one, active)
             at += 1
             if at in leaders:
                 alive = threads[~self.launch.gone[threads]] if self.launch.gone.any() else threads
                 self.go(at, alive)
                 return
+
+    def step(self, one: Instruction, threads: Threads) -> None:
+        try:
+            STEPS.get(one.parts[0], Activation.scalar)(self, one, threads)
+        except Fault as fault:
+            if not fault.instruction:
+                fault.instruction = f"{one.text} in {self.function.name}"
+            raise
 
     def branch(self, one: Instruction, at: int, threads: Threads, active: Threads) -> bool:
         self.go(self.function.labels[one.operands[-1]], active)

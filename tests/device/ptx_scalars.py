@@ -28,6 +28,11 @@ ROUNDINGS = {"rni": np.rint, "rmi": np.floor, "rpi": np.ceil, "rzi": np.trunc}
 class Fault(Exception):
     """A mistake of the program: what hardware would not do, or would do without saying so."""
 
+    instruction = ""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: {self.instruction}" if self.instruction else super().__str__()
+
 
 def numbers(bits: Bits, ty: str) -> Numbers:
     """Bits as numbers of a type."""

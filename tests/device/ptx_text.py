@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 NAME = r"[\w$.%]+"
-LABEL = re.compile(rf"({NAME}):\s*(.*)")
+LABEL = re.compile(rf"({NAME}):\s*(.*)", re.S)
 HEAD = re.compile(rf"(?:\.(?:visible|weak|extern)\s+)*\.(entry|func)\s*(?:\(([^)]*)\))?\s*({NAME})\s*(?:\(([^)]*)\))?")
 PARAMETER = re.compile(rf"\.param\s+(?:\.align\s+\d+\s+)?\.([busf])(\d+)(?:\s+\.ptr.*?)?\s+({NAME})(?:\[(\d+)\])?\s*$")
 VARIABLE = re.compile(
