@@ -10,10 +10,12 @@ import re
 from functools import cache
 from pathlib import Path
 
+from dpl.prims.elementary import VECTORS
+
 from dplc.machine.cuda.shuffles import shuffle
 from dplc.machine.rtl.functions import translate
 from dplc.machine.rtl.parse import Source
-from dplc.machine.runtime import library
+from dplc.machine.runtime import elementary, library
 from dplc.machine.runtime.shapes import Vectors
 
 SCALAR = Vectors(0, fused=False)
@@ -83,6 +85,7 @@ define internal double @fmod(double %x, double %y) alwaysinline nounwind {
 }""",
 }
 GIVEN = re.compile(r"llvm\.")
+LONG = {"pow"}  # elementary functions that are not worth a copy at each call
 
 
 @cache
@@ -115,4 +118,6 @@ def definition(symbol: str) -> str | None:
     if name := source().symbols.get(symbol):
         return translate(source(), name)
     made = library.generated(symbol, SCALAR)
+    if made and (match := elementary.SYMBOL.fullmatch(symbol)) and match[1] in VECTORS - LONG:
+        return made.replace(" noinline", " inlinehint")
     return made and made.replace(' "min-legal-vector-width"="512"', "")
