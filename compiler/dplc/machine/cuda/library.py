@@ -19,10 +19,6 @@ from dplc.machine.runtime import elementary, library
 from dplc.machine.runtime.shapes import Vectors
 
 SCALAR = Vectors(0, fused=False)
-EACH = {
-    "sums": (("f64", 8), ("f32", 4), ("f16", 2)), "matmul": (("f64", 8), ("f32", 4)),
-    "transpose": (("", 1), ("", 2), ("", 4), ("", 8)),
-}  # fmt: skip
 RECORD, ARENA = "dpl_record", "dpl_arena"  # what the host reads and writes, by cuModuleGetGlobal
 GLOBALS = f"""
 @{RECORD} = addrspace(1) externally_initialized global [4 x i64] zeroinitializer, align 16
@@ -94,7 +90,7 @@ def source() -> Source:
     own, whole = Source(), Source()
     for path in sorted((Path(__file__).parents[1] / "rt" / "device").glob("*.rt")):
         text = path.read_text(encoding="utf-8")
-        kinds = EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
+        kinds = library.EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
         for ty, size in kinds:
             own.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)), small=False)
     whole.change(library.source())
