@@ -117,10 +117,14 @@ class Launch:
     failed: bool = False
 
     def suits(self) -> bool:
+        """Whether the host would launch it."""
         self.counts = [interp.value(n, self.env) for n in self.kernel.space]
         self.points = math.prod(self.counts)
         self.groups = 0
         if self.kernel.geometry == "groups":
+            arrays = [dim[0].name for made in self.kernel.outs for dim in made.dims if isinstance(dim, tuple)]
+            if any(self.env[name] is None for name in arrays):
+                return False  # what is added to is null, and nothing else tells its lengths
             sizes = [math.prod(self.dims(made.dims)) for made in self.kernel.outs if made.out.kind == "add"]
             self.groups = min(groups_of(self.points, sum(sizes)) or min(self.points, 3), 40)
         return True
@@ -148,12 +152,15 @@ class Launch:
         for made in self.kernel.outs:
             places.append(self.result(made))
             dims = made.row if made.out.kind == "keep" else made.dims
-            arguments += [places[-1], *(n for n, d in zip(self.dims(dims), dims, strict=True) if not isinstance(d, f.Const))]
+            told = zip(self.dims(dims), dims, strict=True)
+            arguments += [places[-1], *(n for n, dim in told if not isinstance(dim, f.Const))]
         arguments += [self.groups] if self.kernel.geometry == "groups" else []
         machine.launch(self.kernel.name, blocks, THREADS, arguments)
         record = self.global_(machine, "dpl_record")
         self.failed = bool(record[0] or record[1])
-        return None if self.failed else [self.completed(machine, *one) for one in zip(self.kernel.outs, places, strict=True)]
+        if self.failed:
+            return None
+        return [self.completed(machine, made, place) for made, place in zip(self.kernel.outs, places, strict=True)]
 
     def rank(self) -> int:
         return max([made.out.rank for made in self.kernel.outs], default=0)

@@ -159,7 +159,10 @@ def add(ty: str) -> str:
     warp, lane, warps = k.warp()
 
     def element(i: str) -> None:
-        value = k.sum(lane, "%groups", str(LANES), lambda g: k.place("%copies", w.add(w.mul(g, "%n"), i)), number(0, ty))
+        def copy(g: str) -> str:
+            return k.place("%copies", w.add(w.mul(g, "%n"), i))
+
+        value = k.sum(lane, "%groups", str(LANES), copy, number(0, ty))
         total = w.let(f"call {k.leaf} @rt.warp.{ty}({k.leaf} {value}, i64 {LANES})")
         before = k.load("%to", i)
         k.store_first(lane, k.plus(before, total), lambda: k.place("%to", i))

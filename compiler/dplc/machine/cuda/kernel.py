@@ -288,7 +288,8 @@ class KernelEmitter(DeviceFunction):
                 self.define(tuple([acc for acc, _ in accs]), state)
                 self.compute(i)
                 for k, made in self.folds():
-                    self.put(made.elem, self.value(made.value), w.at(self.places[k], w.scale(i, struct(made.elem).size)))
+                    place = w.at(self.places[k], w.scale(i, struct(made.elem).size))
+                    self.put(made.elem, self.value(made.value), place)
                 return [leaf for _, value in accs for leaf in self.value(value)]
 
             ends = w.count_to(last, step, types, inits, first=first)

@@ -121,8 +121,9 @@ class Kernels:
     def text(self) -> str:
         """The LLVM text of the module."""
         droppers = self.unit.droppers.text().partition("\n")[2]
+        completing = [helpers.KERNELS[name](ty) for name, ty in self.helpers]
         parts = (
-            *self.kernels.values(), *[helpers.KERNELS[name](ty) for name, ty in self.helpers], *self.functions.values(), *self.unit.helpers.values(), droppers,
+            *self.kernels.values(), *completing, *self.functions.values(), *self.unit.helpers.values(), droppers,
             *self.unit.globals, *self.unit.nodes,
         )  # fmt: skip
         text = "".join(parts)
@@ -152,20 +153,13 @@ def is_foreign(name: str) -> bool:
     return (library.definition(name) or "").startswith("declare")
 
 
-def outermost(program: f.Program) -> Iterator[f.Par]:
-    """The Pars of a program that are not parts of others, where the host runs."""
-    todo = [fn.body for fn in program.fns.values()]
-    while todo:
-        for bind in todo.pop().binds:
-            if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered:
-                yield bind.rhs
-            else:
-                todo += blocks(bind.rhs)
-
-
-def module(program: f.Program) -> str:
-    """The LLVM text of all kernels of a program."""
-    kernels = Kernels(program)
-    for par in outermost(program):
-        kernels.of(par)
-    return kernels.text()
+def outermost(program: f.Program) -> Iterator[tuple[f.Fn, f.Par]]:
+    """The Pars of a program that are not parts of others, where the host runs, with their functions."""
+    for fn in program.fns.values():
+        todo = [fn.body]
+        while todo:
+            for bind in todo.pop().binds:
+                if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered:
+                    yield fn, bind.rhs
+                else:
+                    todo += blocks(bind.rhs)

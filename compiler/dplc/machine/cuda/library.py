@@ -10,17 +10,15 @@ import re
 from functools import cache
 from pathlib import Path
 
+from dpl.prims.elementary import VECTORS
+
 from dplc.machine.cuda.shuffles import shuffle
 from dplc.machine.rtl.functions import translate
 from dplc.machine.rtl.parse import Source
-from dplc.machine.runtime import library
+from dplc.machine.runtime import elementary, library
 from dplc.machine.runtime.shapes import Vectors
 
 SCALAR = Vectors(0, fused=False)
-EACH = {
-    "sums": (("f64", 8), ("f32", 4), ("f16", 2)), "matmul": (("f64", 8), ("f32", 4)),
-    "transpose": (("", 1), ("", 2), ("", 4), ("", 8)),
-}  # fmt: skip
 RECORD, ARENA = "dpl_record", "dpl_arena"  # what the host reads and writes, by cuModuleGetGlobal
 GLOBALS = f"""
 @{RECORD} = addrspace(1) externally_initialized global [4 x i64] zeroinitializer, align 16
@@ -83,6 +81,7 @@ define internal double @fmod(double %x, double %y) alwaysinline nounwind {
 }""",
 }
 GIVEN = re.compile(r"llvm\.")
+LONG = {"pow"}  # elementary functions that are not worth a copy at each call
 
 
 @cache
@@ -91,7 +90,7 @@ def source() -> Source:
     own, whole = Source(), Source()
     for path in sorted((Path(__file__).parents[1] / "rt" / "device").glob("*.rt")):
         text = path.read_text(encoding="utf-8")
-        kinds = EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
+        kinds = library.EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
         for ty, size in kinds:
             own.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)), small=False)
     whole.change(library.source())
@@ -115,4 +114,6 @@ def definition(symbol: str) -> str | None:
     if name := source().symbols.get(symbol):
         return translate(source(), name)
     made = library.generated(symbol, SCALAR)
+    if made and (match := elementary.SYMBOL.fullmatch(symbol)) and match[1] in VECTORS - LONG:
+        return made.replace(" noinline", " inlinehint")
     return made and made.replace(' "min-legal-vector-width"="512"', "")

@@ -16,7 +16,7 @@ from dplc.machine.object.assemble import parse
 
 TRIPLE = "nvptx64-nvidia-cuda"
 PORTABLE = 80  # every GPU since 2020
-UNROLLED = False
+KNOWN = (70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
 
 
 @cache
@@ -33,7 +33,7 @@ def ptx(text: str, sm: int = PORTABLE) -> str:
     generator = machine(sm)
     module = parse(f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{text}')
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_unrolling = UNROLLED
+    options.loop_unrolling = False
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(generator, options)
     manager = builder.getModulePassManager()

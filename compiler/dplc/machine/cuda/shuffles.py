@@ -52,11 +52,12 @@ def exchange(name: str, ty: str) -> str:
 
 
 def warp(ty: str) -> str:
-    """Few numbers are added in order; of more, the upper half of the threads' to the lower half's, until one is left."""
+    """Few numbers are added in order; of more, those of the upper half of the threads to those of the lower half."""
     t, plus, zero = SCALARS[ty], *(("fadd", "0.0") if ty[0] == "f" else ("add", "0"))
     lines = [
         "entry:", f"%few = icmp slt i64 %n, {FEW}", "br i1 %few, label %one, label %halves",
-        "one:", "%i = phi i64 [ 0, %entry ], [ %i.next, %step ]", f"%s = phi {t} [ {zero}, %entry ], [ %s.next, %step ]",
+        "one:", "%i = phi i64 [ 0, %entry ], [ %i.next, %step ]",
+        f"%s = phi {t} [ {zero}, %entry ], [ %s.next, %step ]",
         "%more = icmp slt i64 %i, %n", "br i1 %more, label %step, label %done",
         "step:", "%k = trunc i64 %i to i32", f"%other = call {t} @rt.from.{ty}({t} %x, i32 %k)",
         f"%s.next = {plus} {t} %s, %other", "%i.next = add i64 %i, 1", "br label %one",

@@ -62,7 +62,7 @@ class FunctionEmitter(BodyEmitter):
         linkage = "dso_local" if self.fn.name in self.unit.replaceable else "internal"
         return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}", linkage=linkage)
 
-    def block_sums(self, types: Sequence[str], count: str) -> BlockSums:
+    def block_sums(self, types: Sequence[str], count: str) -> Any:
         return BlockSums(self, types, count)
 
     def _kernel_loop(self, *loop: Any) -> Values:

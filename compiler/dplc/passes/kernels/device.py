@@ -168,40 +168,13 @@ class Devices:
         return Made(out, value, row=tuple(row))
 
     def target(self, out: f.Out, body: f.Block, own: set[str]) -> tuple[Dim, ...]:
-        """The dimensions of the array that is added to; none if they are not known."""
+        """The dimensions of the array that is added to; none if they are not known.  A target that is given may be null
+        all the same: those by what is added to it come first."""
         assert out.acc is not None
+        if found := added(body, {out.acc.name}, own):
+            return found
         if isinstance(out.target, f.Var):
             return tuple([(out.target, k) for k in range(rank_of(out.acc.ty))])
-        return self.added(body, {out.acc.name}, {}, own)
-
-    def added(self, body: f.Block, names: set[str], given: dict[str, Dim], own: set[str]) -> tuple[Dim, ...]:
-        """The dimensions of an array that is known by these names in a body, by what is added to it.  `given` are known
-        lengths."""
-        known = Dims(body)
-
-        def outside(atom: f.Atom) -> Dim | None:
-            dim = given.get(atom.name, atom) if isinstance(atom, f.Var) else atom
-            if isinstance(dim, f.Var):
-                dim = lengths.get(dim.name, dim)
-            return None if name_of(dim) in own else dim
-
-        lengths: dict[str, Dim] = {}
-        for bind in every(body):
-            match bind.rhs:
-                case f.Op("dim", (f.Var() as array,)):
-                    lengths[bind.vars[0].name] = known.of(array, bind.rhs.attr("k", 0)) or array
-                case f.Op(op, (f.Var(name), *rest)) if name in names and OPS[op].accumulates:
-                    found = [outside(atom) for atom in rest[1 : 1 + bind.rhs.attr("rank")]]
-                    if all(dim is not None for dim in found):
-                        return tuple([dim for dim in found if dim is not None])
-                case f.Par(_, _, outs):
-                    names |= {o.acc.name for o in outs
-                              if o.acc and isinstance(o.target, f.Var) and o.target.name in names}  # fmt: skip
-                case f.For() | f.While() as loop:
-                    names |= {s.name for s, a in zip(loop.state, loop.inits, strict=True)
-                              if isinstance(a, f.Var) and a.name in names}  # fmt: skip
-                case _:
-                    pass
         return ()
 
     # ---- what points may do
@@ -236,6 +209,35 @@ class Devices:
             self.functions[name] = ""  # while it is looked at
             self.functions[name] = self.block(self.program.fns[name].body)
         return self.functions[name]
+
+
+def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
+    """The dimensions of an array that is known by these names in a body, by what is added to it; none if they depend on
+    variables of its own."""
+    known = Dims(body)
+    lengths: dict[str, Dim] = {}
+
+    def outside(atom: f.Atom) -> Dim | None:
+        dim = lengths.get(atom.name, atom) if isinstance(atom, f.Var) else atom
+        return None if name_of(dim) in own else dim
+
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("dim", (f.Var() as array,)):
+                lengths[bind.vars[0].name] = known.of(array, bind.rhs.attr("k", 0)) or array
+            case f.Op(op, (f.Var(name), *rest)) if name in names and OPS[op].accumulates:
+                found = [outside(atom) for atom in rest[1 : 1 + bind.rhs.attr("rank")]]
+                if all(dim is not None for dim in found):
+                    return tuple([dim for dim in found if dim is not None])
+            case f.Par(_, _, outs):
+                names |= {o.acc.name for o in outs
+                          if o.acc and isinstance(o.target, f.Var) and o.target.name in names}  # fmt: skip
+            case f.For() | f.While() as loop:
+                names |= {s.name for s, a in zip(loop.state, loop.inits, strict=True)
+                          if isinstance(a, f.Var) and a.name in names}  # fmt: skip
+            case _:
+                pass
+    return ()
 
 
 def shortened(block: f.Block) -> f.Block:
