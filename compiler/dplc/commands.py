@@ -85,7 +85,7 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 @click.option("--threads", type=click.IntRange(1), metavar="N",
               help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
 @click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]),
-              help="Where parallel loops run; auto: on the GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
+              help="Where loops run; auto: on a GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
