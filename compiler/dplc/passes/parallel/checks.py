@@ -57,6 +57,8 @@ class _Checks:
             return block
         binds: list[f.Bind] = []
         for bind in block.binds:
+            if not bind.vars and droppable(bind.rhs):
+                continue
             found = _Nest(bind.rhs, self.lengths) if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered else None
             if found is not None and found.reaches and found.simple:
                 binds += found.binds(self.supply, bind)
@@ -153,13 +155,14 @@ class _Nest:
             yield b.op("le", (integer(0), reach.outside))
             yield b.op("lt", (reach.outside, length))
             return
-        most: f.Atom = integer(reach.constant + 1 - sum(factor for _, factor in reach.parts))
+        rest = integer(reach.constant + 1 - sum(factor for _, factor in reach.parts))
+        most: f.Atom | None = None
         for count, factor in reach.parts:
             if (reach.parts, reach.constant) != (((count, 1),), 0):
                 yield b.op("le", (count, length))
             part = count if factor == 1 else b.op("mul", (count, integer(factor)))
-            most = part if most == integer(0) else b.op("add", (most, part))
-        yield b.op("le", (most, length))
+            most = part if most is None else b.op("add", (most, part))
+        yield b.op("le", (rest if most is None else most if rest == integer(0) else b.op("add", (most, rest)), length))
 
 
 def is_read(op: f.Op) -> bool:

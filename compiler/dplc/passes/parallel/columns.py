@@ -18,6 +18,7 @@ loops over rows become vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from dpl.node import node, replace
 
@@ -26,7 +27,7 @@ from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.types import elem_of
 from dplc.flat.walk import blocks, supply_for, with_blocks
-from dplc.passes.parallel.strides import Column, Nest, Sums
+from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
 MANY = 16  # columns of a nest, at most
@@ -35,33 +36,40 @@ MANY = 16  # columns of a nest, at most
 def columns(program: f.Program) -> f.Program:
     supply = supply_for(program)
 
-    def block(old: f.Block) -> f.Block:
-        if not any(blocks(bind.rhs) for bind in old.binds):
-            return old
-        binds: list[f.Bind] = []
-        for bind in old.binds:
-            if isinstance(bind.rhs, f.Par):
-                binds += in_columns(supply, bind, bind.rhs)
-            else:
-                rhs = with_blocks(bind.rhs, block)
-                binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
-        same = len(binds) == len(old.binds) and all(a is b for a, b in zip(binds, old.binds, strict=True))
-        return old if same else f.Block(tuple(binds), old.results)
-
     def function(fn: f.Fn) -> f.Fn:
-        body = block(fn.body)
+        body = _Columns(supply, fn.body).block(fn.body)
         return fn if body is fn.body else replace(fn, body=body)
 
     return replace(program, fns={name: function(fn) for name, fn in program.fns.items()})
 
 
-def in_columns(supply: f.Supply, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
-    nest = Nest(par)
-    if not nest.lanes:
-        return (bind,)
-    nest.find()
-    count = len(nest.reads) + sum(len(one.rests) for one in nest.sums)
-    return _Split(supply, nest).nested(bind) if 0 < count <= MANY else (bind,)
+class _Columns:
+    """One function."""
+
+    def __init__(self, supply: f.Supply, body: f.Block) -> None:
+        self.supply = supply
+        self.lengths = lru_cache(lambda: Lengths(body))
+
+    def block(self, block: f.Block) -> f.Block:
+        if not any(blocks(bind.rhs) for bind in block.binds):
+            return block
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            if isinstance(bind.rhs, f.Par):
+                binds += self.nest(bind, bind.rhs)
+            else:
+                rhs = with_blocks(bind.rhs, self.block)
+                binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
+        return block if same else f.Block(tuple(binds), block.results)
+
+    def nest(self, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
+        nest = Nest(par)
+        if not nest.lanes:
+            return (bind,)
+        nest.find()
+        count = len(nest.reads) + sum(len(one.rests) for one in nest.sums)
+        return _Split(self.supply, nest, self.lengths()).nested(bind) if 0 < count <= MANY else (bind,)
 
 
 @node
@@ -78,10 +86,11 @@ class _Split(Renamed):
     """Writes a nest with columns.  `now` has those that stand for each of the nest's `sums`; `reads` are reads of
     columns, by their indices; `gone` are the reads that they serve."""
 
-    def __init__(self, supply: f.Supply, nest: Nest) -> None:
+    def __init__(self, supply: f.Supply, nest: Nest, known: Lengths) -> None:
         super().__init__({})
         self.b = Builder(supply)
         self.nest = nest
+        self.known = known
         self.number = {name: k for k, sums in enumerate(nest.sums) for name in sums.names}
         self.now: list[dict[tuple[f.Atom, ...], f.Atom]] = []
         self.lengths: list[f.Atom] = []
@@ -113,35 +122,43 @@ class _Split(Renamed):
         for column in self.nest.reads:
             together.setdefault((column.array, column.count), []).append(column)
         for (array, count), found in together.items():
-            for column, var in zip(found, self.columns(array, count, found), strict=True):
+            whole = self.known.reaches(array, 0, count)
+            split = [column for column in found if column.rest or not whole]
+            made = dict(zip(split, self.columns(array, count, split) if split else (), strict=True))
+            for column in found:
                 for name, index in self.nest.reads[column]:
-                    self.read(column, var, name, index)
+                    self.read(column, made.get(column, array), name, index)
 
     def columns(self, array: f.Var, count: f.Atom, found: list[Column]) -> list[f.Var]:
         b, i, elem = self.b, self.b.var("k", f.I64), elem_of(array.ty)
-        length = b.op("dim", (array,), k=0)
+        length = None if self.known.reaches(array, 0, count) else b.op("dim", (array,), k=0)
         inside = [self.inside(column) for column in found]
         with b.inside() as body:
-            there = b.op("lt", (i, length))
-            elements = [self.element(b.op("and", (there, one)) if one else there, column, i)
-                        for column, one in zip(found, inside, strict=True)]  # fmt: skip
+            there = None if length is None else b.op("lt", (i, length))
+            elements = [self.element(both(b, there, one), column, i) for column, one in zip(found, inside, strict=True)]
         par = f.Par(((i, count),), block_of(body, elements), (f.Out("keep"),) * len(found))
         return b.bind(par, [f.Arr(elem, 1)] * len(found), "column")
 
     def inside(self, column: Column) -> f.Atom | None:
-        """True, when the program runs, if a column's other indices are in bounds; None if it has none."""
+        """What is true, when the program runs, if a column's other indices are in bounds; None if that is known."""
         b, found = self.b, None
         for k, index in enumerate(column.rest, 1):
+            if isinstance(index, f.Const) and self.known.reaches(column.array, k, integer(index.value + 1)):
+                continue
             one: f.Atom = b.op("lt", (index, b.op("dim", (column.array,), k=k)))
             if not isinstance(index, f.Const):
                 one = b.op("and", (one, b.op("le", (integer(0), index))))
-            found = one if found is None else b.op("and", (found, one))
+            found = both(b, found, one)
         return found
 
-    def element(self, there: f.Atom, column: Column, index: f.Var) -> f.Var:
+    def element(self, there: f.Atom | None, column: Column, index: f.Var) -> f.Var:
+        """An element of a column: 0 where the array is too short."""
         b, elem = self.b, elem_of(column.array.ty)
         with b.inside() as read:
             value = b.op("index", (column.array, index, *column.rest), unchecked=HERE)
+        if there is None:
+            b.binds += read
+            return value
         zero = f.Const(0.0 if f.is_float(elem) else False if elem == f.BOOL else 0, elem)
         return b.one(f.If(there, block_of(read, (value,)), f.Block((), (zero,))), elem, "x")
 
@@ -239,3 +256,8 @@ class _Split(Renamed):
                 after = b.op("acc_index", (after, x, *sums.dims, i, *rest), rank=len(sums.dims))
         out = f.Out("add", target=sums.target, acc=acc)
         return f.Bind((var,), f.Par(((i, sums.dims[0]),), block_of(body, (after,)), (out,)))
+
+
+def both(b: Builder, one: f.Atom | None, other: f.Atom | None) -> f.Atom | None:
+    """The conjunction of conditions; None is true."""
+    return b.op("and", (one, other)) if one is not None and other is not None else one or other

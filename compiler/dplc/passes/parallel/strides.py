@@ -6,10 +6,27 @@ from __future__ import annotations
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.dims import Dims
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, bound_inside, every, rhs_mentions
 
 FEW = 8  # steps of a loop that is no vector
+
+
+class Lengths:
+    """What is known of the lengths of a function's arrays."""
+
+    def __init__(self, body: f.Block) -> None:
+        self.dims = Dims(body)
+        self.read = {bind.vars[0].name: self.dims.of(bind.rhs.args[0], bind.rhs.attr("k"))
+                     for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
+
+    def reaches(self, array: f.Var, k: int, count: f.Atom) -> bool:
+        """True if dimension `k` of an array is known to be at least `count`."""
+        both = self.dims.of(array, k), count
+        length, wanted = (self.read.get(x.name, x) if isinstance(x, f.Var) else x for x in both)
+        numbers = [x.value for x in (length, wanted) if isinstance(x, f.Const) and isinstance(x.value, int)]
+        return length == wanted or (len(numbers) == 2 and numbers[0] >= numbers[1])
 
 
 @node
