@@ -143,7 +143,8 @@ class _Split(Renamed):
         """What is true, when the program runs, if a column's other indices are in bounds; None if that is known."""
         b, found = self.b, None
         for k, index in enumerate(column.rest, 1):
-            if isinstance(index, f.Const) and self.known.reaches(column.array, k, integer(index.value + 1)):
+            number = index.value if isinstance(index, f.Const) else None
+            if isinstance(number, int) and self.known.reaches(column.array, k, integer(number + 1)):
                 continue
             one: f.Atom = b.op("lt", (index, b.op("dim", (column.array,), k=k)))
             if not isinstance(index, f.Const):
