@@ -199,10 +199,12 @@ def bench(
 )
 @click.option("--lib", "library", is_flag=True, help="Build a shared library of each `export let`, with a C header.")
 @click.option("--python", is_flag=True, help="Build a wheel that offers each `export let` as a Python function.")
-@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
-              help="Kind of output; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
+@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm", "ptx"]),
+              help="Kind of output; with --lib, obj, llvm and asm are those of the library; ptx has the kernels of a "
+                   "GPU.")  # fmt: skip
 @click.option("--target", metavar="NAME", help="Target platform, such as aarch64-linux, x86_64-windows, wasm32.")
-@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor.  [default: a common baseline]")
+@click.option("--cpu", metavar="NAME",
+              help="`native`, or LLVM's name of a processor (ptx: sm_90).  [default: a common baseline]")  # fmt: skip
 @click.option("--static", is_flag=True, help="Link an executable statically.")
 @click.option("-g", "debug", is_flag=True, help="Include debug information, and do not strip.")
 @click.option("-l", "libraries", metavar="NAME", multiple=True, help="Link with a C library, for `extern`s.")

@@ -63,18 +63,20 @@ FLAT = Form("flat", "dplc.flat.show:show", "dplc.flat.verify:verify", "dplc.flat
 COUNTED = Form("counted flat", "dplc.flat.show:show", "dplc.flat.verify_counts:verify", "dplc.flat.parse:parse")
 LLVM = Form("LLVM text", "dplc.pipeline:show_llvm")
 CODE = Form("machine code", "dplc.pipeline:show_code")
+PTX = Form("PTX", "builtins:str")
 
 
 @node
 class Stage:
     """A stage of the compiler.  `function`, written as `module:function`, takes the result of the previous stage, and
-    the Context if `context` is true."""
+    the Context if `context` is true.  A side stage takes that of the stage `after`."""
 
     name: str
     gives: Form
     what: str
     function: str
     context: bool = False
+    after: str = ""
 
     def run(self, value: Any, context: Context) -> Any:
         function = named(self.function)
@@ -148,13 +150,19 @@ STAGES = (
     Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
 )  # fmt: skip
 
+SIDE_STAGES = (
+    Stage("ptx", PTX, "the kernels of a GPU, for Pars of `reference_counts`", "dplc.machine.cuda.emit:emit_ptx",
+          after="reference_counts"),
+)  # fmt: skip
+
 NAMES = tuple(stage.name for stage in STAGES)
+SIDE_NAMES = tuple(stage.name for stage in SIDE_STAGES)
 READABLE = tuple(stage.name for stage in STAGES if stage.gives.parse)  # stages whose dumps can be read back
 
 
 def listing() -> str:
     """A line for each stage: its name, the form of its result, and a description."""
-    return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in STAGES)
+    return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in (*STAGES, *SIDE_STAGES))
 
 
 __doc__ = (__doc__ or "").replace("{stages}", listing())
@@ -214,7 +222,7 @@ def show_code(made: Any) -> str:
 
 
 def stage_of(name: str) -> Stage:
-    return STAGES[NAMES.index(name)]
+    return STAGES[NAMES.index(name)] if name in NAMES else SIDE_STAGES[SIDE_NAMES.index(name)]
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
@@ -226,6 +234,9 @@ def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[S
     """As `compile_to`, but starting with `value`, the result of the stage `start` (empty: a source)."""
     if start == name:
         return stage_of(name), value
+    if name in SIDE_NAMES:
+        stage = stage_of(name)
+        return stage, stage.run(compile_from(start, value, stage.after, context)[1], context)
     begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
         with collected_seldom():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from dpl.diagnostics import Bug
 
@@ -43,6 +44,10 @@ class BodyEmitter(Emitter, ABC):
     @abstractmethod
     def with_locations(self, lines: list[str]) -> list[str]:
         """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
+
+    @abstractmethod
+    def block_sums(self, types: Sequence[str], count: str) -> Any:
+        """The sums of `count` numbers of each of some types, while a loop computes them (`sums.py`)."""
 
     # ---- atoms
 

@@ -22,7 +22,7 @@ class Emitter:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.w = Writer()
-        self.apart = False  # whether several threads may run this at the same time
+        self.apart = unit.apart  # whether several threads may run this at the same time
 
     # ---- memory
 

@@ -15,11 +15,13 @@ from functools import reduce
 from itertools import accumulate
 from math import prod
 
-from dpl.node import node
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
+<<<<<<< HEAD
 from dplc.flat.walk import atoms, names
+=======
+>>>>>>> main
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -31,40 +33,9 @@ from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
+from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
-
-
-@node
-class Level:
-    """One Par of a nest: what its body does before the inner Par, and after it (only drops)."""
-
-    par: f.Par
-    before: tuple[f.Bind, ...]
-    after: tuple[f.Bind, ...]
-
-
-def nest(par: f.Par) -> list[Level]:
-    """The Pars, outermost first."""
-    levels = []
-    while True:
-        binds = par.body.binds
-        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == par.body.results), -1)
-        inner = binds[at].rhs if at >= 0 else None
-        if not isinstance(inner, f.Par) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
-            break
-        if any(out.kind != "keep" or out.target is not None for out in (*par.outs, *inner.outs)):
-            break
-        own = {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
-        if any(atom in own for atom in atoms(inner)):
-            break
-        levels.append(Level(par, binds[:at], binds[at + 1 :]))
-        par = inner
-    return [*levels, Level(par, par.body.binds, ())]
-
-
-def _is_drop(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
@@ -139,10 +110,10 @@ class _Nest:
                     inits += e.value(out.target)
         self.floats = floats
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
-        self.sums = BlockSums(e, types, total) if floats else None
+        self.sums = e.block_sums(types, total) if floats else None
         inits = self.ready(inits, total)
         if self.sums:
-            inits = [*BlockSums.START, *inits]
+            inits = [*self.sums.START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
 
@@ -207,7 +178,7 @@ class _Nest:
 
     def loops(self, inits: Values) -> Values:
         e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(BlockSums.TYPES if self.sums else ()), *own]
+        self.whole = [*(self.sums.TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -345,7 +316,7 @@ class _Nest:
         e = self.e
         totals: dict[int, str] = {}
         if self.sums:
-            size = len(BlockSums.TYPES)
+            size = len(self.sums.TYPES)
             totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
             last = last[size:]
         if self.in_rows:

@@ -32,6 +32,7 @@ class Unit:
     kernels: set[str] = field(default_factory=set)  # functions whose loop can be resumed (`resume.py`)
     replaceable: set[str] = field(default_factory=set)  # functions that the quick version lets the other one replace
     debug: DebugInfo | None = None  # debug information, if it is wanted
+    apart: bool = False  # whether all of its code runs in several threads at the same time
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
     globals: list[str] = field(default_factory=list)
