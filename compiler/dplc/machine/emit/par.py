@@ -18,10 +18,7 @@ from math import prod
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-<<<<<<< HEAD
-from dplc.flat.walk import atoms, names
-=======
->>>>>>> main
+from dplc.flat.walk import names
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
