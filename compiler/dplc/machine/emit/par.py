@@ -18,7 +18,8 @@ from math import prod
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.machine.emit import arrays, inplace, interrupts, threads
+from dplc.flat.walk import names
+from dplc.machine.emit import arrays, inplace, interrupts, launch, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -35,7 +36,8 @@ from dplc.passes.simplify.purity import droppable
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
-    return _Nest(e, outer, variables).write()
+    nest = _Nest(e, outer, variables)
+    return launch.launched(e, outer, nest.counts, variables, nest.write)
 
 
 class _Nest:
@@ -83,7 +85,8 @@ class _Nest:
         self.in_rows = keeps if self.has_rows else []
         results = tuple([self.values[k][1] for k in self.in_rows])
         self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
-        self.independent = not (self.has_rows or self.leaf.ordered or any(out.acc for out in self.leaf.outs))
+        self.chains = self.changed_in_place()
+        self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if not self.has_rows:
@@ -128,21 +131,35 @@ class _Nest:
         owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
         return Array(row.elem, owner, data, tuple(self.counts))
 
-    def ready(self, inits: Values, total: str) -> Values:
-        """The initial state, with the arrays that every point adds to made unique."""
-        e, w = self.e, self.e.w
+    def changed_in_place(self) -> dict[int, inplace.Chain]:
+        """The accumulators that every point adds to in a straight line, by the numbers of the outs."""
         accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        if not found:
+        return {accs[chain.index][0]: chain for chain in found}
+
+    def adds_apart(self) -> bool:
+        """True if no two points add to one place: each adds at its own indices only."""
+        held = {name for chain in self.chains.values() for name in chain.variables}
+        indices = {index for index, _ in self.leaf.space}
+        places = [bind.rhs.args[2:] for bind in self.leaf.body.binds
+                  if isinstance(bind.rhs, f.Op) and held.intersection(names(bind.rhs.args[:1]))
+                  and bind.rhs.op not in ("dim", "index")]  # fmt: skip
+        known = all(k in self.chains for k, (out, _) in enumerate(self.values) if out.acc is not None)
+        return known and all(indices <= set(place) for place in places)
+
+    def ready(self, inits: Values, total: str) -> Values:
+        """The initial state, with the arrays that every point adds to made unique."""
+        e, w = self.e, self.e.w
+        if not self.chains:
             return inits
         types = [leaf for k in self.state for leaf in self.state[k]]
 
         def made() -> Values:
             state = list(inits)
-            for chain in found:
-                k, acc = accs[chain.index]
-                part = self.part(k)
+            for k, chain in self.chains.items():
+                part, acc = self.part(k), self.values[k][0].acc
+                assert acc is not None
                 e.ready.update(chain.variables)
                 dims = [e.one(n) for n in chain.dims]
                 state[part] = inplace.ready(e, expect_type(f.Arr, acc.ty), state[part], dims)
@@ -250,8 +267,9 @@ class _Nest:
         for k, (out, _) in enumerate(self.values):
             if out.acc is not None:
                 e.define((out.acc,), state[self.part(k)])
-        e.run(self.binds)
         own = self.own_access()
+        e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
+        e.run(self.binds)
         for k, array in self.kept.items():
             items = self.pieces[k].items
             start = w.at(array.data, w.scale(number, array.size * len(items)))

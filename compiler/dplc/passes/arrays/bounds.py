@@ -13,15 +13,11 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.affine import LARGEST, ONE, Sum, combined
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import with_blocks
-
-LARGEST = 1 << 32  # constants in a sum, so that it cannot overflow
-
-Sum = dict[object, int]  # terms and their factors; the constant is that of 1
-ONE = 1
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -116,11 +112,3 @@ class _Bounds:
                 if factor < 0:  # the last step
                     total = combined(total, combined(self.counts[index], {ONE: 1}, -1), factor)
         return all(factor >= 0 and (term == ONE or isinstance(term, tuple)) for term, factor in total.items())
-
-
-def combined(a: Sum, b: Sum, factor: int) -> Sum:
-    """a + factor * b"""
-    made = dict(a)
-    for term, n in b.items():
-        made[term] = made.get(term, 0) + factor * n
-    return {term: n for term, n in made.items() if n}

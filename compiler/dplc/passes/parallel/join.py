@@ -166,12 +166,17 @@ class _Joiner:
         return f.Block(tuple(binds), block.results)
 
     def is_unused(self, bind: f.Bind) -> bool:
-        """True for a dead Par that cannot fail, because its counts are lengths."""
-        par = bind.rhs
-        if not isinstance(par, f.Par) or par.ordered or any(self.uses[var.name] > 0 for var in bind.vars):
+        """True for a dead Par, or a dead array of equal elements, that cannot fail, because its counts are lengths."""
+        if any(self.uses[var.name] > 0 for var in bind.vars):
             return False
-        counts = [self.length(count) for _, count in par.space]
-        return harmless(par) and all(isinstance(count, tuple) for count in counts)
+        match bind.rhs:
+            case f.Op("fill", (count, f.Const())):
+                counts = [count]
+            case f.Par(ordered=False) as par if harmless(par):
+                counts = [count for _, count in par.space]
+            case _:
+                return False
+        return all(isinstance(self.length(count), tuple) for count in counts)
 
     def used(self, bind: f.Bind) -> f.Bind:
         par = bind.rhs
