@@ -3,7 +3,7 @@
     matmul_T(c, a, b, m, n, k, ar, ac, br, bc, add, masked)      tiles of 64 x 64, by blocks of 256 threads
     dots_T(the same)                                             a warp for each element: few elements, long sums
 
-c = a b, or c + a b if `add`, where c is m x n; `ar`, `ac`, `br`, `bc` lead from one row, or column, to the next.  Where a
+c = a b, or c + a b if `add`, where c is m x n; `ar`, `ac`, `br`, `bc` lead from a row, or column, to the next.  Where a
 zero of `a` (bit 0 of `masked`) or of `b` (bit 1) meets infinity, the product is NaN: such elements are computed again,
 as on the host.  The terms of a sum are added in one order, by fused multiply-add.
 
