@@ -6,9 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-pytest.importorskip("ptx_run")
-
 from dplc.flat import term as f
 from dplc.machine.cuda import products
 from dplc.machine.cuda.kernels import Kernels
