@@ -1,8 +1,8 @@
 """NVIDIA's assembler takes all kernels, for several generations of GPUs; those of some programs keep their registers.
 
 `ptxas` is in the extra `gpu-dev`; without it, these tests are skipped.  `registers.txt` has a line for each kernel of
-`programs/`: the program, the kernel's number in it, its geometry, the registers of a thread, and the bytes that it
-spills; `pytest --bless` rewrites it.
+`kernels.flat`, parts of programs as the emitter gets them: its function, its geometry, the registers of a thread, and
+the bytes that it spills; `pytest --bless` rewrites it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from conftest import ROOT
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dplc.flat import term as f
+from dplc.flat.parse import parse
 from dplc.machine.cuda.kernels import Kernels, outermost
 from dplc.machine.cuda.ptx import ptx
 from dplc.passes import NeedsInterpreter
@@ -61,25 +62,27 @@ def kernels_of(path: Path) -> Kernels:
     def make() -> Kernels:
         source = Source(str(path), path.read_text(encoding="utf-8"), path)
         try:
-            program = compile_to("reference_counts", source, Context())[1]
+            return made_of(compile_to("reference_counts", source, Context())[1])
         except (DplError, NeedsInterpreter):
-            program = f.Program()
-        kernels = Kernels(program)
-        for _, par in outermost(program):
-            kernels.of(par)
-        return kernels
+            return Kernels(f.Program())
 
     return on_large_stack(make)
 
 
-def lines(path: Path, folder: Path) -> list[str]:
-    """A line for each kernel of a program."""
-    kernels = kernels_of(path)
+def made_of(program: f.Program) -> Kernels:
+    kernels = Kernels(program)
+    for _, par in outermost(program):
+        kernels.of(par)
+    return kernels
+
+
+def lines(folder: Path) -> list[str]:
+    """A line for each kernel."""
+    program = parse(Source("kernels.flat", (HERE / "kernels.flat").read_text(encoding="utf-8")))
+    kernels = Kernels(program)
+    made = {kernel.name: (fn.name, kernel.geometry) for fn, par in outermost(program) if (kernel := kernels.of(par))}
     used = assembled(ptx(kernels.text()), 80, folder)
-    shapes = {name: re.findall(r"@rt\.warp|%groups", text) for name, text in kernels.kernels.items()}
-    kind = {name: "groups" if "%groups" in found else "sums" if found else "points" for name, found in shapes.items()}
-    return [f"{path.stem:14} {i:2} {kind[name]:7} {used[name][0]:4} {used[name][1]:5}"
-            for i, name in enumerate(kernels.kernels)]  # fmt: skip
+    return [f"{fn:20} {geometry:6} {used[name][0]:4} {used[name][1]:5}" for name, (fn, geometry) in made.items()]
 
 
 def close(line: str, other: str) -> bool:
@@ -91,17 +94,13 @@ def close(line: str, other: str) -> bool:
     return name == name_too and all(near)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_kernels_keep_their_registers(program: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    made = lines(program, tmp_path)
-    known = REGISTERS.read_text(encoding="utf-8").splitlines() if REGISTERS.exists() else []
-    mine = [line for line in known if line.split()[0] == program.stem]
+def test_kernels_keep_their_registers(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    made = lines(tmp_path)
     if pytestconfig.getoption("--bless"):
-        kept = [line for line in known if line not in mine]
-        REGISTERS.write_text("\n".join(sorted([*kept, *made])) + "\n", encoding="utf-8")
-        return
-    assert len(made) == len(mine)
-    for line, other in zip(made, mine, strict=True):
+        REGISTERS.write_text("\n".join(made) + "\n", encoding="utf-8")
+    known = REGISTERS.read_text(encoding="utf-8").splitlines()
+    assert len(made) == len(known)
+    for line, other in zip(made, known, strict=True):
         assert close(line, other), f"{line}, not {other}"
 
 
