@@ -39,6 +39,7 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    device: bool = False  # parallel loops may run on a GPU
     library: bool = False  # fill in `exports`, for callers from outside
     exports: list[Export] = field(default_factory=list)
 
@@ -144,9 +145,11 @@ STAGES = (
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
     Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",
           "dplc.passes.kernels.outline:outline"),
+    Stage("place", FLAT, "the host asks for arrays that a device may have written, before it reads them",
+          "dplc.pipeline:run_place", True),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
           "dplc.passes.memory.reference_counts:count_references"),
-    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.emit.llvm:emit_text"),
+    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.pipeline:run_llvm", True),
     Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
 )  # fmt: skip
 
@@ -193,6 +196,20 @@ def run_mono(program: Any, context: Context) -> Any:
     from dplc.passes.specialise.mono import monomorphise
 
     return monomorphise(program, exports=[export.entry for export in context.exports])
+
+
+def run_place(program: Any, context: Context) -> Any:
+    from dplc.passes.kernels.place import place
+
+    return place(program) if context.device else program
+
+
+def run_llvm(program: Any, context: Context) -> Any:
+    if context.device:
+        from dplc.machine.cuda.host import emit_text
+    else:
+        from dplc.machine.emit.llvm import emit_text
+    return emit_text(program)
 
 
 def run_object(made: Any, context: Context) -> Any:

@@ -34,6 +34,7 @@ class BodyEmitter(Emitter, ABC):
         self.loop: Loop = self.w.loop  # writes a loop of the program
         self.groups: list[str] = []  # metadata of the Pars around: accesses in different points do not overlap
         self.home: dict[str, int] = {}  # how many of these Pars are around the definition of a variable
+        self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
 

@@ -19,7 +19,7 @@ from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
 from dplc.flat.walk import names
-from dplc.machine.emit import arrays, inplace, interrupts, threads
+from dplc.machine.emit import arrays, inplace, interrupts, launch, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -36,7 +36,8 @@ from dplc.passes.simplify.purity import droppable
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
-    return _Nest(e, outer, variables).write()
+    nest = _Nest(e, outer, variables)
+    return launch.launched(e, outer, nest.counts, variables, nest.write)
 
 
 class _Nest:
