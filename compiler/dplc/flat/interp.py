@@ -148,7 +148,7 @@ class Machine:
 
     def out(self, out: f.Out, counts: tuple[int, ...], values: list, var: f.Var, env: Env) -> Any:
         if out.kind == "fold":
-            return Array(counts, values).sum_to(out.rank)
+            return Array(counts, values).sum_to(out.rank, var.ty)
         if isinstance(var.ty, f.Arr) and var.ty.rank > len(counts):
             inner = tuple(value(n, env) for n in out.inner)
             rows = stack(values, f.Arr(var.ty.elem, var.ty.rank - len(counts) + 1), inner)

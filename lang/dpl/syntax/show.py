@@ -290,9 +290,14 @@ class _Show:
                 until = concat(f" for {index} < ", self.expr(count, ITEM))
                 return self.loop(state, init, until, body, right)
             case tree.LoopWhile(_, state, init, cond, body):
-                return self.loop(state, init, concat(" while ", self.expr(cond, ITEM)), body, right)
+                return self.loop(state, init, concat(" while ", self.asked(cond)), body, right)
             case _:
                 return self.steps(node, right)
+
+    def asked(self, node: tree.Expr) -> Doc:
+        """A condition, or what a match looks at.  Steps stand in parentheses, which keep their comments inside."""
+        steps = isinstance(node, tree.Let | tree.Seq)
+        return self.with_comments(node, self.parens(node)) if steps else self.expr(node, ITEM)
 
     def loop(self, state: tree.Pattern, init: tree.Expr, until: Doc, body: tree.Expr, right: Place) -> Doc:
         head = self.equals(f"loop {pattern(state)}", init, state)
@@ -331,7 +336,7 @@ class _Show:
         line = HARD if branches_are_broken(node) else LINE
         while True:
             place = replace(right, orelse=True) if node.else_ else right
-            docs.append(self.after(concat("if ", self.expr(node.cond, ITEM), " then"), node.then, place))
+            docs.append(self.after(concat("if ", self.asked(node.cond), " then"), node.then, place))
             match node.else_:
                 case None:
                     break
@@ -344,11 +349,11 @@ class _Show:
         return group(*docs)
 
     def match(self, node: tree.Match, right: Place) -> Doc:
-        docs: list[Doc] = [concat("match ", self.expr(node.scrutinee, ITEM), " with")]
+        docs: list[Doc] = [concat("match ", self.asked(node.scrutinee), " with")]
         line = HARD if newlines(node, node.scrutinee.span.end, node.arms[-1].span.start) else LINE
         for arm in node.arms:
             place = replace(right, seq=True, bar=right.bar or arm is not node.arms[-1])
-            guard = concat(" when ", self.expr(arm.guard, ITEM)) if arm.guard else ""
+            guard = concat(" when ", self.asked(arm.guard)) if arm.guard else ""
             left = concat("| ", *self.lead(arm.pattern), pattern(arm.pattern), *self.trail(arm.pattern), guard, " ->")
             docs += [line, *self.lead(arm), self.with_comments(arm, nest(2, self.after(left, arm.body, place)))]
         return group(*docs)
@@ -435,10 +440,9 @@ class _Show:
             case tree.ArrayWith(_, array, updates):
                 docs = [self.update(*update) for update in updates]
                 return self.items(concat("{ ", self.expr(array, ITEM), " with "), docs, ";", " }", False)
-            case tree.Annot(_, expr, annot):
-                return group("(", align(self.expr(expr, FREE), LINE, f": {type_(annot)})"))
-            case tree.Coerce(_, expr, annot):
-                return group("(", align(self.expr(expr, FREE), LINE, f":> {type_(annot)})"))
+            case tree.Annot(_, expr, annot) | tree.Coerce(_, expr, annot):
+                symbol = ":" if isinstance(node, tree.Annot) else ":>"
+                return group("(", align(self.expr(expr, FREE), LINE, f"{symbol} {type_(annot)})"))
             case _:
                 raise TypeError(node)
 
@@ -484,12 +488,8 @@ class _Show:
 
     def interp(self, node: tree.Interp) -> str:
         """The literal as written, if its text is known."""
-        written = node.span.text
-        while written.startswith("("):
-            written = written[1:-1].strip()
-        if written.startswith('$"'):
-            return written
-        return f'$"{"".join(map(self.piece, node.parts))}"'
+        written = node.span.text.strip("( )\n")
+        return written if written.startswith('$"') else f'$"{"".join(map(self.piece, node.parts))}"'
 
     def piece(self, part: str | tuple[tree.Expr, str]) -> str:
         if isinstance(part, str):

@@ -50,6 +50,7 @@ def check_text(text: str) -> str:
 def test_the_programs_of_the_project(path):
     out = check_text(path.read_text())
     assert out == out.rstrip("\n") + "\n" and not any(line != line.rstrip() for line in out.split("\n"))
+    assert out == path.read_text() or path.parent.name not in ("stdlib", "examples")
 
 
 def test_comments_anywhere_are_kept():
@@ -112,6 +113,9 @@ do print [for i < 3, x in [1, 2] -> { v with [i] = x * -f.y ** 2 }]
         ('let s = $"{f (* c *) x}"', 'let s = $"{f (* c *) x}"\n'),
         ("let p = { a = 1; b = 2 -- both\n }", "let p = { a = 1; b = 2 }  -- both\n"),
         ("let p = { a = 1; -- one\n b = 2 }", "let p = { a = 1;  -- one\n          b = 2 }\n"),
+        ("let a = loop s = 0 while let t = s in t < 3 do t", "let a = loop s = 0 while (let t = s in t < 3) do t\n"),
+        ("let a = if ( -- c\n f x; b) then 1 else 2",
+         "let a =\n  if (-- c\n      f x;\n      b) then\n    1\n  else 2\n"),
         ("let n = f { x = 1 } (fun x ->\n x)", "let n = f { x = 1 } (fun x ->\n  x)\n"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from dpl.diagnostics import Bug
 
@@ -30,9 +31,11 @@ class BodyEmitter(Emitter, ABC):
         self.env: dict[str, Values] = {}
         self.scope = unit.scope(fn)
         self.ready: set[str] = set()  # variables whose arrays are unique and not null (`inplace.py`)
+        self.separate: dict[str, str] = {}  # accumulators to which points add apart, with the mark of that
         self.loop: Loop = self.w.loop  # writes a loop of the program
         self.groups: list[str] = []  # metadata of the Pars around: accesses in different points do not overlap
         self.home: dict[str, int] = {}  # how many of these Pars are around the definition of a variable
+        self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
 
@@ -43,6 +46,10 @@ class BodyEmitter(Emitter, ABC):
     @abstractmethod
     def with_locations(self, lines: list[str]) -> list[str]:
         """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
+
+    @abstractmethod
+    def block_sums(self, types: Sequence[str], count: str) -> Any:
+        """The sums of `count` numbers of each of some types, while a loop computes them (`sums.py`)."""
 
     # ---- atoms
 

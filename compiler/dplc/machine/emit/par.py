@@ -15,60 +15,29 @@ from functools import reduce
 from itertools import accumulate
 from math import prod
 
-from dpl.node import node
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.flat.walk import atoms
-from dplc.machine.emit import arrays, inplace, interrupts, threads
+from dplc.flat.walk import names
+from dplc.machine.emit import arrays, inplace, interrupts, launch, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.sums import BlockSums, RowSums, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
+from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
 
 
-@node
-class Level:
-    """One Par of a nest: what its body does before the inner Par, and after it (only drops)."""
-
-    par: f.Par
-    before: tuple[f.Bind, ...]
-    after: tuple[f.Bind, ...]
-
-
-def nest(par: f.Par) -> list[Level]:
-    """The Pars, outermost first."""
-    levels = []
-    while True:
-        binds = par.body.binds
-        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == par.body.results), -1)
-        inner = binds[at].rhs if at >= 0 else None
-        if not isinstance(inner, f.Par) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
-            break
-        if any(out.kind != "keep" or out.target is not None for out in (*par.outs, *inner.outs)):
-            break
-        own = {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
-        if any(atom in own for atom in atoms(inner)):
-            break
-        levels.append(Level(par, binds[:at], binds[at + 1 :]))
-        par = inner
-    return [*levels, Level(par, par.body.binds, ())]
-
-
-def _is_drop(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
-
-
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
-    return _Nest(e, outer, variables).write()
+    nest = _Nest(e, outer, variables)
+    return launch.launched(e, outer, nest.counts, variables, nest.write)
 
 
 class _Nest:
@@ -79,24 +48,9 @@ class _Nest:
         self.levels = nest(outer)
         self.leaf = self.levels[-1].par
         self.space = [dimension for level in self.levels for dimension in level.par.space]
-        self.counts = self.checked_counts()
+        given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
+        self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
-
-    def checked_counts(self) -> list[str]:
-        """The lengths of the loops.  That of an inner loop is checked only if the outer loop has steps."""
-        e, w, counts = self.e, self.e.w, []
-        for level in self.levels:
-            for _, atom in level.par.space:
-                count, site = e.one(atom), e.site(level.par.span)
-                if not counts:
-                    arrays.check_count(e, count, site)
-                elif not count.isdigit():
-                    unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
-                    fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
-                    e.require(fine, Failure.NEGATIVE, site, count)
-                    count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
-                counts.append(count)
-        return counts
 
     # ---- what becomes of the results
 
@@ -116,7 +70,8 @@ class _Nest:
         self.in_rows = keeps if self.has_rows else []
         results = tuple([self.values[k][1] for k in self.in_rows])
         self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
-        self.independent = not (self.has_rows or self.leaf.ordered or any(out.acc for out in self.leaf.outs))
+        self.chains = self.changed_in_place()
+        self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if not self.has_rows:
@@ -138,10 +93,12 @@ class _Nest:
                     inits += e.value(out.target)
         self.floats = floats
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
-        self.sums = BlockSums(e, types, total) if floats else None
+        self.sums = e.block_sums(types, total) if floats else None
+        alone = self.independent and not (self.has_rows or self.row_sums or self.state or self.sums or e.unit.apart)
+        self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone else None
         inits = self.ready(inits, total)
         if self.sums:
-            inits = [*BlockSums.START, *inits]
+            inits = [*self.sums.START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
 
@@ -161,21 +118,35 @@ class _Nest:
         owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
         return Array(row.elem, owner, data, tuple(self.counts))
 
-    def ready(self, inits: Values, total: str) -> Values:
-        """The initial state, with the arrays that every point adds to made unique."""
-        e, w = self.e, self.e.w
+    def changed_in_place(self) -> dict[int, inplace.Chain]:
+        """The accumulators that every point adds to in a straight line, by the numbers of the outs."""
         accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        if not found:
+        return {accs[chain.index][0]: chain for chain in found}
+
+    def adds_apart(self) -> bool:
+        """True if no two points add to one place: each adds at its own indices only."""
+        held = {name for chain in self.chains.values() for name in chain.variables}
+        indices = {index for index, _ in self.leaf.space}
+        places = [bind.rhs.args[2:] for bind in self.leaf.body.binds
+                  if isinstance(bind.rhs, f.Op) and held.intersection(names(bind.rhs.args[:1]))
+                  and bind.rhs.op not in ("dim", "index")]  # fmt: skip
+        known = all(k in self.chains for k, (out, _) in enumerate(self.values) if out.acc is not None)
+        return known and all(indices <= set(place) for place in places)
+
+    def ready(self, inits: Values, total: str) -> Values:
+        """The initial state, with the arrays that every point adds to made unique."""
+        e, w = self.e, self.e.w
+        if not self.chains:
             return inits
         types = [leaf for k in self.state for leaf in self.state[k]]
 
         def made() -> Values:
             state = list(inits)
-            for chain in found:
-                k, acc = accs[chain.index]
-                part = self.part(k)
+            for k, chain in self.chains.items():
+                part, acc = self.part(k), self.values[k][0].acc
+                assert acc is not None
                 e.ready.update(chain.variables)
                 dims = [e.one(n) for n in chain.dims]
                 state[part] = inplace.ready(e, expect_type(f.Arr, acc.ty), state[part], dims)
@@ -192,7 +163,7 @@ class _Nest:
 
     def loops(self, inits: Values) -> Values:
         e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(BlockSums.TYPES if self.sums else ()), *own]
+        self.whole = [*(self.sums.TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -208,6 +179,8 @@ class _Nest:
             if len(sums.rows.dims) == len(self.counts) - depth:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
+        if self.lanes and depth + self.lanes.dimensions == len(self.counts):
+            return self.tiles(self.lanes, number, depth)
         (index, _), count = par.space[inside], self.counts[depth]
         last = depth + 1 == len(self.counts)
 
@@ -235,6 +208,20 @@ class _Nest:
             threads.spread(e, par.body, points)
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
+
+    def tiles(self, lanes: Lanes, number: str, depth: int) -> Values:
+        """The loop over the innermost dimensions, in lanes."""
+        count = lanes.tiles()
+
+        def step(at: str, _: Values | None = None) -> Values:
+            lanes.tile(number, at, self.kept)
+            return []
+
+        if depth == 0 and (work := self.work_of_threads(self.counts[0])) is not None:
+            points = threads.Points(count, times(work, {(): float(lanes.size)}), step, False, self.fresh())
+            threads.spread(self.e, self.levels[0].par.body, points)
+            return []
+        return interrupts.count_to(self.e, count, step, short=False)
 
     def work_of_threads(self, count: str) -> Work | None:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
@@ -283,8 +270,9 @@ class _Nest:
         for k, (out, _) in enumerate(self.values):
             if out.acc is not None:
                 e.define((out.acc,), state[self.part(k)])
-        e.run(self.binds)
         own = self.own_access()
+        e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
+        e.run(self.binds)
         for k, array in self.kept.items():
             items = self.pieces[k].items
             start = w.at(array.data, w.scale(number, array.size * len(items)))
@@ -329,7 +317,7 @@ class _Nest:
         e = self.e
         totals: dict[int, str] = {}
         if self.sums:
-            size = len(BlockSums.TYPES)
+            size = len(self.sums.TYPES)
             totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
             last = last[size:]
         if self.in_rows:
