@@ -4,7 +4,7 @@ indices are not checked."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dpl.node import replace
 
 from dplc.flat.ops.columns import (
     NONE,

@@ -3,8 +3,7 @@ table, which define their meaning and their derivatives."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from dpl.node import replace
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import CONVERSIONS
 
