@@ -161,7 +161,8 @@ def looks(op: f.Op) -> bool:
     """True if an operation looks at elements: not for views and lengths, which cost nothing."""
     if op.op == "index":
         return rank_of(op.args[0].ty) == len(op.args) - 1
-    return OPS[op.op].cost is not free
+    row = OPS[op.op]
+    return row.cost is not free or row.fresh or row.elementwise
 
 
 def is_home(atom: f.Atom, home: set[str]) -> bool:
