@@ -67,7 +67,8 @@ class _Places:
         """A right-hand side with its questions, and which of its results the host has."""
         match rhs:
             case f.Par(_, body, outs):
-                inner = home | {var.name for var in variables(rhs)}
+                own = {var.name for var in bound_inside(rhs)}
+                inner = home | {var.name for var in variables(rhs) if var.name not in own}
                 here = points or rhs.ordered
                 body = self.block(body, set(home) if here else inner, points or not rhs.ordered)
                 return rhs if body is rhs.body else replace(rhs, body=body), [here for _ in outs]
