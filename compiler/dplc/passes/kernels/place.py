@@ -84,9 +84,10 @@ class _Places:
                     return done
 
                 return rebuild(rhs, same, arm, same), [all(column) for column in zip(*made, strict=True)]
-            case f.Op(op, args):
-                view = not looks(rhs) and any(is_home(x, home) for x in args[:1])
-                return rhs, [view or looks(rhs) or OPS[op].fresh]
+            case f.Op(_, args):
+                if holds_others(args):
+                    return rhs, []
+                return rhs, [looks(rhs) or any(is_home(x, home) for x in args[:1])]
             case f.TupGet(tup):
                 return rhs, [is_home(tup, home)]
             case f.TupMake(items):
@@ -164,6 +165,12 @@ def looks(op: f.Op) -> bool:
         return rank_of(op.args[0].ty) == len(op.args) - 1
     row = OPS[op.op]
     return row.cost is not free or row.fresh or row.elementwise
+
+
+def holds_others(args: tuple[f.Atom, ...]) -> bool:
+    """True if an operand is a reference, or an array of values that hold arrays: what comes from there may be
+    anywhere."""
+    return any(isinstance(x.ty, f.Ref) or (isinstance(x.ty, f.Arr) and has_numbers(x.ty.elem)) for x in args)
 
 
 def is_home(atom: f.Atom, home: set[str]) -> bool:
