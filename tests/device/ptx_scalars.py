@@ -77,16 +77,63 @@ def either(floats: Callable[..., Numbers], integers: Callable[..., Numbers]) -> 
 
 def exact_fma(x: Numbers, y: Numbers, z: Numbers) -> Numbers:
     """x * y + z, rounded once."""
-    with np.errstate(all="ignore"):
-        rounded = x * y + z
-    x, y, z = np.broadcast_arrays(x, y, z)
-    made = np.array(rounded, ndmin=1)
+    x, y, z = np.atleast_1d(*np.broadcast_arrays(x, y, z))
+    wide = [a.astype(np.float64) for a in (x, y, z)]
+    made = usual_fma(*wide, narrow=x.dtype == np.float32).astype(x.dtype)
+    usual = np.isfinite(made) & (made != 0) & np.logical_and.reduce([is_usual(a) for a in (x, y, z, made)])
     for i in np.ndindex(made.shape):
+        if usual[i]:
+            continue
+        made[i] = x[i] * y[i] + z[i]
         if np.isfinite(x[i]) and np.isfinite(y[i]) and np.isfinite(z[i]):
             total = Fraction(float(x[i])) * Fraction(float(y[i])) + Fraction(float(z[i]))
             if total:
                 made[i] = nearest(total, made.dtype)
     return made
+
+
+def is_usual(x: Numbers) -> Numbers:
+    """True for zero, and numbers of which nothing overflows or gets lost in `usual_fma`."""
+    size = np.abs(x)
+    least, most = (1e-30, 1e30) if x.dtype == np.float32 else (1e-100, 1e100)
+    return (size == 0) | ((size > least) & (size < most))
+
+
+def usual_fma(x: Numbers, y: Numbers, z: Numbers, narrow: bool) -> Numbers:
+    """x * y + z.  What is rounded again is rounded to odd before (Boldo and Melquiond 2008)."""
+    if narrow:  # the product of two f32 is exact
+        return to_odd(x * y, z)
+    high, low = two_product(x, y)
+    middle, small = two_sum(z, low)
+    top, rest = two_sum(high, middle)
+    return top + to_odd(small, rest)
+
+
+def two_sum(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """A sum and its error (Knuth)."""
+    s = x + y
+    part = s - x
+    return s, (x - (s - part)) + (y - part)
+
+
+def two_product(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """A product and its error (Dekker)."""
+    (a, b), (c, d) = halves(x), halves(y)
+    p = x * y
+    return p, ((a * c - p) + a * d + b * c) + b * d
+
+
+def halves(x: Numbers) -> tuple[Numbers, Numbers]:
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def to_odd(x: Numbers, y: Numbers) -> Numbers:
+    """x + y; if that is not exact, the neighbour whose last bit is 1."""
+    s, e = two_sum(x, y)
+    even = (s.view(np.int64) & 1) == 0
+    return np.where((e != 0) & even, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s)
 
 
 def nearest(value: Fraction, kind: np.dtype) -> np.floating:

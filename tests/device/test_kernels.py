@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
-pytest.importorskip("ptx_run")
-
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
 from dplc.flat.interp import Failure

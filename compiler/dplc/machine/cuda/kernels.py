@@ -18,7 +18,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every
-from dplc.machine.cuda import helpers, library
+from dplc.machine.cuda import helpers, library, products
 from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
 from dplc.machine.cuda.kernel import ENTRY, KernelEmitter
 from dplc.machine.emit.emitter import NEVER
@@ -52,7 +52,7 @@ class Kernels:
         self.kernels: dict[str, str] = {}
         self.functions: dict[str, str] = {}  # functions that points call, by symbol
         self.uses: dict[str, frozenset[str]] = {}  # what a definition mentions
-        self.helpers: dict[tuple[str, str], None] = {}  # kernels that complete the results of others
+        self.helpers: dict[tuple[str, str], None] = {}  # kernels of the library, by name and type
 
     def of(self, par: f.Par) -> Kernel | None:
         """The kernel of a Par; None if it is none."""
@@ -80,6 +80,10 @@ class Kernels:
         self.kernels[name] = text.replace("@NAME", f"@{name}", 1)
         self.helpers |= dict.fromkeys(helpers.needed(plan))
         return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
+
+    def product(self, ty: str) -> None:
+        """Adds the kernels of products of matrices of numbers of a type."""
+        self.helpers |= dict.fromkeys((name, ty) for name in products.KERNELS)
 
     def called(self, block: f.Block) -> Iterator[str]:
         """The functions that a block calls, directly or not."""
@@ -121,7 +125,7 @@ class Kernels:
     def text(self) -> str:
         """The LLVM text of the module."""
         droppers = self.unit.droppers.text().partition("\n")[2]
-        completing = [helpers.KERNELS[name](ty) for name, ty in self.helpers]
+        completing = [(helpers.KERNELS | products.KERNELS)[name](ty) for name, ty in self.helpers]
         parts = (
             *self.kernels.values(), *completing, *self.functions.values(), *self.unit.helpers.values(), droppers,
             *self.unit.globals, *self.unit.nodes,

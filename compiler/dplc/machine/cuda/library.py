@@ -13,12 +13,15 @@ from pathlib import Path
 from dpl.prims.elementary import VECTORS
 
 from dplc.machine.cuda.shuffles import shuffle
+from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.rtl.functions import translate
 from dplc.machine.rtl.parse import Source
 from dplc.machine.runtime import elementary, library
 from dplc.machine.runtime.shapes import Vectors
 
 SCALAR = Vectors(0, fused=False)
+SIGNED = tuple((ty, SIZES[leaf]) for ty, leaf in SCALARS.items() if ty not in ("bool", "u64"))  # in 64 bits
+EACH = {**library.EACH, "extrema": SIGNED}
 RECORD, ARENA = "dpl_record", "dpl_arena"  # what the host reads and writes, by cuModuleGetGlobal
 GLOBALS = f"""
 @{RECORD} = addrspace(1) externally_initialized global [4 x i64] zeroinitializer, align 16
@@ -90,7 +93,7 @@ def source() -> Source:
     own, whole = Source(), Source()
     for path in sorted((Path(__file__).parents[1] / "rt" / "device").glob("*.rt")):
         text = path.read_text(encoding="utf-8")
-        kinds = library.EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
+        kinds = EACH[path.name.removesuffix(".each.rt")] if path.name.endswith(".each.rt") else (("", 1),)
         for ty, size in kinds:
             own.read(text.replace("TYPE", ty).replace("SIZE", str(size)).replace("BITS", str(8 * size)), small=False)
     whole.change(library.source())
