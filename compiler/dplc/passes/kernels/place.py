@@ -87,6 +87,8 @@ class _Places:
             case f.Op(_, args):
                 if holds_others(args):
                     return rhs, []
+                if may_be_launched(rhs):
+                    return rhs, [points]
                 return rhs, [looks(rhs) or any(is_home(x, home) for x in args[:1])]
             case f.TupGet(tup):
                 return rhs, [is_home(tup, home)]
@@ -132,7 +134,7 @@ def same(x: Same) -> Same:
 def read(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
     """The variables whose elements the host reads in a right-hand side."""
     match rhs:
-        case f.Op() if looks(rhs):
+        case f.Op() if looks(rhs) and (points or not may_be_launched(rhs)):
             yield from (x for x in rhs.args if isinstance(x, f.Var) and has_numbers(x.ty))
         case f.Par() if not rhs.ordered:
             if points:
@@ -165,6 +167,11 @@ def looks(op: f.Op) -> bool:
         return rank_of(op.args[0].ty) == len(op.args) - 1
     row = OPS[op.op]
     return row.cost is not free or row.fresh or row.elementwise
+
+
+def may_be_launched(op: f.Op) -> bool:
+    """True for products of matrices for which devices have kernels."""
+    return op.op.startswith("matmul") and elem_of(op.args[-1].ty) in (f.F32, f.F64)
 
 
 def holds_others(args: tuple[f.Atom, ...]) -> bool:
