@@ -45,15 +45,27 @@ class _Places:
         """The block with its questions; adds to `home` what the host has after it."""
         binds: list[f.Bind] = []
         for bind in block.binds:
-            for var in self.wanted(bind.rhs, points):
-                if var.name not in home:
-                    home.add(var.name)
-                    binds.append(f.Bind((), f.Op("need_host", (var,))))
+            self.ask(self.wanted(bind.rhs, points), home, binds)
             rhs, made = self.inside(bind.rhs, home, points)
             home.update(var.name for var, known in zip(bind.vars, made, strict=False) if known)
             binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
         unchanged = len(binds) == len(block.binds) and all(map(is_, binds, block.binds))
         return block if unchanged else f.Block(tuple(binds), block.results)
+
+    def ask(self, wanted: Iterable[f.Var], home: set[str], binds: list[f.Bind]) -> None:
+        for var in wanted:
+            if var.name not in home:
+                home.add(var.name)
+                binds.append(f.Bind((), f.Op("need_host", (var,))))
+
+    def points(self, par: f.Par, home: set[str], points: bool) -> f.Par:
+        """A Par whose points ask for what they read, and for the rows that they give, which are copied."""
+        body = self.block(par.body, home, points)
+        binds = list(body.binds)
+        self.ask((x for x in body.results if isinstance(x, f.Var) and has_numbers(x.ty)), home, binds)
+        if len(binds) > len(body.binds):
+            body = f.Block(tuple(binds), body.results)
+        return par if body is par.body else replace(par, body=body)
 
     def wanted(self, rhs: f.Rhs, points: bool) -> Iterable[f.Var]:
         """What a right-hand side reads of variables from outside of it.  The points of a Par ask by themselves."""
@@ -66,12 +78,12 @@ class _Places:
     def inside(self, rhs: f.Rhs, home: set[str], points: bool) -> tuple[f.Rhs, list[bool]]:
         """A right-hand side with its questions, and which of its results the host has."""
         match rhs:
-            case f.Par(_, body, outs):
+            case f.Par():
+                if points or rhs.ordered:
+                    return self.points(rhs, set(home), points), [True for _ in rhs.outs]
                 own = {var.name for var in bound_inside(rhs)}
-                inner = home | {var.name for var in variables(rhs) if var.name not in own}
-                here = points or rhs.ordered
-                body = self.block(body, set(home) if here else inner, points or not rhs.ordered)
-                return rhs if body is rhs.body else replace(rhs, body=body), [here for _ in outs]
+                outside = {var.name for var in variables(rhs) if var.name not in own}
+                return self.points(rhs, home | outside, True), [False for _ in rhs.outs]
             case f.For() | f.While():
                 return self.loop(rhs, home, points)
             case f.If() | f.Switch():
@@ -109,9 +121,7 @@ class _Places:
         self.depth -= 1
         return done, known
 
-    def steps(
-        self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool
-    ) -> tuple[f.Rhs, list[bool]]:
+    def steps(self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool) -> tuple[f.Rhs, list[bool]]:
         """A loop with its questions, where the host has what is `known` of the state before each step; and what it has
         of that after a step."""
         before = home | {var.name for var, here in zip(loop.state, known, strict=True) if here}
