@@ -103,8 +103,7 @@ def check_count(e: Emitter, count: str, site: int | str) -> None:
 
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
     e.allocated(size)
-    both = e.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){e.place()}")
-    owner, data = (e.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1))
+    owner, data = e.memory(size)
     return Array(elem, owner, data, tuple(dims))
 
 
