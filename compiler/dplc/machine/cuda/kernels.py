@@ -77,7 +77,7 @@ class Kernels:
         if not arena:
             text = text.replace("  call void @rt.begin_point()\n", "")
         name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
-        self.kernels[name] = text.replace("@NAME", f"@{name}", 1)
+        self.kernels[name] = text.replace("@NAME", f"@{name}")
         self.helpers |= dict.fromkeys(helpers.needed(plan))
         return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
 
