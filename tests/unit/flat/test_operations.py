@@ -32,6 +32,7 @@ WRITTEN_BY_NAME = {
     "machine/emit/array_ops.py": "emitters",
     "machine/emit/accumulators.py": "emitters",
     "machine/emit/maths.py": "emitters of scalars",
+    "machine/emit/vectors.py": "emitters of vectors",
     "machine/runtime/library.py": "the runtime's functions",
     "machine/runtime/elementary.py": "LLVM's instructions for the steps of elementary functions",
     "machine/rtl/expressions.py": "LLVM's instructions",

@@ -30,7 +30,7 @@ from dplc.flat.walk import blocks, supply_for, with_blocks
 from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
-MANY = 16  # columns of a nest, at most
+MANY = 64  # columns of a nest, at most
 
 
 def columns(program: f.Program) -> f.Program:
@@ -64,12 +64,15 @@ class _Columns:
         return block if same else f.Block(tuple(binds), block.results)
 
     def nest(self, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
+        """The bindings in place of a Par: outermost nests first, as columns are best written once."""
         nest = Nest(par)
-        if not nest.lanes:
-            return (bind,)
-        nest.find()
+        if nest.lanes:
+            nest.find()
         count = len(nest.reads) + sum(len(one.rests) for one in nest.sums)
-        return _Split(self.supply, nest, self.lengths()).nested(bind) if 0 < count <= MANY else (bind,)
+        made = _Split(self.supply, nest, self.lengths()).nested(bind) if 0 < count <= MANY else (bind,)
+        for one in made:
+            rhs = with_blocks(one.rhs, self.block) if nest.deep else one.rhs
+            yield one if rhs is one.rhs else f.Bind(one.vars, rhs)
 
 
 @node

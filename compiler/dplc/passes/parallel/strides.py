@@ -111,6 +111,7 @@ class Nest:
         self.counts: dict[str, f.Atom] = {}
         self.lanes: set[str] = set()
         self.innermost: list[f.Par] = []
+        self.deep = False  # whether there are nests inside
         self.reads: dict[Column, list[tuple[str, str]]] = {}
         self.sums: list[Sums] = []
         if not par.ordered:
@@ -124,6 +125,7 @@ class Nest:
         inner = [bind.rhs for bind in par.body.binds if isinstance(bind.rhs, f.Par)]
         for one in inner:
             self.look(one, True)
+            self.deep |= any(isinstance(bind.rhs, f.Par) for bind in one.body.binds)
         last = par.space[-1][0].name
         if nested and not inner and last in self.counts and is_straight(par.body):
             self.lanes.add(last)
