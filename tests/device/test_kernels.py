@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
@@ -141,3 +143,9 @@ do print [for x in xs -> let a = loop a = [x, 1.0, 2.0] for i < 3 do [for j < 3 
 do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
 """)
     assert any(one.kernel.arena for one in made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", sorted((Path(__file__).parent / "programs").glob("*.dp")), ids=lambda path: path.stem)
+def test_programs(program: Path) -> None:
+    assert compared(program.read_text(encoding="utf-8"))
