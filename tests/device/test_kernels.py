@@ -10,6 +10,8 @@ from dpl.prims.scalar import SLOPES
 from dplc.flat.interp import Failure
 from pars import Both, compared, program_of
 
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.dp"))
+
 
 def kinds(text: str) -> set[str]:
     """The geometries of the kernels that ran."""
@@ -146,6 +148,6 @@ do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", sorted((Path(__file__).parent / "programs").glob("*.dp")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_programs(program: Path) -> None:
     assert compared(program.read_text(encoding="utf-8"))
