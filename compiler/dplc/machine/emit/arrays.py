@@ -119,8 +119,7 @@ def checked_counts(e: Emitter, given: Sequence[tuple[str, int]]) -> list[str]:
 
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
     e.allocated(size)
-    both = e.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){e.place()}")
-    owner, data = (e.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1))
+    owner, data = e.memory(size)
     return Array(elem, owner, data, tuple(dims))
 
 
