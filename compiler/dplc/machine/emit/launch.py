@@ -29,7 +29,7 @@ from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels import work
-from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, Kernel, Made
+from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
 
 NO_ROOM = "-1"  # an address that the runtime gives if the device's memory is full
 
@@ -359,7 +359,7 @@ class _Launch:
             case "points":
                 return self.points
             case "sums":
-                return w.mul(self.blocks_of(self.points), "32")
+                return w.mul(self.blocks_of(self.points), str(THREADS))
             case "rows":
                 rank = max(made.out.rank for made in kernel.outs)
                 cut = len(self.counts) - rank

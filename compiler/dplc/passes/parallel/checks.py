@@ -1,172 +1,213 @@
 """Reads in a nest of loops are checked once, before the nest, if nothing else in it can fail.
 
-    par i < n {                                  if n <= dim a && m <= dim b { }
-      par j < m {                                else for i < n { for j < m {
-        if i = j { 0.0 }                   =>      if i = j { } else { index a i; index b j } } }      fails as before
-        else { x = index a i                     par i < n {
+    par i < n {                                  if dim a - n - 1 < 0 || dim b - m < 0 {
+      k = add i 1                                  par i < n { k = add i 1; par j < m {
+      par j < m {                                    if i = j { } else { index a k; index b j } } } }    fails as before
+        if i = j { 0.0 }                   =>    par i < n {
+        else { x = index a k                       k = add i 1
                y = index b j; ... } } }            par j < m {
-                                                     if i = j { 0.0 } else { x = index unchecked a i; ... } } }
+                                                     if i = j { 0.0 } else { x = index unchecked a k; ... } } }
 
-Points without checks are vectorised, and joined with others.  Where a length is less than what the loops reach, the
-part of the nest that can fail is run on its own, and the nest if that has not failed: a condition may protect a read.
+Indices must be sums of the indices of loops, and numbers from outside; so the least and the greatest one are known.
+Points without checks are vectorised, and joined with others.  Where a read may be out of bounds, the part of the nest
+that can fail is run on its own, and the nest if that has not failed: a condition may protect a read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dpl.node import node, replace
+from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import LARGEST, ONE, Sum, combined
+from dplc.flat.affine import LARGEST, ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
+from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, bound_inside, every, names, used, with_blocks
-from dplc.passes.simplify.purity import HERE, droppable, natural
-
-
-@node
-class Reach:
-    """An index of a read, which has to be less than dimension `k` of an array: a constant and indices of loops of these
-    counts, each with a factor; or a variable from `outside`."""
-
-    array: f.Var
-    k: int
-    constant: int
-    parts: tuple[tuple[f.Atom, int], ...]
-    outside: f.Var | None
+from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_blocks
+from dplc.narrow import expect_type
+from dplc.passes.simplify.purity import HERE, droppable
 
 
 def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
     """The body of a function, with the checks of its Pars before them."""
-    lengths = {bind.vars[0].name for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}
-    return _Checks(supply, lengths).block(body)
+    if not any(isinstance(bind.rhs, f.Par) for bind in every(body)):
+        return body
+    return _Checks(supply, body).block(body)
 
 
-@node
+def is_checked(rhs: f.Rhs) -> bool:
+    return isinstance(rhs, f.Op) and rhs.op == "index" and not rhs.attr("unchecked")
+
+
+def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
+    """True for a read of a vector from outside at the own point."""
+    match rhs:
+        case f.Op("index", (f.Var(name, f.Arr(_, 1)), at)):
+            return at == own and name not in inside
+        case _:
+            return False
+
+
 class _Checks:
-    """`lengths` are variables that are not negative."""
-
-    supply: f.Supply
-    lengths: set[str]
+    def __init__(self, supply: f.Supply, body: f.Block) -> None:
+        self.supply = supply
+        self.affine = Affine(Dims(body))
 
     def block(self, block: f.Block) -> f.Block:
-        if not any(isinstance(bind.rhs, f.Par) or blocks(bind.rhs) for bind in block.binds):
-            return block
         binds: list[f.Bind] = []
         for bind in block.binds:
             if not bind.vars and droppable(bind.rhs):
                 continue
-            found = _Nest(bind.rhs, self.lengths) if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered else None
-            if found is not None and found.reaches and found.simple:
-                binds += found.binds(self.supply, bind)
-            else:
+            self.affine.define(bind)
+            found = self.checked(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+            if found is None:
                 rhs = with_blocks(bind.rhs, self.block)
-                binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
-        return f.Block(tuple(binds), block.results)
+                found = [bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)]
+            binds += found
+        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
+        return block if same else f.Block(tuple(binds), block.results)
+
+    def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
+        reads = [inner for inner in every(par.body) if is_checked(inner.rhs)]
+        if par.ordered or not reads:
+            return None
+        counts = dict(self.affine.counts)
+        inside = {var.name for var in bound_inside(par)}
+        ranges = _Ranges(self.affine, inside)
+        fine = ranges.can_be_checked(par)
+        self.affine.counts = counts
+        if not fine:
+            return None
+        b, own, here = Builder(self.supply), par.space[0][0], set(map(id, par.body.binds))
+        if len(par.space) == 1 and all(id(read) in here and is_own(read.rhs, own, inside) for read in reads):
+            bad, part = self.at_least_length(b, par.space[0][1], reads)
+        else:
+            bad, part = ranges.failing(b), f.Block((alone(par),), ())
+            if accumulators(par) & set(names(used(part))):
+                return None
+        if bad is not None:
+            b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
+        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, with_blocks(par, unchecked))]
+
+    def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
+        """Whether a read at the own point fails, and all reads at the first point where one does."""
+        least = count
+        for read in reads:
+            least = b.op("min", (least, b.op("dim", atoms(read.rhs)[:1], k=0)))
+        failing = [
+            replace(read, rhs=replace(expect_type(f.Op, read.rhs), args=(atoms(read.rhs)[0], least))) for read in reads
+        ]
+        return b.op("lt", (least, count)), f.Block(tuple(failing), ())
 
 
-class _Nest:
-    """A Par with all that is inside of it.  It is `simple` if nothing can fail but reads whose indices are known from
-    those of the loops: `reaches` says how far."""
+class _Ranges:
+    """The least and greatest indices of a Par's reads.  `inside` are the variables of its points."""
 
-    def __init__(self, par: f.Par, lengths: set[str]) -> None:
-        self.lengths = lengths
-        self.own = {var.name for var in bound_inside(par)}
-        self.counts: dict[object, f.Atom] = {}
-        self.sums: dict[str, Sum] = {}
-        self.reaches: dict[Reach, None] = {}
-        self.simple = True
-        self.space(par)
-        self.block(par.body)
+    def __init__(self, affine: Affine, inside: set[str]) -> None:
+        self.affine = affine
+        self.inside = inside
+        self.natural: list[Sum] = []  # sums that must be 0 or greater
+        self.lengths: set[str] = set()  # numbers that are lengths of arrays
+        self.rows: set[str] = set()  # arrays of the points that are parts of others
 
-    def space(self, par: f.Par) -> None:
-        self.counts.update((index.name, count) for index, count in par.space if self.outside(count))
-
-    def natural(self, count: f.Atom) -> bool:
-        return natural(count) or (isinstance(count, f.Var) and count.name in self.lengths)
+    def can_be_checked(self, par: f.Par) -> bool:
+        if par.ordered or not all(self.outside(count) for _, count in par.space):
+            return False
+        for index, count in par.space:
+            self.affine.loop(index, count)
+        return all(self.fits(bind) for bind in par.body.binds)
 
     def outside(self, atom: f.Atom) -> bool:
-        return isinstance(atom, f.Const) or atom.name not in self.own
+        return isinstance(atom, f.Const) or atom.name not in self.inside
 
-    def block(self, block: f.Block) -> None:
-        for bind in block.binds:
-            match bind.rhs:
-                case f.Par() as par:
-                    self.space(par)
-                    self.simple &= all(map(self.natural, [count for _, count in par.space]))
-                case f.For(index, count) if self.outside(count):
-                    self.counts[index.name] = count
-                case f.Op("add", (a, b)) if a.ty == f.I64:
-                    self.sums[bind.vars[0].name] = combined(self.sum(a), self.sum(b), 1)
-                case f.Op() as op if is_read(op) and self.known(op):
-                    pass
-                case f.Op() | f.Call() if not droppable(bind.rhs):
-                    self.simple = False
-                case _:
-                    pass
-            for inner in blocks(bind.rhs):
-                self.block(inner)
+    def fits(self, bind: f.Bind) -> bool:
+        """True if a binding cannot fail after the checks."""
+        match bind.rhs:
+            case f.Op("index") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
+                self.rows.add(bind.vars[0].name)
+                return not is_checked(op) or self.read(op)
+            case f.Op() | f.Call():
+                self.affine.define(bind)
+                return droppable(bind.rhs)
+            case f.Par() as par:
+                return self.can_be_checked(par)
+            case f.For(index, count) if self.outside(count):
+                self.affine.loop(index, count)
+            case _:
+                pass
+        return all(self.fits(inner) for block in blocks(bind.rhs) for inner in block.binds)
 
-    def sum(self, atom: f.Atom) -> Sum:
-        if isinstance(atom, f.Const):
-            return {ONE: atom.value} if isinstance(atom.value, int) else {}
-        return self.sums.get(atom.name, {atom.name: 1})
-
-    def known(self, read: f.Op) -> bool:
-        """Notes what a read reaches; False if that is not known before the nest."""
-        array, *at = read.args
-        if not isinstance(array, f.Var) or not self.outside(array):
+    def read(self, op: f.Op) -> bool:
+        """Notes what must hold for a read; False if that is not known before the nest, or never holds."""
+        array, *indices = op.args
+        if not isinstance(array, f.Var) or (array.name in self.inside and array.name not in self.rows):
             return False
-        found = [self.reach(array, k, i) for k, i in enumerate(at[: len(at) - read.attr("sure", 0)])]
-        self.reaches.update((reach, None) for reach in found if reach is not None)
-        return None not in found
+        for k, index in enumerate(indices[: len(indices) - op.attr("sure", 0)]):
+            dim = self.affine.dims.of(array, k)
+            length, at = self.affine.length(dim), self.affine.sum(index)
+            if length is None:
+                return False
+            if isinstance(dim, f.Var):
+                self.lengths.add(dim.name)
+            for total in (at, combined(length, combined(at, {ONE: 1}, 1), -1)):
+                least = self.affine.least(total)
+                if any(not self.is_known(term) for term in least) or (set(least) == {ONE} and least[ONE] < 0):
+                    return False
+                if not self.affine.is_natural(least):
+                    self.natural.append(least)
+        return True
 
-    def reach(self, array: f.Var, k: int, index: f.Atom) -> Reach | None:
-        if isinstance(index, f.Var) and self.outside(index):
-            return Reach(array, k, 0, (), index)
-        total = self.sum(index)
-        if not all((term == ONE or term in self.counts) and 0 <= n < LARGEST for term, n in total.items()):
-            return None
-        parts = tuple([(self.counts[term], n) for term, n in total.items() if term != ONE])
-        return Reach(array, k, total.get(ONE, 0), parts, None)
+    def is_known(self, term: object) -> bool:
+        return (term[0] if isinstance(term, tuple) else term) not in self.inside
 
     # ---- the checks
 
-    def binds(self, supply: f.Supply, bind: f.Bind) -> Iterator[f.Bind]:
-        """The checks of a nest, and then the nest without them."""
-        assert isinstance(bind.rhs, f.Par)
-        b = Builder(supply)
-        fits: f.Atom = f.Const(True, f.BOOL)
-        for reach in self.reaches:
-            for one in self.conditions(b, reach):
-                fits = one if isinstance(fits, f.Const) else b.op("and", (fits, one))
-        rare = Copier(supply, {}).block(f.Block(loops(bind.rhs), ()))
-        b.binds.append(f.Bind((), f.If(fits, f.Block((), ()), rare)))
-        yield from block_of(b.binds, ()).binds
-        yield f.Bind(bind.vars, with_blocks(bind.rhs, unchecked))
+    def failing(self, b: Builder) -> f.Atom | None:
+        """Whether a read may fail, before the Par."""
+        found: list[f.Atom] = []
+        seen: list[Sum] = []
+        large: set[str] = set()
+        for total in self.natural:
+            if total in seen:
+                continue
+            seen.append(total)
+            large.update(self.may_overflow(total))
+            found.append(b.op("lt", (self.written(b, total), integer(0))))
+        for name in sorted(large):
+            number = f.Var(name, f.I64)
+            found += [b.op("gt", (number, integer(LARGEST))), b.op("lt", (number, integer(-LARGEST)))]
+        if not found:
+            return None
+        bad = found[0]
+        for other in found[1:]:
+            bad = b.op("or", (bad, other))
+        return bad
 
-    def conditions(self, b: Builder, reach: Reach) -> Iterator[f.Atom]:
-        """What holds if no index is out of bounds.  Each part of a sum is asked for: then the sum does not overflow."""
-        length = b.op("dim", (reach.array,), k=reach.k)
-        if reach.outside is not None:
-            yield b.op("le", (integer(0), reach.outside))
-            yield b.op("lt", (reach.outside, length))
-            return
-        rest = integer(reach.constant + 1 - sum(factor for _, factor in reach.parts))
-        most: f.Atom | None = None
-        for count, factor in reach.parts:
-            if (reach.parts, reach.constant) != (((count, 1),), 0):
-                yield b.op("le", (count, length))
-            part = count if factor == 1 else b.op("mul", (count, integer(factor)))
-            most = part if most is None else b.op("add", (most, part))
-        yield b.op("le", (rest if most is None else most if rest == integer(0) else b.op("add", (most, rest)), length))
+    def may_overflow(self, total: Sum) -> list[str]:
+        """The numbers in a sum that must not be large, so that it cannot be natural by overflow.  Lengths are small;
+        one number more, without a constant, can only make it negative."""
+        numbers = [term for term in total if isinstance(term, str) and term not in self.lengths]
+        single = len(numbers) < 2 and all(abs(total[name]) == 1 for name in numbers)
+        positive = all(factor > 0 for term, factor in total.items() if term not in (ONE, *numbers))
+        fine = single and positive and total.get(ONE, 0) >= -1 + (1 in [total[name] for name in numbers])
+        return [] if fine else numbers
 
-
-def is_read(op: f.Op) -> bool:
-    return op.op == "index" and not op.attr("unchecked")
+    def written(self, b: Builder, total: Sum) -> f.Atom:
+        """A sum as code."""
+        made: f.Atom = integer(total.get(ONE, 0))
+        for term, factor in sorted(total.items(), key=lambda item: -item[1]):
+            if term == ONE:
+                continue
+            value: f.Atom = f.Var(str(term), f.I64)
+            if isinstance(term, tuple):
+                value = b.op("dim", (self.affine.arrays[term[0]],), k=term[1])
+            if abs(factor) != 1:
+                value = b.op("mul", (integer(abs(factor)), value))
+            first = made == integer(0) and factor > 0
+            made = value if first else b.op("add" if factor > 0 else "sub", (made, value))
+        return made
 
 
 def unchecked(block: f.Block) -> f.Block:
@@ -174,7 +215,7 @@ def unchecked(block: f.Block) -> f.Block:
     binds = []
     for bind in block.binds:
         match bind.rhs:
-            case f.Op() as op if is_read(op):
+            case f.Op() as op if is_checked(op):
                 rhs = replace(op, attrs=(*[a for a in op.attrs if a[0] != "unchecked"], ("unchecked", HERE)))
             case rhs:
                 rhs = with_blocks(rhs, unchecked)
@@ -185,12 +226,15 @@ def unchecked(block: f.Block) -> f.Block:
 # ---- the part of a nest that can fail
 
 
-def loops(par: f.Par) -> tuple[f.Bind, ...]:
-    """The part of a Par that can fail, as loops in order."""
-    binds = failing(par.body)
-    for index, count in reversed(par.space):
-        binds = (f.Bind((), f.For(index, count, (), (), f.Block(binds, ()))),)
-    return binds
+def accumulators(par: f.Par) -> set[str]:
+    """What the points of a nest add to."""
+    inner = [bind.rhs for bind in every(par.body) if isinstance(bind.rhs, f.Par)]
+    return {out.acc.name for one in (par, *inner) for out in one.outs if out.acc is not None}
+
+
+def alone(par: f.Par) -> f.Bind:
+    """The part of a Par that can fail, in order."""
+    return f.Bind((), replace(par, body=f.Block(failing(par.body), ()), outs=(), ordered=True))
 
 
 def failing(block: f.Block) -> tuple[f.Bind, ...]:
@@ -202,7 +246,7 @@ def failing(block: f.Block) -> tuple[f.Bind, ...]:
                 continue
             match bind.rhs:
                 case f.Par() as par:
-                    (bind,) = loops(par)
+                    bind = alone(par)
                 case f.If(cond, then, else_):
                     bind = f.Bind((), f.If(cond, f.Block(failing(then), ()), f.Block(failing(else_), ())))
                 case _:
