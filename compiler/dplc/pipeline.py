@@ -10,13 +10,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Bug, Diagnostic
 from dpl.garbage import collected_seldom
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import Source
 from dpl.syntax.load import Module, load
 
@@ -29,7 +28,7 @@ def checked_by_environment() -> bool:
     return os.environ.get("DPL_CHECK", "") not in ("", "0")
 
 
-@dataclass(slots=True)
+@record
 class Context:
     """Data shared by the stages of one compilation: options, warnings and by-products."""
 
@@ -218,7 +217,7 @@ def run_object(made: Any, context: Context) -> Any:
     from dplc.machine.object.compiled import Compiled
 
     text, sites = made
-    return Compiled(assemble(final(text), most=context.effort), sites.to_json())
+    return Compiled(assemble(final(text), most=context.effort, flat=True), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:

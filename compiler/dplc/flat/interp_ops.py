@@ -6,13 +6,12 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from operator import add
 from typing import Any
 
 from dpl.diagnostics import Bug
 from dpl.eval.values import strings
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.prims import TABLE, evaluation, sums
 from dpl.prims.convolution import WANTED, shapes, terms
 
@@ -39,7 +38,7 @@ class Array:
         return Array(self.shape[len(self.shape) - rank :], totals) if rank else totals[0]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cell:
     """A value of a Data type."""
 
@@ -55,7 +54,7 @@ class Failure(Exception):
         self.code = code
 
 
-@dataclass(slots=True)
+@record
 class Outside:
     output: list[str] = field(default_factory=list)
     buffer: list[str] = field(default_factory=list)

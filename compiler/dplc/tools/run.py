@@ -23,20 +23,19 @@ STDIN = "-"
 CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
 
-def run_from_cache(args: list[str]) -> int | None:
-    """Run `dpl run FILE ARGS` from the cache.  Returns the exit code, or None if the program is not cached or there are
-    options."""
-    if not args or args[0].startswith("-"):
-        return None
+def run_file(file: str, args: list[str]) -> int:
+    """Run `dpl run FILE ARGS`, from the cache if it is there."""
     from dplc.machine.run.cache import find
 
-    program = find(args[0])
+    program = find(file)
     if program is None or (program.text and first(None)):
-        return None
+        from dplc.pipeline import checked_by_environment
+
+        return run_program(file, None, args, None, False, False, None, checked_by_environment())
     from dplc.machine.run.program import load
 
     warn_again(program)
-    return run_loaded(program, load(program), args[0], args[1:])
+    return run_loaded(program, load(program), file, args)
 
 
 def first(effort: int | None) -> bool:

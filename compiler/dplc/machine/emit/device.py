@@ -7,7 +7,8 @@ A cell is data of the program: the kernel's name, its handle once it is loaded, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.machine.llvm.literals import escape
@@ -17,12 +18,13 @@ WITH_DEVICE = '@"dpl with device"'
 RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels
 
 
-@dataclass(slots=True)
+@record
 class Device:
-    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one; `ptx` gives the
-    text of all that were made."""
+    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
+    those of products of matrices of a type, and `ptx` gives the text of all of them."""
 
     of: Callable[[f.Par], Kernel | None]
+    product: Callable[[str], None]
     ptx: Callable[[], str]
     cells: dict[str, str] = field(default_factory=dict)
     recursive: bool = False

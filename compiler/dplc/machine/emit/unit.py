@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER, cell
@@ -18,7 +18,7 @@ from dplc.passes.kernels.independence import Independence
 FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
 
 
-@dataclass(slots=True)
+@record
 class Unit:
     """The module of one program."""
 

@@ -24,9 +24,9 @@ from __future__ import annotations
 import ast
 import re
 import struct
-from dataclasses import dataclass, field
 
 from dpl.diagnostics import Bug
+from dpl.node import field, record
 
 # name in signatures and memory: LLVM type, kind of value, instruction that widens, instruction that narrows
 STORED = {
@@ -48,7 +48,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
+@record
 class Source:
     """The definitions of some files, by symbol; functions are translated when asked for."""
 

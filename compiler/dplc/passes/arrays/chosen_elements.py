@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from dpl.node import replace
+from dpl.node import field, node, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
@@ -27,8 +26,6 @@ from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
 from dplc.passes.arrays.bounds import without_checks
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.purity import HERE
-
-KEEPS = {"min": "le", "max": "ge"}  # the comparison by which the first operand is chosen
 
 
 def chosen_elements(program: f.Program) -> f.Program:
@@ -83,7 +80,7 @@ def changed(fn: f.Fn, supply: f.Supply, silent: set[str]) -> f.Fn:
 # ---- where variables are made and used ------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class Places:
     """For each variable, what makes it, what uses it, and how many loops are around it."""
 
@@ -124,7 +121,7 @@ def is_whole(ty: f.Type) -> bool:
     return isinstance(ty, f.Num) and not f.is_float(ty)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Extreme:
     """A loop that finds the least or greatest number of an array."""
 
@@ -139,7 +136,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
         case f.For(i, _, (state,), (init,), f.Block(binds, (result,)), 0) as loop if len(binds) == 3:
             first = places.op(init, "index")
             least = places.made.get(result.name) if isinstance(result, f.Var) else None
-            if first is None or not isinstance(least, f.Op) or least.op not in KEEPS or least.args[0] != state:
+            if first is None or not isinstance(least, f.Op) or not OPS[least.op].keeps or least.args[0] != state:
                 return None
             read = places.op(least.args[1], "index")
             if read is None or len(read.args) != 2 or first.args[1:] != (f.Const(0, f.I64),):
@@ -149,7 +146,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
             if step is None or step.args != (i, f.Const(1, f.I64)) or array != first.args[0]:
                 return None
             if isinstance(array, f.Var) and isinstance(at, f.Var):
-                return Extreme(array, loop, at, KEEPS[least.op])
+                return Extreme(array, loop, at, OPS[least.op].keeps)
         case _:
             pass
     return None
@@ -158,7 +155,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
 # ---- the new code ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class _Chooser:
     """One function; `chosen` counts the elements that are computed again."""
 
