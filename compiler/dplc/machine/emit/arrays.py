@@ -101,6 +101,22 @@ def check_count(e: Emitter, count: str, site: int | str) -> None:
         e.w.unless_cold(e.w.let(f"icmp ult i64 {count}, {HUGE}"), reason)
 
 
+def checked_counts(e: Emitter, given: Sequence[tuple[str, int]]) -> list[str]:
+    """The lengths of nested loops, given with their sites.  That of an inner loop is checked only if the outer loop has
+    steps."""
+    w, counts = e.w, list[str]()
+    for count, site in given:
+        if not counts:
+            check_count(e, count, site)
+        elif not count.isdigit():
+            unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
+            fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
+            e.require(fine, Failure.NEGATIVE, site, count)
+            count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+        counts.append(count)
+    return counts
+
+
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
     e.allocated(size)
     both = e.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){e.place()}")

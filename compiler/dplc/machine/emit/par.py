@@ -24,12 +24,12 @@ from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.sums import BlockSums, RowSums, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
-from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
@@ -79,24 +79,9 @@ class _Nest:
         self.levels = nest(outer)
         self.leaf = self.levels[-1].par
         self.space = [dimension for level in self.levels for dimension in level.par.space]
-        self.counts = self.checked_counts()
+        given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
+        self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
-
-    def checked_counts(self) -> list[str]:
-        """The lengths of the loops.  That of an inner loop is checked only if the outer loop has steps."""
-        e, w, counts = self.e, self.e.w, []
-        for level in self.levels:
-            for _, atom in level.par.space:
-                count, site = e.one(atom), e.site(level.par.span)
-                if not counts:
-                    arrays.check_count(e, count, site)
-                elif not count.isdigit():
-                    unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
-                    fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
-                    e.require(fine, Failure.NEGATIVE, site, count)
-                    count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
-                counts.append(count)
-        return counts
 
     # ---- what becomes of the results
 
@@ -139,6 +124,8 @@ class _Nest:
         self.floats = floats
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
         self.sums = BlockSums(e, types, total) if floats else None
+        alone = self.independent and not (self.has_rows or self.row_sums or self.state or self.sums)
+        self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone else None
         inits = self.ready(inits, total)
         if self.sums:
             inits = [*BlockSums.START, *inits]
@@ -208,6 +195,8 @@ class _Nest:
             if len(sums.rows.dims) == len(self.counts) - depth:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
+        if self.lanes and depth + self.lanes.dimensions == len(self.counts):
+            return self.tiles(self.lanes, number, depth)
         (index, _), count = par.space[inside], self.counts[depth]
         last = depth + 1 == len(self.counts)
 
@@ -235,6 +224,20 @@ class _Nest:
             threads.spread(e, par.body, points)
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
+
+    def tiles(self, lanes: Lanes, number: str, depth: int) -> Values:
+        """The loop over the innermost dimensions, in lanes."""
+        count = lanes.tiles()
+
+        def step(at: str, _: Values | None = None) -> Values:
+            lanes.tile(number, at, self.kept)
+            return []
+
+        if depth == 0 and (work := self.work_of_threads(self.counts[0])) is not None:
+            points = threads.Points(count, times(work, {(): float(lanes.size)}), step, False, self.fresh())
+            threads.spread(self.e, self.levels[0].par.body, points)
+            return []
+        return interrupts.count_to(self.e, count, step, short=False)
 
     def work_of_threads(self, count: str) -> Work | None:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be

@@ -42,10 +42,10 @@ class Writer:
     def extend(self, lines: Sequence[str]) -> None:
         self.lines.extend("  " + line.strip() for line in lines)
 
-    def slot(self, llvm_type: str) -> str:
+    def slot(self, llvm_type: str, align: int = 16) -> str:
         """The address of memory in the stack frame."""
         name = self.fresh()
-        self.slots.append(f"  {name} = alloca {llvm_type}, align 16")
+        self.slots.append(f"  {name} = alloca {llvm_type}, align {align}")
         return name
 
     def place(self) -> Place:

@@ -6,7 +6,8 @@
       ...; yield u, v }                                  yield u, v }
 
 So the forward and the backward sweep of a comprehension are one loop, and what the forward sweep keeps for the backward
-sweep is never stored.  A sum of what a Par keeps is a fold of it.
+sweep is never stored.  A sum of what a Par keeps is a fold of it.  Two Pars that compute something alike are one, too:
+the function and its derivative at the same points.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from dplc.flat.copy import Renamed
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, with_blocks
+from dplc.passes.parallel.common_work import CommonWork, computed_once
 from dplc.passes.simplify.purity import droppable
+
+NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
 def join(program: f.Program) -> f.Program:
@@ -65,6 +69,7 @@ class _Joiner:
     def __init__(self, fn: f.Fn) -> None:
         self.uses = Counter(mentions(fn.body))
         self.dims = Dims(fn.body)
+        self.common = CommonWork()
         self.equal: dict[object, object] = {}  # lengths that were checked to be equal
         self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("dim", "mul")}  # fmt: skip
@@ -192,11 +197,13 @@ class _Joiner:
         assert isinstance(par, f.Par)
         own = tuple([index for index, _ in par.space])
         reads = Counter(array.name for array, _ in own_reads(par.body, own))
-        if not reads or par.ordered:
+        if par.ordered:
             return None
-        for at in reversed(range(len(done))):
+        for at in reversed(range(0 if reads else max(0, len(done) - NEAR), len(done))):
             earlier = done[at]
-            if not isinstance(earlier.rhs, f.Par) or not any(var.name in reads for var in earlier.vars):
+            if not isinstance(earlier.rhs, f.Par):
+                continue
+            if not any(var.name in reads for var in earlier.vars) and not self.common.between(earlier.rhs, par):
                 continue
             if not self.fits(earlier, earlier.rhs, par, reads):
                 return None
@@ -235,7 +242,7 @@ class _Joiner:
                 self.uses.subtract(names((out.target,)))
                 out = replace(out, target=None)
             outs.append(out)
-        whole = f.Block((*first.body.binds, *body.binds), (*first.body.results, *body.results))
+        whole = computed_once(f.Block((*first.body.binds, *body.binds), (*first.body.results, *body.results)))
         return self.used(
             f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), first.span))
         )

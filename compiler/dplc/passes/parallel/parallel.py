@@ -28,7 +28,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.elementwise import Elementwise
-from dplc.passes.parallel.reads import checked_before
+from dplc.passes.parallel.reads import check_reads_before
 
 
 def parallel(program: f.Program) -> f.Program:
@@ -45,7 +45,7 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        return replace(fn, body=_Fn(self, fn).block(fn.body))
+        return check_reads_before(replace(fn, body=_Fn(self, fn).block(fn.body)), self.supply)
 
 
 def loops(block: f.Block) -> Iterator[bool]:
@@ -101,7 +101,7 @@ class _Fn:
             case f.Op("acc_add", args, _, span) if all(isinstance(a, f.Var) and a.name in self.solid for a in args):
                 return Elementwise(self.program.supply, self.sum(args, span), bind.vars, free).binds()
             case f.Build() as build:
-                return checked_before(self.program.supply, f.Bind(bind.vars, self.build(build)))
+                return (f.Bind(bind.vars, self.build(build)),)
             case f.For() as loop if (made := self.loop(bind, loop)) is not None:
                 return made
             case rhs:
@@ -191,7 +191,7 @@ class _Loop:
                 variables.append(var)
                 continue
             variables.append(self.result(k, var, after))
-        return (*checked_before(self.supply, f.Bind(tuple(variables), merged(par))), *after)
+        return (f.Bind(tuple(variables), merged(par)), *after)
 
     def numbers(self, body: f.Block) -> f.Block:
         """The body, in which an array that is kept is the number at the own place.  Nothing is added to zero."""

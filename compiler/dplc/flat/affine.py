@@ -1,0 +1,97 @@
+"""Whole numbers as sums: of constants, lengths, indices of loops and other variables, each with a factor.
+
+    i < n        j = add i 1; k = mul 2 j          k is 2 i + 2, between 2 and 2 n
+"""
+
+from __future__ import annotations
+
+from dplc.flat import term as f
+from dplc.flat.dims import Dims
+from dplc.flat.ops.row import Dim
+
+LARGEST, MOST = 1 << 32, 1 << 16  # of constants and of factors
+
+Sum = dict[object, int]  # terms and their factors; the constant is that of 1
+ONE = 1
+
+
+class Affine:
+    """The numbers of a function.  `sums` has the values of variables, `counts` the lengths of loops, by their indices;
+    a term (name, k) is dimension k of an array.  Numbers that overflow are what they are as sums, which wrap as they
+    do, so sums that lie within a length are exact."""
+
+    def __init__(self, dims: Dims) -> None:
+        self.dims = dims
+        self.sums: dict[str, Sum] = {}
+        self.counts: dict[object, Sum] = {}
+        self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
+
+    def loop(self, index: f.Var, count: f.Atom) -> None:
+        self.counts[index.name] = self.sum(count)
+
+    def define(self, bind: f.Bind) -> None:
+        """Notes what an operation gives, if it is a sum."""
+        if isinstance(bind.rhs, f.Op) and len(bind.vars) == 1 and (total := self.total(bind.rhs)) is not None:
+            self.sums[bind.vars[0].name] = total
+
+    def total(self, op: f.Op) -> Sum | None:
+        """The value of an operation as a sum."""
+        match op.op, op.args:
+            case "dim", (array,):
+                return self.length(self.dims.of(array, op.attr("k")))
+            case "add" | "sub" as name, (a, b) if a.ty == f.I64:
+                return short(combined(self.sum(a), self.sum(b), 1 if name == "add" else -1))
+            case "mul", (f.Const(int(n), f.I64), a) | (a, f.Const(int(n), f.I64)):
+                return short(combined({}, self.sum(a), n))
+            case _:
+                return None
+
+    def sum(self, atom: f.Atom) -> Sum:
+        if isinstance(atom, f.Const):
+            return {ONE: atom.value} if isinstance(atom.value, int) else {}
+        return self.sums.get(atom.name, {atom.name: 1})
+
+    def length(self, dim: Dim | None) -> Sum | None:
+        match dim:
+            case None:
+                return None
+            case (array, k):
+                self.arrays[array.name] = array
+                return {(array.name, k): 1}
+            case atom:
+                return self.sum(atom)
+
+    def fits(self, index: f.Atom, array: f.Atom, k: int) -> bool:
+        """True if it is known that 0 <= index < dimension k of the array."""
+        length, at = self.length(self.dims.of(array, k)), self.sum(index)
+        if length is None or not self.is_natural(at):
+            return False
+        return self.is_natural(combined(length, combined(at, {ONE: 1}, 1), -1))
+
+    def is_natural(self, total: Sum) -> bool:
+        """True if it is known that a sum is 0 or greater."""
+        least = self.least(total)
+        return all(factor >= 0 and (term == ONE or isinstance(term, tuple)) for term, factor in least.items())
+
+    def least(self, total: Sum) -> Sum:
+        """The least value of a sum in its loops: the indices are replaced by the values that make it least."""
+        while loops := [term for term in total if term in self.counts]:
+            for index in loops:
+                factor = total[index]
+                total = combined(total, {index: 1}, -factor)
+                if factor < 0:  # the last step
+                    total = combined(total, combined(self.counts[index], {ONE: 1}, -1), factor)
+        return total
+
+
+def combined(a: Sum, b: Sum, factor: int) -> Sum:
+    """a + factor * b"""
+    made = dict(a)
+    for term, n in b.items():
+        made[term] = made.get(term, 0) + factor * n
+    return {term: n for term, n in made.items() if n}
+
+
+def short(total: Sum) -> Sum | None:
+    """The sum, if its factors are so small that sums of lengths cannot overflow."""
+    return total if all(abs(n) < (LARGEST if term == ONE else MOST) for term, n in total.items()) else None

@@ -1,0 +1,153 @@
+"""What differs between the points of a Par that are computed together (`lanes.py`).
+
+    par j < m, k < n to keep {
+      s = par u < p to fold 0 {         in all points alike (uniform): u, y
+        x = index a u k                 by lanes, that is by k:        x
+        y = index b u                   by rows, that is by j:         v
+        v = index c j u
+        ... }                           by both:                       x * v, s
+      yield s }
+
+A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
+read lies side by side.  What can fail must be uniform: then it fails in the first point, as it should.
+"""
+
+from __future__ import annotations
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.types import rank_of
+from dplc.flat.walk import rhs_mentions
+from dplc.machine.emit.vectors import ROWS
+from dplc.passes.simplify.purity import droppable
+
+UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
+FLOATS = (f.F32, f.F64)
+
+
+@node
+class Varying:
+    """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
+    something, and how many numbers a vector has."""
+
+    how: dict[str, int]
+    numbers: frozenset[str]
+    lanes: int
+
+    def of(self, atom: f.Atom) -> int:
+        return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
+
+    def of_rhs(self, rhs: f.Rhs) -> int:
+        return how_in(self.how, rhs)
+
+
+def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
+    found = UNIFORM
+    for name in rhs_mentions(rhs):
+        found |= how.get(name, UNIFORM)
+    return found
+
+
+def varying(par: f.Par) -> Varying | None:
+    """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
+    are points of the innermost dimension, the rows are of the next one."""
+    found = _Finder(par)
+    return Varying(found.how, frozenset(found.numbers), found.lanes) if found.fits(par) else None
+
+
+class _Misfit(Exception):
+    """Something cannot be computed in lanes."""
+
+
+class _Finder:
+    def __init__(self, par: f.Par) -> None:
+        self.how = {par.space[-1][0].name: BY_LANE}
+        self.numbers = {par.space[-1][0].name}
+        if len(par.space) > 1:
+            self.how[par.space[-2][0].name] = BY_ROW
+        self.lanes = 16
+        self.sums = 0
+
+    def fits(self, par: f.Par) -> bool:
+        outs = zip(par.outs, par.body.results, strict=True)
+        if par.ordered or any(out.kind != "keep" or out.target or x.ty not in FLOATS for out, x in outs):
+            return False
+        if not any(isinstance(bind.rhs, f.Par) for bind in par.body.binds):
+            return False
+        try:
+            self.block(par.body)
+        except _Misfit:
+            return False
+        return self.sums > 0
+
+    def of(self, atom: f.Atom) -> int:
+        return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
+
+    def block(self, block: f.Block) -> None:
+        for bind in block.binds:
+            if how := how_in(self.how, bind.rhs):
+                self.bind(bind, how)
+        for x in block.results:
+            if isinstance(x, f.Var) and x.name in self.numbers:
+                raise _Misfit
+
+    def bind(self, bind: f.Bind, how: int) -> None:
+        match bind.rhs:
+            case f.Par() as par:
+                self.sum(bind, par)
+                return
+            case f.Op() as op if droppable(op) and len(bind.vars) == 1:
+                fits = self.in_lanes(bind.vars[0], op) if how & BY_LANE else isinstance(bind.vars[0].ty, f.Num)
+            case _:
+                fits = False
+        if not fits:
+            raise _Misfit
+        self.how[bind.vars[0].name] = how
+
+    def in_lanes(self, var: f.Var, op: f.Op) -> bool:
+        """True if an operation on what varies by lanes can be written."""
+        if var.ty == f.I64:
+            return self.number(var, op)
+        if any(isinstance(a, f.Var) and a.name in self.numbers for a in op.args) and op.op != "index":
+            return False
+        match op:
+            case f.Op("index", (array, *at)):
+                inner = self.of(array) | self.of_all(at[:-1])
+                whole = rank_of(array.ty) == len(at) and var.ty in FLOATS
+                fits = whole and not inner & BY_LANE and not self.of(array)
+            case _:
+                fits = op.op in ROWS and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
+        if var.ty == f.F64:
+            self.lanes = 8
+        return fits
+
+    def of_all(self, atoms: list[f.Atom]) -> int:
+        found = UNIFORM
+        for atom in atoms:
+            found |= self.of(atom)
+        return found
+
+    def number(self, var: f.Var, op: f.Op) -> bool:
+        """Notes that an index is the number of the lane plus something; False if it is no such number."""
+        match op:
+            case f.Op("add", (a, b)):
+                fits = not (self.of(a) & self.of(b) & BY_LANE)
+            case f.Op("sub", (a, b)):
+                fits = not self.of(b) & BY_LANE
+            case _:
+                fits = False
+        self.numbers.add(var.name)
+        return fits
+
+    def sum(self, bind: f.Bind, par: f.Par) -> None:
+        counts = self.of_all([count for _, count in par.space])
+        outs = zip(par.outs, par.body.results, strict=True)
+        if counts or par.ordered or any(out.kind != "fold" or out.rank or x.ty not in FLOATS for out, x in outs):
+            raise _Misfit
+        self.block(par.body)
+        for var, x in zip(bind.vars, par.body.results, strict=True):
+            self.how[var.name] = self.of(x)
+            self.sums += self.of(x) == BY_LANE or self.of(x) == BY_LANE | BY_ROW
+            if var.ty == f.F64:
+                self.lanes = 8

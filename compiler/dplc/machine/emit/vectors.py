@@ -1,0 +1,45 @@
+"""Rows of the scalar table on vectors of f32 or f64 -> LLVM text.  In each lane the result is that of `maths.py`."""
+
+from __future__ import annotations
+
+from dpl.prims import TABLE
+
+from dplc.machine.llvm.types import SCALARS
+from dplc.machine.llvm.writer import Writer
+
+PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+LOGIC = ("and", "or", "not")
+INTRINSICS = {name: row.llvm for name, row in TABLE.items() if row.llvm.startswith("llvm.")}
+ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select"))
+
+
+def vector_type(ty: str, lanes: int) -> str:
+    return f"<{lanes} x {SCALARS[ty]}>"
+
+
+def vector(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
+    """The result of a row on vectors; `ty` is the type of the numbers in its last operand."""
+    t, flags = vector_type(ty, lanes), vector_type("bool", lanes)
+    match row:
+        case _ if row in PLAIN:
+            return w.let(f"{PLAIN[row]} {t} {args[0]}, {args[1]}")
+        case _ if row in COMPARISONS:
+            return w.let(f"fcmp {'u' if row == 'ne' else 'o'}{row} {t} {args[0]}, {args[1]}")
+        case _ if row in INTRINSICS:
+            return w.let(f"call {t} @{INTRINSICS[row]}.v{lanes}{ty}({t} {args[0]})")
+        case "not":
+            return w.let(f"xor {flags} {args[0]}, splat (i1 true)")
+        case _ if row in LOGIC:
+            return w.let(f"{row} {flags} {args[0]}, {args[1]}")
+        case "neg":
+            return w.let(f"fneg {t} {args[0]}")
+        case "relu":
+            above = w.let(f"fcmp ugt {t} {args[0]}, zeroinitializer")
+            return w.let(f"select {flags} {above}, {t} {args[0]}, {t} zeroinitializer")
+        case "select":
+            return w.let(f"select {flags} {args[0]}, {t} {args[1]}, {t} {args[2]}")
+        case _:
+            first = w.let(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
+            nan = w.let(f"fcmp uno {t} {args[0]}, {args[0]}")
+            return w.let(f"select {flags} {w.let(f'or {flags} {first}, {nan}')}, {t} {args[0]}, {t} {args[1]}")
