@@ -1,6 +1,7 @@
 """The command `dpl`: dispatches the command line.
 
-Heavy modules are imported only when needed: a program from the cache runs without the parser, the checker and click.
+Heavy modules are imported only when needed: `dpl run FILE` needs no click, and a program from the cache neither parser
+nor checker.
 """
 
 from __future__ import annotations
@@ -50,12 +51,10 @@ def keep_bytecode() -> None:
 def dispatch(args: list[str]) -> int:
     if args and args[0].endswith(".dp"):
         args = ["run", *args]
-    if args and args[0] == "run":
-        from dplc.tools.run import run_from_cache
+    if len(args) > 1 and args[0] == "run" and not args[1].startswith("-"):  # no options
+        from dplc.tools.run import run_file
 
-        code = run_from_cache(args[1:])
-        if code is not None:
-            return code
+        return run_file(args[1], args[2:])
     if args in (["--version"], ["-V"]):
         from dplc.tools.version import version
 

@@ -84,16 +84,22 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
               help="Optimise to this level before the program starts (default: to level 2 while it runs).")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), metavar="N",
               help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
+@click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]),
+              help="Where loops run; auto: on a GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run(file: str | None, args: tuple[str, ...], expression: str | None, threads: int | None, **options) -> int:
+def run(
+    file: str | None, args: tuple[str, ...], expression: str | None, threads: int | None, device: str | None, **options
+) -> int:
     """Run a program; `-` is standard input.  ARGS go to the program."""
     from dplc.tools.run import run_program
 
     if threads:
         os.environ["DPL_THREADS"] = str(threads)  # the runtime reads it, as in executables
+    if device:
+        os.environ["DPL_DEVICE"] = device
     if (file is None) == (expression is None):
         if file is None:
             raise click.UsageError("which FILE?")
@@ -199,10 +205,12 @@ def bench(
 )
 @click.option("--lib", "library", is_flag=True, help="Build a shared library of each `export let`, with a C header.")
 @click.option("--python", is_flag=True, help="Build a wheel that offers each `export let` as a Python function.")
-@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm"]),
-              help="Kind of output; with --lib, obj, llvm and asm are those of the library.")  # fmt: skip
+@click.option("--emit", "kind", type=click.Choice(["exe", "lib", "obj", "header", "llvm", "asm", "ptx"]),
+              help="Kind of output; with --lib, obj, llvm and asm are those of the library; ptx has the kernels of a "
+                   "GPU.")  # fmt: skip
 @click.option("--target", metavar="NAME", help="Target platform, such as aarch64-linux, x86_64-windows, wasm32.")
-@click.option("--cpu", metavar="NAME", help="`native`, or LLVM's name of a processor.  [default: a common baseline]")
+@click.option("--cpu", metavar="NAME",
+              help="`native`, or LLVM's name of a processor (ptx: sm_90).  [default: a common baseline]")  # fmt: skip
 @click.option("--static", is_flag=True, help="Link an executable statically.")
 @click.option("-g", "debug", is_flag=True, help="Include debug information, and do not strip.")
 @click.option("-l", "libraries", metavar="NAME", multiple=True, help="Link with a C library, for `extern`s.")

@@ -10,13 +10,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpl.diagnostics import Bug, Diagnostic
 from dpl.garbage import collected_seldom
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import Source
 from dpl.syntax.load import Module, load
 
@@ -29,7 +28,7 @@ def checked_by_environment() -> bool:
     return os.environ.get("DPL_CHECK", "") not in ("", "0")
 
 
-@dataclass(slots=True)
+@record
 class Context:
     """Data shared by the stages of one compilation: options, warnings and by-products."""
 
@@ -39,6 +38,7 @@ class Context:
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    device: bool = False  # parallel loops may run on a GPU
     library: bool = False  # fill in `exports`, for callers from outside
     exports: list[Export] = field(default_factory=list)
 
@@ -63,18 +63,20 @@ FLAT = Form("flat", "dplc.flat.show:show", "dplc.flat.verify:verify", "dplc.flat
 COUNTED = Form("counted flat", "dplc.flat.show:show", "dplc.flat.verify_counts:verify", "dplc.flat.parse:parse")
 LLVM = Form("LLVM text", "dplc.pipeline:show_llvm")
 CODE = Form("machine code", "dplc.pipeline:show_code")
+PTX = Form("PTX", "builtins:str")
 
 
 @node
 class Stage:
     """A stage of the compiler.  `function`, written as `module:function`, takes the result of the previous stage, and
-    the Context if `context` is true."""
+    the Context if `context` is true.  A side stage takes that of the stage `after`."""
 
     name: str
     gives: Form
     what: str
     function: str
     context: bool = False
+    after: str = ""
 
     def run(self, value: Any, context: Context) -> Any:
         function = named(self.function)
@@ -136,23 +138,33 @@ STAGES = (
           "dplc.passes.parallel.parallel:parallel"),
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
           "dplc.passes.parallel.join:join"),
+    Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
+          "dplc.passes.parallel.columns:columns"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
     Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",
           "dplc.passes.kernels.outline:outline"),
+    Stage("place", FLAT, "the host asks for arrays that a device may have written, before it reads them",
+          "dplc.pipeline:run_place", True),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
           "dplc.passes.memory.reference_counts:count_references"),
-    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.machine.emit.llvm:emit_text"),
+    Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.pipeline:run_llvm", True),
     Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
 )  # fmt: skip
 
+SIDE_STAGES = (
+    Stage("ptx", PTX, "the kernels of a GPU, for Pars of `reference_counts`", "dplc.machine.cuda.emit:emit_ptx",
+          after="reference_counts"),
+)  # fmt: skip
+
 NAMES = tuple(stage.name for stage in STAGES)
+SIDE_NAMES = tuple(stage.name for stage in SIDE_STAGES)
 READABLE = tuple(stage.name for stage in STAGES if stage.gives.parse)  # stages whose dumps can be read back
 
 
 def listing() -> str:
     """A line for each stage: its name, the form of its result, and a description."""
-    return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in STAGES)
+    return "".join(f"{s.name:21}{s.gives.name:14}{s.what}\n" for s in (*STAGES, *SIDE_STAGES))
 
 
 __doc__ = (__doc__ or "").replace("{stages}", listing())
@@ -185,13 +197,27 @@ def run_mono(program: Any, context: Context) -> Any:
     return monomorphise(program, exports=[export.entry for export in context.exports])
 
 
+def run_place(program: Any, context: Context) -> Any:
+    from dplc.passes.kernels.place import place
+
+    return place(program) if context.device else program
+
+
+def run_llvm(program: Any, context: Context) -> Any:
+    if context.device:
+        from dplc.machine.cuda.host import emit_text
+    else:
+        from dplc.machine.emit.llvm import emit_text
+    return emit_text(program)
+
+
 def run_object(made: Any, context: Context) -> Any:
     from dplc.machine.llvm.versions import final
     from dplc.machine.object.assemble import assemble
     from dplc.machine.object.compiled import Compiled
 
     text, sites = made
-    return Compiled(assemble(final(text), most=context.effort), sites.to_json())
+    return Compiled(assemble(final(text), most=context.effort, flat=True), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:
@@ -212,7 +238,7 @@ def show_code(made: Any) -> str:
 
 
 def stage_of(name: str) -> Stage:
-    return STAGES[NAMES.index(name)]
+    return STAGES[NAMES.index(name)] if name in NAMES else SIDE_STAGES[SIDE_NAMES.index(name)]
 
 
 def compile_to(name: str, source: Source, context: Context) -> tuple[Stage, Any]:
@@ -224,6 +250,9 @@ def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[S
     """As `compile_to`, but starting with `value`, the result of the stage `start` (empty: a source)."""
     if start == name:
         return stage_of(name), value
+    if name in SIDE_NAMES:
+        stage = stage_of(name)
+        return stage, stage.run(compile_from(start, value, stage.after, context)[1], context)
     begin, before = time.perf_counter(), start
     for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
         with collected_seldom():

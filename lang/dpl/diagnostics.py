@@ -6,9 +6,7 @@ A `DplError` is an error of the user's (exit code 1) and carries diagnostics; a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import Span
 
 MARK, UNMARK = "\x0e", "\x0f"  # delimit the highlighted part of a text
@@ -50,7 +48,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Diagnostic:
     """One message.
 
@@ -100,7 +98,7 @@ class Bug(Exception):
     repeat: str = ""
 
 
-@dataclass(slots=True)
+@record
 class Warnings:
     """Collects warnings while the check continues."""
 

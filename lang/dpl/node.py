@@ -1,11 +1,15 @@
-"""Small immutable records for trees, types and terms; there are hundreds of such classes.
+"""Small records for trees, types, terms and the state of passes; there are hundreds of such classes.
 
-Like `dataclass(frozen=True, slots=True)`, but defining a class takes a tenth of the time (which matters at startup) and
-creating an instance a third.  The type checker prevents changes; nothing does at run time.
+    @node      cannot change: like `dataclass(frozen=True, slots=True)`
+    @record    can change: like `dataclass(slots=True)`
+
+Defining such a class takes a tenth of the time (which matters at startup) and creating an instance a third.  The type
+checker prevents changes of nodes; nothing does at run time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
@@ -13,35 +17,78 @@ Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 
 
-@dataclass_transform(frozen_default=True)
+class Field:
+    """What is special about a field; see `field`."""
+
+    __slots__ = ("compare", "default_factory", "init")
+
+    def __init__(self, default_factory: Callable[[], Any] | None, init: bool, compare: bool) -> None:
+        self.default_factory = default_factory
+        self.init = init
+        self.compare = compare
+
+
+def field(*, default_factory: Callable[[], Any] | None = None, init: bool = True, compare: bool = True) -> Any:
+    """A field with a fresh default for each instance, or that is set by `__post_init__` and not by the caller (`init`),
+    or that does not count when instances are compared (`compare`)."""
+    return Field(default_factory, init, compare)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: Class) -> Class:
     """A class decorator that makes the annotations the fields: positional, in order, after those of the base class.
     Instances have slots, are compared and hashed by contents, and can be destructured by `match`."""
+    return _made(cls, {"__eq__": _eq, "__hash__": _hash, "__repr__": _repr})
+
+
+@dataclass_transform(field_specifiers=(field,))
+def record(cls: Class) -> Class:
+    """The same for instances that change.  They are compared by contents, and have no hash."""
+    return _made(cls, {"__eq__": _eq, "__hash__": None, "__repr__": _repr})
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def entity(cls: Class) -> Class:
+    """The same for instances that change and are equal only to themselves."""
+    return _made(cls, {"__eq__": object.__eq__, "__hash__": object.__hash__, "__repr__": _repr})
+
+
+def _made(cls: Class, methods: dict[str, Any]) -> Class:
     base = cls.__mro__[1]
     own = tuple(cls.__annotations__)
-    fields = (*getattr(base, "__match_args__", ()), *own)
     defaults = {**getattr(base, "_defaults", {}), **{name: cls.__dict__[name] for name in own if name in cls.__dict__}}
+    special = {name: given for name, given in defaults.items() if isinstance(given, Field)}
+    fields = (*getattr(base, "__match_args__", ()), *own)
+    fields = tuple([name for name in fields if name not in special or special[name].init])
 
     body = {k: v for k, v in cls.__dict__.items() if k not in defaults and k not in ("__dict__", "__weakref__")}
-    body |= {"__slots__": own, "__match_args__": fields, "__init__": _init(fields, defaults)}
-    body |= {"_defaults": defaults, "_key": _key(fields)}
-    for name, method in (("__eq__", _eq), ("__hash__", _hash), ("__repr__", _repr)):
+    body |= {"__slots__": own, "__match_args__": fields, "_defaults": defaults}
+    body["__init__"] = _init(fields, defaults, hasattr(cls, "__post_init__"))
+    body["_key"] = _key(tuple([name for name in fields if name not in special or special[name].compare]))
+    for name, method in methods.items():
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method
     return type(cls)(cls.__name__, cls.__bases__, body)  # pyright: ignore[reportReturnType]  (of the same interface)
 
 
 def replace(value: Value, **changes: Any) -> Value:
-    """A copy of a node or a dataclass with some fields changed."""
+    """A copy of a node or a record with some fields changed."""
     names: tuple[str, ...] = type(value).__match_args__  # pyright: ignore[reportAttributeAccessIssue]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
 
 
-def _init(fields: tuple[str, ...], defaults: dict[str, Any]):
-    params = ", ".join(f"{name}=_defaults[{name!r}]" if name in defaults else name for name in fields)
-    lines = "".join(f" self.{name} = {name}\n" for name in fields) or " pass\n"
+def _init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
+    params, lines = "", ""
+    for name in fields:
+        given = defaults.get(name)
+        fresh = isinstance(given, Field) and given.default_factory is not None
+        default = f"=_defaults[{name!r}]" if name in defaults and (fresh or not isinstance(given, Field)) else ""
+        params += f", {name}{default}"
+        made = f"{name} if {name} is not _defaults[{name!r}] else {name}.default_factory()" if fresh else name
+        lines += f" self.{name} = {made}\n"
+    lines += " self.__post_init__()\n" if finished else ""
     scope: dict[str, Any] = {"_defaults": defaults}
-    exec(f"def __init__(self, {params}):\n{lines}", scope)
+    exec(f"def __init__(self{params}):\n{lines or ' pass'}", scope)
     return scope["__init__"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from dplc.pipeline import NAMES
+from dplc.pipeline import NAMES, SIDE_NAMES
 
 HERE = Path(__file__).parent
 
@@ -21,7 +21,7 @@ def programs(kind: Path) -> list[Path]:
     return sorted([*kind.glob("*.dp"), *kind.glob("*/main.dp")])
 
 
-STAGES = [p for stage in NAMES for p in sorted((HERE / stage).glob("*.dp"))]
+STAGES = [p for stage in (*NAMES, *SIDE_NAMES) for p in sorted((HERE / stage).glob("*.dp"))]
 ERRORS = [p for kind in sorted(HERE.glob("*_errors")) if kind.name != "run_errors" for p in programs(kind)]
 WARNINGS = sorted((HERE / "warnings").glob("*.dp"))
 FAILURES = sorted((HERE / "run_errors").glob("*.dp"))

@@ -13,7 +13,8 @@ symbolic zeros.  Loops are cycles in the graph: no fixpoint is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from dpl.node import field, record
 
 from dplc.ad.rules.bulk import flows
 from dplc.ad.tangents.types import Tangents
@@ -23,7 +24,7 @@ Node = tuple[str, int]
 Deps = tuple[frozenset[int], ...]  # for each leaf of a function's results, the leaves of parameters it depends on
 
 
-@dataclass(slots=True)
+@record
 class Graph:
     params: list[Node] = field(default_factory=list)
     results: list[Node | None] = field(default_factory=list)

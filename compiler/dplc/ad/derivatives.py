@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from dpl.node import record
 from dpl.source import Span
 
 from dplc.ad.activity import Deps, Graph, Grapher, Node
@@ -33,7 +33,7 @@ from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
 
 
-@dataclass(slots=True)
+@record
 class Mode:
     """A forward mode, with first-order tangents (`f.jvp`) or Taylor series (`f.jet`)."""
 
@@ -42,7 +42,7 @@ class Mode:
     convert: Conversions
 
 
-@dataclass(slots=True)
+@record
 class Forwarded:
     """f.jvp or f.jet.  `results` are the leaves of f's results whose tangents it returns too."""
 
@@ -55,7 +55,7 @@ class Forwarded:
         return self.assumption.zeros
 
 
-@dataclass(slots=True)
+@record
 class Reversed:
     """f.fwd and f.bwd, the type of the residual, and the known zeros of the accumulators that f.bwd returns."""
 

@@ -12,14 +12,15 @@ not complete, `low` the least position of a derivative that is called, directly 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from dpl.node import entity, field, record
 
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 
 ATTEMPTS = 3  # after that, nothing is assumed
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Assumption:
     """`zeros` are the assumed zeros of the results, later the zeros found."""
 
@@ -31,7 +32,7 @@ class Assumption:
     low: int = -1
 
 
-@dataclass(slots=True)
+@record
 class Fixpoint:
     """The state of the fixpoint.  `forget` removes a derivative from the table, by key."""
 

@@ -29,7 +29,7 @@ from dplc.passes.simplify.purity import droppable
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
 LENGTH = 32  # assumed, of what is not known
 OTHER = 1 << 8  # bytes of data and strings: they may take much memory
-QUICK, SLOW = 4, 10  # the costs of a division or a root, and of other functions
+QUICK, SLOW = 14, 20  # the costs of a division or a root, and of other functions
 QUICK_FUNCTIONS = frozenset(("div", "sqrt", "floor", "ceil", "round", "abs", "sign", "relu", "clip"))
 CUBIC = ("matmul", "matmul_acc")
 READ, VIEW, CELL = 1, 2, 16  # an element, a row, a constructor

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.diagnostics import Bug
+from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.interp_ops import Array, Cell, Failure, Outside, apply_op, scalar_row, stack
@@ -28,7 +28,7 @@ def run(program: f.Program) -> str:
     return "".join(machine.outside.output)
 
 
-@dataclass(slots=True)
+@record
 class Machine:
     program: f.Program
     outside: Outside = field(default_factory=Outside)
@@ -148,7 +148,7 @@ class Machine:
 
     def out(self, out: f.Out, counts: tuple[int, ...], values: list, var: f.Var, env: Env) -> Any:
         if out.kind == "fold":
-            return Array(counts, values).sum_to(out.rank)
+            return Array(counts, values).sum_to(out.rank, var.ty)
         if isinstance(var.ty, f.Arr) and var.ty.rank > len(counts):
             inner = tuple(value(n, env) for n in out.inner)
             rows = stack(values, f.Arr(var.ty.elem, var.ty.rank - len(counts) + 1), inner)

@@ -6,13 +6,12 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from operator import add
 from typing import Any
 
 from dpl.diagnostics import Bug
 from dpl.eval.values import strings
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.prims import TABLE, evaluation, sums
 from dpl.prims.convolution import WANTED, shapes, terms
 
@@ -21,7 +20,7 @@ from dplc.flat.masked import masked
 from dplc.flat.numbers import wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import elem_of
+from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import expect_type
 
 
@@ -30,14 +29,16 @@ class Array:
     shape: tuple[int, ...]
     items: list
 
-    def sum_to(self, rank: int) -> Any:
-        """Sums over leading dimensions until `rank` are left."""
+    def sum_to(self, rank: int, ty: f.Type = f.F64) -> Any:
+        """Sums over leading dimensions until `rank` are left; each addition gives a number of type `ty`."""
         size, total = math.prod(self.shape[len(self.shape) - rank :]), sums.column if rank else sums.total
-        totals = [total(add, 0 * one, self.items[i::size]) for i, one in enumerate(self.items[:size])] or [0.0] * size
+        plus = add if elem_of(ty) == f.F64 else lambda a, b: wrap(a + b, ty)
+        zeros = [type(one)(0) for one in self.items[:size]]
+        totals = [total(plus, zero, self.items[i::size]) for i, zero in enumerate(zeros)] or [0.0] * size
         return Array(self.shape[len(self.shape) - rank :], totals) if rank else totals[0]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cell:
     """A value of a Data type."""
 
@@ -53,7 +54,7 @@ class Failure(Exception):
         self.code = code
 
 
-@dataclass(slots=True)
+@record
 class Outside:
     output: list[str] = field(default_factory=list)
     buffer: list[str] = field(default_factory=list)
@@ -104,7 +105,8 @@ def scalar(op: f.Op, args: list, result: f.Type) -> object:
 
 def cast(op: f.Op, args: list, result: f.Type) -> object:
     conversion = TABLE.get(op.attr("to"))
-    return scalar_row((conversion and conversion.eval) or bool, args)
+    convert = (conversion and conversion.eval) or bool
+    return scalar_row(lambda x: wrap(convert(x), result), args)
 
 
 def bitcast(op: f.Op, args: list, result: f.Type) -> object:
@@ -186,10 +188,6 @@ def fill(n: int, x: object) -> Array:
     if n < 0:
         raise Failure("R0702", f"negative size {n}")
     return Array((n, *x.shape), x.items * n) if isinstance(x, Array) else Array((n,), [x] * n)
-
-
-def sum_(a: Array) -> object:
-    return a.sum_to(len(a.shape) - 1)
 
 
 def extremum(a: Array, beats: Callable[[Any, Any], bool]) -> int:
@@ -361,10 +359,11 @@ EVALUATE: dict[str, Evaluation] = {
     "index": value(index), "update": value(update), "slice": value(slice_), "concat": value(concat),
     "reshape": value(reshape), "copy": value(lambda a: a), "copied": value(lambda a: a), "transpose": value(transpose),
     "fill": value(fill), "iota": value(lambda n: Array((n,), list(range(n)))),
-    "array": typed(lambda op, args, ty: stack(args, ty)), "sum": value(sum_),
+    "array": typed(lambda op, args, ty: stack(args, ty)),
+    "sum": typed(lambda op, args, ty: args[0].sum_to(rank_of(ty), ty)),
     "argmax": value(lambda a: extremum(a, operator.gt)), "argmin": value(lambda a: extremum(a, operator.lt)),
     "sort": value(lambda a: Array(a.shape, [a.items[i] for i in order(a).items])), "argsort": value(order),
-    "sum_to": typed(lambda op, args, ty: args[0].sum_to(op.attr("rank")) if isinstance(args[0], Array) else args[0]),
+    "sum_to": typed(lambda op, args, ty: args[0].sum_to(rank_of(ty), ty) if isinstance(args[0], Array) else args[0]),
     "dot": typed(lambda op, args, ty: dot(op, *args)), "matmul": typed(lambda op, args, ty: matmul(op, *args)),
     "matmul_acc": typed(lambda op, args, ty: acc_add(args[0], matmul(op, *args[1:]))),
     **dict.fromkeys(WANTED, typed(lambda op, args, ty: convolution(op, *args))),
@@ -397,6 +396,7 @@ EVALUATE: dict[str, Evaluation] = {
     "read_text": missing, "write_text": missing, "read_bytes": missing, "write_bytes": missing, "arg_count": missing,
     "arg": missing, "env": missing, "time": missing, "extern": missing,
     "tick": told(Outside.tick), "tally": missing,
+    "need_host": done(lambda x: None),
     "dup": done(lambda x: None), "drop": done(lambda x: None), "take": done(lambda cell: None),
 }  # fmt: skip
 

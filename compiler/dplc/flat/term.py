@@ -16,10 +16,9 @@ may be *null*, meaning zero of any shape; only operations whose documentation sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import NOWHERE, Span
 
 # ---- types ------------------------------------------------------------------------------------------------------
@@ -320,7 +319,7 @@ class Fn:
     borrowed: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Rule:
     """A custom derivative of a function.  The function has parameters (captured ..., x) and one result.
 
@@ -333,7 +332,7 @@ class Rule:
     pullback: str = ""
 
 
-@dataclass(slots=True)
+@record
 class Program:
     """`main` has no parameters and no results.  `exports` are functions for callers outside, after `main` has run.
     `checkpoints` names functions whose reverse mode recomputes instead of storing; `rules` has custom derivatives of

@@ -9,7 +9,7 @@ import click
 from dpl.diagnostics import Bug, DplError
 from dpl.source import Source, Span
 
-from dplc.pipeline import NAMES, READABLE, Context, compile_from, compile_to, listing, named, stage_of
+from dplc.pipeline import NAMES, READABLE, SIDE_NAMES, Context, compile_from, compile_to, listing, named, stage_of
 from dplc.stack import on_large_stack
 from dplc.tools.run import text_of
 
@@ -21,15 +21,16 @@ def list_stages() -> int:
 
 def dump_stage(name: str, file: str, only: str | None, start: str | None, check: bool) -> int:
     for known in (name, start):
-        if known not in (*NAMES, None):
-            raise click.UsageError(f"there is no stage `{known}`; in order, they are {', '.join(NAMES)}")
+        if known not in (*NAMES, *SIDE_NAMES, None):
+            all_ = f"{', '.join(NAMES)}, and beside them {', '.join(SIDE_NAMES)}"
+            raise click.UsageError(f"there is no stage `{known}`; in order, they are {all_}")
     if start and start not in READABLE:
         raise click.UsageError(f"a dump of `{start}` cannot be read back, only those of {', '.join(READABLE)}")
-    if start and NAMES.index(name) < NAMES.index(start):
+    if start and NAMES.index(stage_of(name).after or name) < NAMES.index(start):
         raise click.UsageError(f"the stage `{name}` comes before `{start}`")
 
     def work() -> str:
-        source, context = text_of(file, None), Context(verify=check)
+        source, context = text_of(file, None), Context(verify=check, device=name == "place")
         if start is None:
             stage, value = compile_to(name, source, context)
         else:
@@ -64,7 +65,7 @@ def place(source: Source, title: str, line: str) -> Span:
 
 
 # A definition begins after a blank line in flat, at a keyword or sign in core and LLVM text.
-DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do|define|declare)\b|[@!])")
+DEFINITION = re.compile(r"\n\n|\n(?=(?:def|type|fun|fn|do|define|declare)\b|[@!]|\.visible)")
 
 
 def paragraphs(text: str, word: str) -> str:

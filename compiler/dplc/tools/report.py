@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from dpl.diagnostics import Diagnostic, DplError
-from dpl.node import replace
+from dpl.node import record, replace
 
 
-@dataclass(slots=True)
+@record
 class Wishes:
     """The options: `color` is auto, always or never; `format` is human, short or json; `denied` has codes of warnings
     that are errors, or `warnings` for all."""

@@ -23,20 +23,19 @@ STDIN = "-"
 CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
 
-def run_from_cache(args: list[str]) -> int | None:
-    """Run `dpl run FILE ARGS` from the cache.  Returns the exit code, or None if the program is not cached or there are
-    options."""
-    if not args or args[0].startswith("-"):
-        return None
+def run_file(file: str, args: list[str]) -> int:
+    """Run `dpl run FILE ARGS`, from the cache if it is there."""
     from dplc.machine.run.cache import find
 
-    program = find(args[0])
+    program = find(file)
     if program is None or (program.text and first(None)):
-        return None
+        from dplc.pipeline import checked_by_environment
+
+        return run_program(file, None, args, None, False, False, None, checked_by_environment())
     from dplc.machine.run.program import load
 
     warn_again(program)
-    return run_loaded(program, load(program), args[0], args[1:])
+    return run_loaded(program, load(program), file, args)
 
 
 def first(effort: int | None) -> bool:
@@ -60,6 +59,10 @@ def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: li
         upgrade.end()
 
 
+def must_be_on_device() -> bool:
+    return os.environ.get("DPL_DEVICE") == "gpu"
+
+
 def warn_again(program: Program) -> None:
     """Report the warnings of a program from the cache."""
     if program.warnings:
@@ -73,12 +76,14 @@ def warn_again(program: Program) -> None:
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
                 no_cache: bool, effort: int | None, verify: bool) -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
-    from dplc.machine.run.cache import find, store
+    from dplc.machine.run.cache import find, store, wants_device
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
 
-    context = Context(verify=verify, effort=2 if effort is None else effort)
+    context = Context(verify=verify, effort=2 if effort is None else effort, device=wants_device())
+    if timings and context.device:
+        os.environ["DPL_DEVICE_TIMES"] = "1"  # the runtime tells them at the end
     kept = file if file != STDIN and engine != "interp" and effort in CACHED and not no_cache else None
     program = timed("find", context, lambda: find(kept)) if kept and not verify else None
     if program is not None and not (program.text and first(effort)):
@@ -87,7 +92,8 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     context.seconds.clear()
     source = text_of(file, expression)
     if engine != "interp":
-        program = on_large_stack(lambda: compile_native(source, context, first(effort), engine is None))
+        interpretable = engine is None and not must_be_on_device()
+        program = on_large_stack(lambda: compile_native(source, context, first(effort), interpretable))
     warn(context.warnings)
     if program is not None:
         if kept and source.path:

@@ -12,10 +12,9 @@ name) whose argument is the tuple of its fields in order of declaration.  The li
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from dpl.core import ty as t
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import Span
 
 Value = int | float | str | bool
@@ -299,14 +298,14 @@ class Do:
     body: Term
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Expect:
     name: str
     span: Span
     body: Term
 
 
-@dataclass(slots=True)
+@record
 class Program:
     """A whole program: the `items` of the user's modules in the order in which they run (imported modules first), the
     standard library's definitions by name in `library` (pure, evaluated on first use), and all data types."""

@@ -23,10 +23,11 @@ the runtime library (`rt.lgamma`), which takes and returns doubles, or an intrin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from dpl.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Row:
     name: str
     type: str

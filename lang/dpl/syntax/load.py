@@ -11,13 +11,13 @@ import difflib
 import json
 import os.path
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 from dpl import host, resources
 from dpl.diagnostics import Diagnostic, DplError
+from dpl.node import field, record
 from dpl.source import Source, Span, unified
 from dpl.syntax import tree
 from dpl.syntax.parse import parse
@@ -26,7 +26,7 @@ MAIN = "main"
 MOST = 1 << 20  # the most bytes of cached imports
 
 
-@dataclass(slots=True)
+@record
 class Module:
     """A module; `imports` maps its aliases of other modules to the names of these modules.
 

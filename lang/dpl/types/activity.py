@@ -11,13 +11,12 @@ cannot know (references, continuations, unknown functions), it answers "active",
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from dpl.core import term, ty
 from dpl.core.term import Def, Program, Term
 from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic, Label
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.prims import TABLE
 from dpl.source import Source, Span
 from dpl.types.messages.pretty import NAMES
@@ -155,7 +154,7 @@ def has_float(t: ty.Ty, depth: int = 0) -> bool:
 # ---- the interpretation ---------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class Analysis:
     """`assumed` holds the results assumed for calls: nothing at first, then the results of the previous iteration."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from dpl import host, resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
+from dpl.node import field, record
 from dpl.syntax.load import Module, load_standard, standard_modules
 from dpl.types.module import check_module
 from dpl.types.primitives import primitives
@@ -55,7 +55,7 @@ class Lazy(MutableMapping):
         return Lazy, (self.packed | {name: pickle.dumps(value, 5) for name, value in self.ready.items()},)
 
 
-@dataclass(slots=True)
+@record
 class Library:
     """Exports by module, definitions by core name, and data types.  Names in `loud` block generalisation."""
 

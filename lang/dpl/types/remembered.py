@@ -8,12 +8,12 @@ entry costs time, nothing else.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from dpl import host
 from dpl.core import term
 from dpl.diagnostics import Diagnostic
+from dpl.node import record
 from dpl.syntax.load import MAIN, Module
 from dpl.types.declarations import Item
 from dpl.types.library import version
@@ -22,7 +22,7 @@ from dpl.types.state.env import Exports
 MOST = 64 << 20  # most bytes of all entries together
 
 
-@dataclass(slots=True)
+@record
 class Remembered:
     """The result for one module: core, exports, new data types, names that block generalisation, and warnings."""
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from dpl.core import term, ty
 from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
-from dpl.node import replace
+from dpl.node import field, record, replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.messages import recursion
@@ -35,7 +34,7 @@ SWAPPED = ("module", "modules", "layers", "owned", "history", "horizon", "locals
            "ambient", "claims", "tied", "pending", "defining")  # fmt: skip
 
 
-@dataclass(slots=True)
+@record
 class Replay:
     """The calls being followed (`open`), and the calls that were found to fit."""
 

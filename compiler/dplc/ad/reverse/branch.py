@@ -9,7 +9,8 @@ The branches keep a tuple whose slots they share; a slot that a branch does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from dpl.node import field, record
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
@@ -22,7 +23,7 @@ from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
 
 
-@dataclass(slots=True)
+@record
 class Branch:
     """Reverses an If or a Switch."""
 

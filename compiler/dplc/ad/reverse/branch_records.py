@@ -14,7 +14,8 @@ The residuals of the code before the branch come first in each record.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from dpl.node import record
 
 from dplc.ad.builder import Builder
 from dplc.ad.reverse.cotangents import Scope
@@ -38,7 +39,7 @@ def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
     return mentioned(f.Block(tuple(scope.b.binds), ())).keys().isdisjoint(tape.names - before)
 
 
-@dataclass(slots=True)
+@record
 class BranchRecords:
     """The records of the branch `bind`.  `param` is the record in f.bwd; `kept` has the variables that each path
     keeps."""

@@ -11,9 +11,8 @@ its f.fwd returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from dpl.node import replace
+from dpl.node import field, record, replace
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
@@ -30,7 +29,7 @@ from dplc.flat.types import of_rank, rank_of
 EXISTING = 1  # the cost of reading what is in an array that exists already
 
 
-@dataclass(slots=True)
+@record
 class Call:
     reverse: Reverse
     tape: Tape
@@ -91,7 +90,7 @@ class Call:
                 scope.add(node, Part(out, zeros))
 
 
-@dataclass(slots=True)
+@record
 class Body:
     """The body of a loop or comprehension, written backwards: the code that both share."""
 

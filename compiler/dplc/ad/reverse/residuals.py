@@ -10,7 +10,8 @@ time (`ad/repeats.py`).  The cheapest choice is taken, such that everything that
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from dpl.node import field, record
 
 from dplc.ad.repeats import bytes_of
 from dplc.ad.reverse.min_cut import cut
@@ -42,7 +43,7 @@ def choose(
     return kept, [bind for bind in binds if not again.isdisjoint(var.name for var in bind.vars)]
 
 
-@dataclass(slots=True)
+@record
 class Cone:
     """What is needed, and what it can be computed from: the nodes of the graph that is cut.  A binding of several
     variables is a node too, which has to be computed."""

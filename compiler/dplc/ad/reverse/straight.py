@@ -6,7 +6,8 @@ y = mul a b              backward:   ca = add ca (mul cy b);  cb = add cb (mul c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from dpl.node import record
 
 from dplc.ad.reverse import transpose
 from dplc.ad.reverse.cotangents import Scope, if_there
@@ -18,7 +19,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
 
-@dataclass(slots=True)
+@record
 class Plain:
     """A binding without cotangents: only its forward code remains."""
 
@@ -31,7 +32,7 @@ class Plain:
         return [self.bind]
 
 
-@dataclass(slots=True)
+@record
 class Op:
     reverse: Reverse
     op: f.Op
@@ -73,7 +74,7 @@ class Op:
             scope.add(node, Part(t, masked.part_of_sum(t.ty)))
 
 
-@dataclass(slots=True)
+@record
 class Con:
     reverse: Reverse
     y: f.Var

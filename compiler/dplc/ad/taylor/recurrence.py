@@ -18,8 +18,8 @@ Numbers here may be arrays, elementwise; a series has its coefficients along the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from dpl.node import entity
 from dpl.prims import TABLE, contribution
 from dpl.source import NOWHERE
 
@@ -34,7 +34,7 @@ Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series (Non
 Given = Callable[["Builder", str, "tuple[Term, ...]"], "Term"]
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Term:
     """A term of a rule.  `op` is a row, "constant", "given" (all of `series` is known) or "rate" (the derivative of the
     argument).  `first` is coefficient 0; for a rate, which has none before the loop, any value of its shape."""

@@ -59,7 +59,8 @@ def outside(name: str, doc: str, *, result: Result, fails: Fails, effects: Effec
 
 
 def owners(name: str, doc: str, *, own: tuple[int, ...], short: bool) -> Row:
-    """An operation that counts references.  `passes/memory/reference_counts.py`, the last pass, inserts it."""
+    """An operation on the memory of its operand.  `passes/memory/reference_counts.py`, the last pass, inserts those
+    that count references."""
     return row(
         name, doc, result=nothing, own=own, solid=perhaps_null, fails=Fails.NEVER, effects=Effect.OWNERS,
         cost=one, light=True, short=short, derivative=NONE,
@@ -104,6 +105,8 @@ ROWS = (
             result=fixed(I64), fails=Fails.NEVER, effects=Effect.COUNTERS),
     owners("dup", "x: one owner more; gives nothing", own=(), short=True),
     owners("drop", "x: one owner less; gives nothing", own=(0,), short=True),
+    owners("need_host", "x: the host reads its arrays of numbers; gives nothing (`passes/kernels/place.py`)", own=(),
+           short=True),
     owners("take",
            "a cell, attrs data, tag: its payload's parts are now the arm's; one owner less; gives nothing",
            own=(0,), short=False),

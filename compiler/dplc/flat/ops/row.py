@@ -11,10 +11,10 @@ others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from typing import Any, Protocol
 
+from dpl.node import field, node
 from dpl.prims import Row as Primitive
 
 from dplc.flat.term import Atom, Op, Type, Var
@@ -67,7 +67,7 @@ class Rule(Enum):
     NONE = "there is none: a program that needs one is refused"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Derivative:
     """The properties of an operation that differentiation needs.
 
@@ -120,7 +120,7 @@ Solid = Callable[[Op, Callable[[Atom], bool]], bool]
 Cost = Callable[[Measure, Op], Atom | int]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Row:
     """`name` and `doc` (operands -> results; `k` is the rank of the array concerned), and the columns:
 

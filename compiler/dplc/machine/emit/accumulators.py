@@ -100,7 +100,8 @@ def acc_index(e: BodyEmitter, op: f.Op) -> Values:
         return _add_part(e, op, operand(e, addend), dims, lambda full: arrays.address(e, full, indices))
     a = _ready(e, op, dims)
     leaf, place = SCALARS[a.number.name], arrays.address(e, a, indices)
-    e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place)}, {e.one(addend)}"), place)
+    mark = e.separate.get(op.args[0].name, "") if isinstance(op.args[0], f.Var) else ""
+    e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place, mark)}, {e.one(addend)}"), place, mark)
     return a.values
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.machine.emit import inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
@@ -28,10 +30,12 @@ class BodyEmitter(Emitter, ABC):
         self.fn = fn
         self.env: dict[str, Values] = {}
         self.scope = unit.scope(fn)
-        self.ready: set[str] = set()  # variables whose arrays are unique and not null in this loop (`inplace.py`)
+        self.ready: set[str] = set()  # variables whose arrays are unique and not null (`inplace.py`)
+        self.separate: dict[str, str] = {}  # accumulators to which points add apart, with the mark of that
         self.loop: Loop = self.w.loop  # writes a loop of the program
         self.groups: list[str] = []  # metadata of the Pars around: accesses in different points do not overlap
         self.home: dict[str, int] = {}  # how many of these Pars are around the definition of a variable
+        self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
 
@@ -42,6 +46,10 @@ class BodyEmitter(Emitter, ABC):
     @abstractmethod
     def with_locations(self, lines: list[str]) -> list[str]:
         """Gives calls of our functions a location, so that LLVM keeps track of them when it inlines."""
+
+    @abstractmethod
+    def block_sums(self, types: Sequence[str], count: str) -> Any:
+        """The sums of `count` numbers of each of some types, while a loop computes them (`sums.py`)."""
 
     # ---- atoms
 
@@ -92,7 +100,7 @@ class BodyEmitter(Emitter, ABC):
         return self.access(self.home.get(atom.name, 0)) if isinstance(atom, f.Var) and self.groups else ""
 
     def is_ready(self, atom: f.Atom) -> bool:
-        """True if a loop made the array unique and not null."""
+        """True if the array is known to be unique and not null."""
         return isinstance(atom, f.Var) and atom.name in self.ready
 
     # ---- blocks
@@ -104,6 +112,7 @@ class BodyEmitter(Emitter, ABC):
 
     def run(self, binds: Sequence[f.Bind]) -> None:
         outer = self.span
+        self.ready.update(inplace.settled(binds))
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.define(bind.vars, self.rhs(bind))

@@ -22,7 +22,7 @@ class Emitter:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.w = Writer()
-        self.apart = False  # whether several threads may run this at the same time
+        self.apart = unit.apart  # whether several threads may run this at the same time
 
     # ---- memory
 
@@ -63,7 +63,14 @@ class Emitter:
             self.unit.droppers.drop(self.w, ty, values)
 
     def unique(self, owner: str) -> str:
-        """Tests that an owner is not null and that its block has no other owner."""
+        """Tests that an owner is not null and that its block has no other owner: then it may be written."""
+        alone = self.is_unique(owner)
+        if self.unit.device is not None:
+            leave = f"call void @rt.device_leave(ptr {owner})"
+            self.w.choose(alone, (), lambda: self.w.do(leave) or [], list)
+        return alone
+
+    def is_unique(self, owner: str) -> str:
         none = self.w.let(f"icmp eq ptr {owner}, null")
         cell = self.w.let(f"select i1 {none}, ptr {NEVER}, ptr {owner}")
         return self.w.let(f"icmp eq i64 {self.w.let(f'load i64, ptr {cell}')}, 1")

@@ -9,6 +9,7 @@ parameter, so that every function can make tail calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dpl.diagnostics import Bug
@@ -18,6 +19,7 @@ from dplc.machine.emit import loops, ops, par, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
 from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.sums import BlockSums
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
 from dplc.machine.runtime.failure_codes import Failure
@@ -34,7 +36,7 @@ class FunctionEmitter(BodyEmitter):
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
-        self.apart = fn.name in unit.independence.callees
+        self.apart = unit.apart or fn.name in unit.independence.callees
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
@@ -59,6 +61,9 @@ class FunctionEmitter(BodyEmitter):
             self.w.lines = self.with_locations(self.w.lines)
         linkage = "dso_local" if self.fn.name in self.unit.replaceable else "internal"
         return function(head, self.w, end="", start=start, place=f" !dbg {self.scope}", linkage=linkage)
+
+    def block_sums(self, types: Sequence[str], count: str) -> Any:
+        return BlockSums(self, types, count)
 
     def _kernel_loop(self, *loop: Any) -> Values:
         """The outermost loop of a kernel, which can be resumed."""

@@ -4,19 +4,20 @@
 
 `update` would check at each step whether the array is unique (and `acc_index`, whether it is null).  An array that is
 unique stays so as long as the body only reads elements of it, changes it and yields it.  So the check is done before
-the first step; the steps are plain stores, which LLVM can vectorise.
+the first step; the steps are plain stores, which LLVM can vectorise.  Straight code that changes one array many times
+checks it once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names
+from dplc.flat.walk import mentions, names, rhs_mentions
 from dplc.machine.emit import arrays
 from dplc.machine.emit.emitter import Emitter
 from dplc.machine.llvm.writer import Values
@@ -97,6 +98,21 @@ def _read(rhs: f.Rhs) -> list[str]:
             return [name]
         case _:
             return []
+
+
+def settled(binds: Sequence[f.Bind]) -> Iterator[str]:
+    """The arrays that are changed in straight code just after they were changed: they are unique and not null."""
+    fresh: set[str] = set()
+    for bind in binds:
+        change = next(iter(_changes(bind.rhs)), None)
+        if fresh:
+            uses = Counter(rhs_mentions(bind.rhs))
+            uses.subtract(_read(bind.rhs))
+            if change and change[0] in fresh and uses[change[0]] == 1:
+                yield change[0]
+            fresh -= {name for name, times in uses.items() if times}
+        if change and not isinstance(change[1].args[1].ty, f.Arr):
+            fresh.add(bind.vars[0].name)
 
 
 def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:

@@ -10,7 +10,8 @@
 
 LLVM would make vectors of the inner loop only, whose sum has an order.  Here each lane adds in the order of its own
 sum (`dpl/prims/sums.py`), so results are those of single points.  `varying.py` says which Pars fit.  Rows past the last
-one repeat it; lanes past the last one are masked.
+one repeat it; lanes past the last one are masked.  Where guards against NaN were left out, a strip of points with a NaN
+is computed again.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.walk import rhs_mentions
-from dplc.machine.emit import arrays
+from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.lane_sums import SumLoop
 from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, varying
 from dplc.machine.emit.vectors import vector, vector_type
 from dplc.machine.llvm.types import SCALARS
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
 
 ROWS = 4  # points of the dimension before the last one that are computed together
@@ -65,6 +66,7 @@ class Lanes:
         self.width = how.lanes
         self.parts: dict[str, Values] = {}
         self.mask = ""
+        self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
         """Fewer where there are several sums, as each row has its own in registers."""
@@ -118,25 +120,32 @@ class Lanes:
         w = self.w
         self.parts[self.par.space[-1][0].name] = [lane]
         left = w.let(f"sub nuw i64 {self.count}, {lane}")
-        whole = w.let(f"icmp uge i64 {left}, {self.width}")
+        few = w.let(f"call i64 @llvm.umin.i64(i64 {left}, i64 {self.width})")
 
         def part() -> Values:
-            few = w.let(f"call i64 @llvm.umin.i64(i64 {left}, i64 {self.width})")
             self.mask = self.lower(few)
-            self.points(lane, starts, kept)
+            odd = self.points(lane, starts, kept)
             self.mask = ""
-            return []
+            return odd
 
         def full() -> Values:
-            self.points(lane, starts, kept)
+            return self.points(lane, starts, kept)
+
+        def again() -> Values:
+            self.quick = False
+            part()
+            self.quick = True
             return []
 
         if self.count.isdigit() and int(self.count) % self.width == 0:
-            full()
+            odd = full()
         elif self.count.isdigit() and int(self.count) < self.width:
-            part()
+            odd = part()
         else:
-            w.choose(whole, (), full, part)
+            whole = w.let(f"icmp eq i64 {few}, {self.width}")
+            odd = w.choose(whole, ("i1",) if self.how.guards else (), full, part)
+        if odd:
+            w.choose(w.let(f"xor i1 {odd[0]}, true"), (), lambda: [], again, LIKELY)
 
     def lower(self, count: str) -> str:
         """The mask of the first lanes."""
@@ -145,7 +154,9 @@ class Lanes:
         most = self.splat("i32", w.let(f"trunc i64 {count} to i32"))
         return w.let(f"icmp ult <{self.width} x i32> {places}, {most}")
 
-    def points(self, lane: str, starts: Values, kept: dict[int, Array]) -> None:
+    def points(self, lane: str, starts: Values, kept: dict[int, Array]) -> Values:
+        """Writes the points of a strip.  If guards are left out: whether the strip must be computed again."""
+        w, flags, odd = self.w, vector_type("bool", self.width), "zeroinitializer"
         outer, self.e.env = self.e.env, dict(self.e.env)
         self.binds(self.par.body.binds)
         for k, array in kept.items():
@@ -153,9 +164,15 @@ class Lanes:
             size, t = array.size, vector_type(num(result.ty), self.width)
             for row, start in enumerate(starts):
                 value = self.in_lanes(result, row)
-                at = self.w.at(array.data, self.w.scale(self.w.add(start, lane), size))
+                at = w.at(array.data, w.scale(w.add(start, lane), size))
                 self.store(t, value, at, size)
+                if isinstance(result, f.Var) and result.name in self.how.guarded:
+                    odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
         self.e.env = outer
+        if not self.how.guards or not self.quick:
+            return []
+        bits = w.let(f"bitcast {flags} {odd} to i{self.width}")
+        return [w.let(f"icmp ne i{self.width} {bits}, 0")]
 
     # ---- memory
 
@@ -212,10 +229,36 @@ class Lanes:
                     self.e.run([bind])
                 case f.Par() as par:
                     self.sums(bind.vars, par)
+                case f.For() as loop:
+                    self.loop(bind.vars, loop)
+                case f.If() as branch:
+                    self.branch(bind.vars, branch, rows)
                 case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
+
+    def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
+        """Writes a branch as a selection; a guard that can wait as what it guards."""
+        wait = self.quick and variables[0].name in self.how.guards
+        if not wait:
+            self.binds((*branch.then.binds, *branch.else_.binds))
+        for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
+            if wait:
+                self.parts[var.name] = [self.varied(yes, var, row) for row in rows]
+                continue
+            lanes = self.how.of(var) & BY_LANE
+            t = vector_type(num(var.ty), self.width) if lanes else SCALARS[num(var.ty)]
+            flag = vector_type("bool", self.width) if lanes else "i1"
+            self.parts[var.name] = [
+                self.w.let(f"select {flag} {self.varied(branch.cond, var, row)}, "
+                           f"{t} {self.varied(yes, var, row)}, {t} {self.varied(no, var, row)}")
+                for row in rows
+            ]  # fmt: skip
+
+    def varied(self, atom: f.Atom, var: f.Var, row: int) -> str:
+        """A number in a row: a vector if a variable varies by lanes."""
+        return self.in_lanes(atom, row) if self.how.of(var) & BY_LANE else self.of_row(atom, row)[0]
 
     def scalar(self, bind: f.Bind, names: set[str], row: int) -> str:
         """A number that varies by rows only, or the first of the lanes' numbers."""
@@ -231,28 +274,60 @@ class Lanes:
         at = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in op.args[1:]])
         return self.load(vector_type(num(var.ty), self.width), at, array.size)
 
-    # ---- sums
+    # ---- loops
+
+    def term_of(self, var: f.Var, x: f.Atom) -> list[Term]:
+        """The rows of what becomes a variable; they are vectors if it varies by lanes."""
+        how = self.how.of(var)
+        t = vector_type(num(var.ty), self.width) if how & BY_LANE else SCALARS[num(var.ty)]
+        return [Term(x, row, t) for row in range(self.rows if how & BY_ROW else 1)]
+
+    def terms(self, terms: Sequence[Term]) -> Values:
+        return [self.in_lanes(one.of, one.row) if one.type[0] == "<" else self.of_row(one.of, one.row)[0]
+                for one in terms]  # fmt: skip
+
+    def define(self, variables: Sequence[f.Var], made: Values) -> None:
+        """Defines variables by their rows."""
+        for var in variables:
+            rows = self.rows if self.how.of(var) & BY_ROW else 1
+            if self.how.of(var):
+                self.parts[var.name] = made[:rows]
+            else:
+                self.e.define((var,), made[:1])
+            made = made[rows:]
+
+    def loop(self, variables: tuple[f.Var, ...], loop: f.For) -> None:
+        """Writes a loop in order."""
+        e, pairs = self.e, list(zip(loop.state, loop.inits, loop.body.results, strict=True))
+        starts = [term for var, init, _ in pairs for term in self.term_of(var, init)]
+        ends = [term for var, _, result in pairs for term in self.term_of(var, result)]
+
+        def step(i: str, state: Values) -> Values:
+            outer, e.env = e.env, dict(e.env)
+            e.define((loop.index,), [i])
+            self.define(loop.state, state)
+            self.binds(loop.body.binds)
+            after = self.terms(ends)
+            e.env = outer
+            return after
+
+        count, types, short = e.one(loop.count), [term.type for term in starts], interrupts.is_short(loop.body)
+        made = interrupts.count_to(e, count, step, types, self.terms(starts), short=short)
+        self.define(variables, made)
 
     def sums(self, variables: tuple[f.Var, ...], par: f.Par) -> None:
         """Writes sums that vary: each row has its own, and they are vectors if they vary by lanes."""
         e = self.e
         counts = arrays.checked_counts(e, [(e.one(n), e.site(par.span)) for _, n in par.space])
-        terms = []
-        for var, x in zip(variables, par.body.results, strict=True):
-            how = self.how.of(x)
-            t = vector_type(num(var.ty), self.width) if how & BY_LANE else SCALARS[num(var.ty)]
-            terms += [Term(x, row, t) for row in range(self.rows if how & BY_ROW else 1)]
+        pairs = zip(variables, par.body.results, strict=True)
+        terms = [term for var, x in pairs for term in self.term_of(var, x)]
 
         def term() -> Values:
             outer, e.env = e.env, dict(e.env)
             self.binds(par.body.binds)
-            values = [self.in_lanes(one.of, one.row) if one.type[0] == "<" else self.of_row(one.of, one.row)[0]
-                      for one in terms]  # fmt: skip
+            values = self.terms(terms)
             e.env = outer
             return values
 
         points = SumLoop(e, [index for index, _ in par.space], counts, [one.type for one in terms], term)
-        made = points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds))
-        for var in variables:
-            rows = self.rows if self.how.of(var) & BY_ROW else 1
-            self.parts[var.name], made = made[:rows], made[rows:]
+        self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import accumulators, array_ops, convolutions
+from dplc.machine.emit import accumulators, array_ops, convolutions, launch
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
@@ -198,6 +198,12 @@ def tally(e: BodyEmitter, op: f.Op) -> Values:
     return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
 
 
+def need_host(e: BodyEmitter, op: f.Op) -> Values:
+    if e.unit.device is not None:
+        launch.need_host(e, op.args[0])
+    return []
+
+
 # ---- all of them
 
 
@@ -218,5 +224,6 @@ EMITTERS: dict[str, Emit] = {
     "fail": fail, "exit": exit_, "extern": extern, "state": state,
     "check_equal": alone(check_equal), "copied": alone(copied), "stop_grad": alone(same),
     "ref_new": alone(ref_new), "ref_get": alone(ref_get), "ref_set": alone(ref_set),
-    "dup": alone(dup), "drop": alone(drop), "take": alone(take), "tick": alone(tick), "tally": alone(tally),
+    "need_host": alone(need_host), "dup": alone(dup), "drop": alone(drop), "take": alone(take),
+    "tick": alone(tick), "tally": alone(tally),
 }  # fmt: skip

@@ -15,12 +15,11 @@ from functools import reduce
 from itertools import accumulate
 from math import prod
 
-from dpl.node import node
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.flat.walk import atoms
-from dplc.machine.emit import arrays, inplace, interrupts, threads
+from dplc.flat.walk import names
+from dplc.machine.emit import arrays, inplace, interrupts, launch, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -31,44 +30,14 @@ from dplc.machine.emit.sums import BlockSums, RowSums, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
+from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
 
 
-@node
-class Level:
-    """One Par of a nest: what its body does before the inner Par, and after it (only drops)."""
-
-    par: f.Par
-    before: tuple[f.Bind, ...]
-    after: tuple[f.Bind, ...]
-
-
-def nest(par: f.Par) -> list[Level]:
-    """The Pars, outermost first."""
-    levels = []
-    while True:
-        binds = par.body.binds
-        at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == par.body.results), -1)
-        inner = binds[at].rhs if at >= 0 else None
-        if not isinstance(inner, f.Par) or not all(_is_drop(bind) for bind in binds[at + 1 :]):
-            break
-        if any(out.kind != "keep" or out.target is not None for out in (*par.outs, *inner.outs)):
-            break
-        own = {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
-        if any(atom in own for atom in atoms(inner)):
-            break
-        levels.append(Level(par, binds[:at], binds[at + 1 :]))
-        par = inner
-    return [*levels, Level(par, par.body.binds, ())]
-
-
-def _is_drop(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
-
-
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
-    return _Nest(e, outer, variables).write()
+    nest = _Nest(e, outer, variables)
+    return launch.launched(e, outer, nest.counts, variables, nest.write)
 
 
 class _Nest:
@@ -101,7 +70,8 @@ class _Nest:
         self.in_rows = keeps if self.has_rows else []
         results = tuple([self.values[k][1] for k in self.in_rows])
         self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
-        self.independent = not (self.has_rows or self.leaf.ordered or any(out.acc for out in self.leaf.outs))
+        self.chains = self.changed_in_place()
+        self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if not self.has_rows:
@@ -123,12 +93,12 @@ class _Nest:
                     inits += e.value(out.target)
         self.floats = floats
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
-        self.sums = BlockSums(e, types, total) if floats else None
-        alone = self.independent and not (self.has_rows or self.row_sums or self.state or self.sums)
+        self.sums = e.block_sums(types, total) if floats else None
+        alone = self.independent and not (self.has_rows or self.row_sums or self.state or self.sums or e.unit.apart)
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone else None
         inits = self.ready(inits, total)
         if self.sums:
-            inits = [*BlockSums.START, *inits]
+            inits = [*self.sums.START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
 
@@ -148,21 +118,35 @@ class _Nest:
         owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
         return Array(row.elem, owner, data, tuple(self.counts))
 
-    def ready(self, inits: Values, total: str) -> Values:
-        """The initial state, with the arrays that every point adds to made unique."""
-        e, w = self.e, self.e.w
+    def changed_in_place(self) -> dict[int, inplace.Chain]:
+        """The accumulators that every point adds to in a straight line, by the numbers of the outs."""
         accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        if not found:
+        return {accs[chain.index][0]: chain for chain in found}
+
+    def adds_apart(self) -> bool:
+        """True if no two points add to one place: each adds at its own indices only."""
+        held = {name for chain in self.chains.values() for name in chain.variables}
+        indices = {index for index, _ in self.leaf.space}
+        places = [bind.rhs.args[2:] for bind in self.leaf.body.binds
+                  if isinstance(bind.rhs, f.Op) and held.intersection(names(bind.rhs.args[:1]))
+                  and bind.rhs.op not in ("dim", "index")]  # fmt: skip
+        known = all(k in self.chains for k, (out, _) in enumerate(self.values) if out.acc is not None)
+        return known and all(indices <= set(place) for place in places)
+
+    def ready(self, inits: Values, total: str) -> Values:
+        """The initial state, with the arrays that every point adds to made unique."""
+        e, w = self.e, self.e.w
+        if not self.chains:
             return inits
         types = [leaf for k in self.state for leaf in self.state[k]]
 
         def made() -> Values:
             state = list(inits)
-            for chain in found:
-                k, acc = accs[chain.index]
-                part = self.part(k)
+            for k, chain in self.chains.items():
+                part, acc = self.part(k), self.values[k][0].acc
+                assert acc is not None
                 e.ready.update(chain.variables)
                 dims = [e.one(n) for n in chain.dims]
                 state[part] = inplace.ready(e, expect_type(f.Arr, acc.ty), state[part], dims)
@@ -179,7 +163,7 @@ class _Nest:
 
     def loops(self, inits: Values) -> Values:
         e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(BlockSums.TYPES if self.sums else ()), *own]
+        self.whole = [*(self.sums.TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -286,8 +270,9 @@ class _Nest:
         for k, (out, _) in enumerate(self.values):
             if out.acc is not None:
                 e.define((out.acc,), state[self.part(k)])
-        e.run(self.binds)
         own = self.own_access()
+        e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
+        e.run(self.binds)
         for k, array in self.kept.items():
             items = self.pieces[k].items
             start = w.at(array.data, w.scale(number, array.size * len(items)))
@@ -332,7 +317,7 @@ class _Nest:
         e = self.e
         totals: dict[int, str] = {}
         if self.sums:
-            size = len(BlockSums.TYPES)
+            size = len(self.sums.TYPES)
             totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
             last = last[size:]
         if self.in_rows:

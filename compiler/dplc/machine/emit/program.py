@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.machine.emit.debug import DebugInfo
+from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import BYTES, NEVER, OPERATIONS
 from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.memory import Droppers
@@ -37,22 +38,26 @@ def emit_program(
     entry_points: Callable[[Unit], str] | None = None,
     debug: bool = False,
     versions: bool = False,
+    device: Device | None = None,
 ) -> tuple[str, Sites]:
     """The whole module, and the sites where it may fail.  `library` gives the definitions of the runtime's symbols in a
     text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
-    debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`)."""
+    debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).  With a `device`, Pars
+    may run there (`launch.py`)."""
     group, looping = groups(program)
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
                 frequency.cold)  # fmt: skip
-    unit.counting, unit.interruptible = counting, interruptible
+    unit.counting, unit.interruptible, unit.device = counting, interruptible, device
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     if versions:
         unit.kernels, unit.replaceable = frequency.kernels(), frequency.replaceable()
     unit.sites.number(f.NOWHERE)  # site 0 is an unknown place
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
-    entries = entry_points(unit) if entry_points else entry(symbol(program.main))
+    entries = entry_points(unit) if entry_points else entry(unit.start)
+    if device:
+        functions.append(device.started(symbol(program.main)))
     parts = (entries, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))

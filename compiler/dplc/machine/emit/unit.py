@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER, cell
 from dplc.machine.emit.debug import DebugInfo
+from dplc.machine.emit.device import WITH_DEVICE, Device
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.memory import Droppers
 from dplc.machine.failure.failures import Sites
@@ -17,7 +18,7 @@ from dplc.passes.kernels.independence import Independence
 FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
 
 
-@dataclass(slots=True)
+@record
 class Unit:
     """The module of one program."""
 
@@ -31,7 +32,9 @@ class Unit:
     cold: set[str]  # functions that are not optimised (`passes/kernels/frequency.py`)
     kernels: set[str] = field(default_factory=set)  # functions whose loop can be resumed (`resume.py`)
     replaceable: set[str] = field(default_factory=set)  # functions that the quick version lets the other one replace
+    device: Device | None = None  # the kernels, if the program may use a device
     debug: DebugInfo | None = None  # debug information, if it is wanted
+    apart: bool = False  # whether all of its code runs in several threads at the same time
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
     globals: list[str] = field(default_factory=list)
@@ -108,6 +111,11 @@ class Unit:
             f'distinct !DISubprogram(name: "{escape(fn.name.encode())}", scope: !5, file: !5, line: 1, type: !7,'
             " spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)"
         )
+
+    @property
+    def start(self) -> str:
+        """The symbol of the function that runs the program."""
+        return symbol(self.program.main) if self.device is None else WITH_DEVICE
 
     def convention(self, name: str) -> str:
         """The calling convention of a function: `tailcc` where tail calls are guaranteed."""

@@ -10,6 +10,9 @@
 
 A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
 read lies side by side.  What can fail must be uniform: then it fails in the first point, as it should.
+
+Guards against NaN (`passes/simplify/nan_guards.py`) can wait: if a NaN that a guard would stop goes on into a result,
+the result is NaN, and is computed again.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import rhs_mentions
-from dplc.machine.emit.vectors import ROWS
+from dplc.machine.emit.vectors import PASSES_NAN, ROWS
 from dplc.passes.simplify.purity import droppable
 
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
@@ -29,11 +32,13 @@ FLOATS = (f.F32, f.F64)
 @node
 class Varying:
     """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
-    something, and how many numbers a vector has."""
+    something, how many numbers a vector has, the results of guards that can wait, and what is NaN if one was needed."""
 
     how: dict[str, int]
     numbers: frozenset[str]
     lanes: int
+    guards: frozenset[str]
+    guarded: frozenset[str]
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
@@ -53,7 +58,10 @@ def varying(par: f.Par) -> Varying | None:
     """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
     are points of the innermost dimension, the rows are of the next one."""
     found = _Finder(par)
-    return Varying(found.how, frozenset(found.numbers), found.lanes) if found.fits(par) else None
+    if not found.fits(par):
+        return None
+    guards = (found.guards, found.guarded) if found.can_wait else ((), ())
+    return Varying(found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards))
 
 
 class _Misfit(Exception):
@@ -68,12 +76,16 @@ class _Finder:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
         self.sums = 0
+        self.sound: dict[str, f.Atom] = {}  # whether a number is not NaN
+        self.guards: set[str] = set()
+        self.guarded: set[str] = set()
+        self.can_wait = True
 
     def fits(self, par: f.Par) -> bool:
         outs = zip(par.outs, par.body.results, strict=True)
         if par.ordered or any(out.kind != "keep" or out.target or x.ty not in FLOATS for out, x in outs):
             return False
-        if not any(isinstance(bind.rhs, f.Par) for bind in par.body.binds):
+        if not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
             return False
         try:
             self.block(par.body)
@@ -97,13 +109,41 @@ class _Finder:
             case f.Par() as par:
                 self.sum(bind, par)
                 return
+            case f.For() as loop:
+                self.loop(bind, loop)
+                return
+            case f.If() as branch:
+                fits = self.branch(bind, branch)
             case f.Op() as op if droppable(op) and len(bind.vars) == 1:
+                self.note_nan(bind.vars[0], op)
                 fits = self.in_lanes(bind.vars[0], op) if how & BY_LANE else isinstance(bind.vars[0].ty, f.Num)
             case _:
                 fits = False
         if not fits:
             raise _Misfit
-        self.how[bind.vars[0].name] = how
+        self.how.update({var.name: how for var in bind.vars})
+
+    def note_nan(self, var: f.Var, op: f.Op) -> None:
+        """Notes what an operation does with a NaN that a guard should have stopped."""
+        if op.op == "eq" and op.args[0] == op.args[1]:
+            self.sound[var.name] = op.args[0]
+        if any(map(self.is_guarded, op.args)):
+            self.can_wait &= op.op in PASSES_NAN
+            self.guarded.add(var.name)
+
+    def branch(self, bind: f.Bind, branch: f.If) -> bool:
+        """True for a branch that can be a selection: both arms are done."""
+        for arm in (branch.then, branch.else_):
+            if any(not isinstance(one.rhs, f.Op) or one.rhs.op not in ROWS for one in arm.binds):
+                return False
+            self.block(arm)
+        whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
+        if whole is not None and branch.then == f.Block((), (whole,)):
+            self.guards.add(bind.vars[0].name)
+            self.guarded.add(bind.vars[0].name)
+        elif any(name in self.guarded for name in rhs_mentions(branch)):
+            self.can_wait = False
+        return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
 
     def in_lanes(self, var: f.Var, op: f.Op) -> bool:
         """True if an operation on what varies by lanes can be written."""
@@ -140,6 +180,37 @@ class _Finder:
         self.numbers.add(var.name)
         return fits
 
+    def loop(self, bind: f.Bind, loop: f.For) -> None:
+        """A loop in order, whose state varies as its steps make it vary."""
+        fits = all(state.ty in FLOATS for state in loop.state) and not loop.collect
+        if self.of(loop.count) or not fits:
+            raise _Misfit
+        before = [self.of(init) for init in loop.inits]
+        while True:
+            self.how.update({s.name: how for s, how in zip(loop.state, before, strict=True) if how})
+            self.block(loop.body)
+            after = [how | self.of(result) for how, result in zip(before, loop.body.results, strict=True)]
+            odd = {s.name for s, x in zip(loop.state, loop.body.results, strict=True) if self.is_guarded(x)}
+            if after == before and odd <= self.guarded:
+                break
+            self.guarded |= odd
+            before = after
+        for var, x, how in zip(bind.vars, loop.body.results, after, strict=True):
+            self.made(var, x, how)
+
+    def is_guarded(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.guarded
+
+    def made(self, var: f.Var, x: f.Atom, how: int) -> None:
+        """Notes how the result of a loop varies, which is `x` in its steps."""
+        if self.is_guarded(x):
+            self.guarded.add(var.name)
+        if how:
+            self.how[var.name] = how
+            self.sums += how & BY_LANE
+        if var.ty == f.F64:
+            self.lanes = 8
+
     def sum(self, bind: f.Bind, par: f.Par) -> None:
         counts = self.of_all([count for _, count in par.space])
         outs = zip(par.outs, par.body.results, strict=True)
@@ -147,7 +218,4 @@ class _Finder:
             raise _Misfit
         self.block(par.body)
         for var, x in zip(bind.vars, par.body.results, strict=True):
-            self.how[var.name] = self.of(x)
-            self.sums += self.of(x) == BY_LANE or self.of(x) == BY_LANE | BY_ROW
-            if var.ty == f.F64:
-                self.lanes = 8
+            self.made(var, x, self.of(x))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.machine.emit.program import emit_program
-from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.emit.unit import Unit
 from dplc.machine.entry import lapack_link
 from dplc.machine.failure.failures import Sites
 from dplc.machine.failure.tables import POINTERS, tables
@@ -66,7 +66,7 @@ define i32 @main(i32 %argc, ptr %argv) {{
   ret i32 %status
 }}
 define internal void @"dpl program"(ptr %nothing) {{
-{lapack_link.start(program, target)}  call fastcc void {symbol(program.main)}() noinline
+{lapack_link.start(program, target)}  call fastcc void {unit.start}() noinline
   ret void
 }}
 {lapack_link.definitions(program, target)}"""

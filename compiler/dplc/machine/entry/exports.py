@@ -10,7 +10,8 @@ body(frame)     turns the arguments into borrowed values, calls the function, an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from dpl.node import record
 
 from dplc.flat import term as f
 from dplc.interface import Array, Export, Number, Record, Shape, Text, Tuple
@@ -28,7 +29,7 @@ SLOT = 8  # bytes of an argument in a frame
 MEMORY = 1 << 48  # bytes, more than any machine has
 
 
-@dataclass(slots=True)
+@record
 class Fields:
     """Reads the members of a struct at `base`, one after the other from an offset on."""
 
@@ -47,7 +48,7 @@ class Fields:
         return Fields(self.w, self.base, start)
 
 
-@dataclass(slots=True)
+@record
 class Arguments:
     """Reads the arguments in a frame, one after the other.  With `results` they are pointers to where results go."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.diagnostics import Bug
+from dpl.node import field, node, record
 
 from dplc.machine.object import elf
 
@@ -25,7 +25,7 @@ STRING, SIGNED, UNSIGNED, REFERENCE, EXPRESSION, STRING_AT, ADDRESS = 0x08, 0x0D
 WIDE = (1, 257)  # relocations of 8 bytes, on x86-64 and aarch64; the others are of 4
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Frame:
     """A function that was running, and the site it had reached (-1: unknown)."""
 
@@ -92,7 +92,7 @@ class Object:
         return ""
 
 
-@dataclass(slots=True)
+@record
 class Entry:
     """A function inlined into another: its code ranges, its entry in .debug_info, and the line of the call."""
 
@@ -102,7 +102,7 @@ class Entry:
     depth: int
 
 
-@dataclass(slots=True)
+@record
 class Debug:
     """The debug information of an object."""
 

@@ -29,19 +29,22 @@ def module(text: str, where: Target | None = None) -> str:
     return head + re.sub(r"(?m)^(define (?![^\n]* section )[^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
-def assemble(text: str, where: Target | None = None, most: int = 2) -> bytes:
-    """LLVM text -> object code, at an optimisation level of `most` or less."""
-    machine, module = optimise(text, where or target.here(), most)
+def assemble(text: str, where: Target | None = None, most: int = 2, flat: bool = False) -> bytes:
+    """LLVM text -> object code, at an optimisation level of `most` or less.  `flat`: all of it comes from flat."""
+    machine, module = optimise(text, where or target.here(), most, flat)
     return machine.emit_object(module)
 
 
-def optimise(text: str, where: Target, most: int = 2) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
-    """The optimised module, and the code generator for it."""
+def optimise(
+    text: str, where: Target, most: int = 2, flat: bool = False
+) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
+    """The optimised module, and the code generator for it.  Text from flat does not need the passes that LLVM adds at
+    level 2 (value numbering, jump threading, ...), which take a fifth of the time; the runtime library does."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = where.machine(effort)
     module = parse(text)
-    options = llvm.create_pipeline_tuning_options(speed_level=effort)
+    options = llvm.create_pipeline_tuning_options(speed_level=min(effort, 1) if flat else effort)
     options.loop_unrolling = False
     options.inlining_threshold = INLINING
     options.slp_vectorization = effort == 2

@@ -276,6 +276,8 @@ class Expressions:
             case ast.Call(ast.Name("through"), [function, *args]):
                 self.through(function, args)
                 return []
+            case ast.Call(ast.Name("outcome"), [function, *args]):
+                return [self.outcome(function, args)]
             case ast.Call(ast.Name("unreachable"), []):
                 self.end("unreachable")
                 return []
@@ -303,6 +305,13 @@ class Expressions:
         address = self.expect(self.expr(function), "ptr").text
         values = [self.expr(arg) for arg in args]
         self.do(f"call void {address}({', '.join(f'{KINDS[v.kind]} {v.text}' for v in values)})")
+
+    def outcome(self, function: ast.expr, args: list[ast.expr]) -> Value:
+        """A call of the function at an address, which gives an i32."""
+        address = self.expect(self.expr(function), "ptr").text
+        values = [self.expr(arg) for arg in args]
+        got = self.op(f"call i32 {address}({', '.join(f'{KINDS[v.kind]} {v.text}' for v in values)})")
+        return Value("int", self.op(f"sext i32 {got} to i64"))
 
     def call(self, name: str, args: list[ast.expr]) -> list[Value]:
         fn = self.source.functions.get(name)

@@ -13,7 +13,8 @@ integers (`//` and `%` truncate).  `__` in a name stands for a dot.  Decorators 
 function of the C library, `@made` one of `kernels.py`.  At the top level, `name: i64 = 0` is a global,
 `name: space[100]` one of 100 bytes, known by its address, as is a table `name: f64 = [...]`; `NAME = 5` is a constant.
 
-`through(address, ...)` calls a function by its address; a function's name is its address.
+`through(address, ...)` calls a function by its address; a function's name is its address.  `outcome(address, ...)` is
+the i32 that such a function gives.
 
 Functions are inlined only where they say `@inline`: code that prints should not make programs larger.
 """
@@ -23,9 +24,9 @@ from __future__ import annotations
 import ast
 import re
 import struct
-from dataclasses import dataclass, field
 
 from dpl.diagnostics import Bug
+from dpl.node import field, record
 
 # name in signatures and memory: LLVM type, kind of value, instruction that widens, instruction that narrows
 STORED = {
@@ -47,7 +48,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
+@record
 class Source:
     """The definitions of some files, by symbol; functions are translated when asked for."""
 

@@ -10,6 +10,7 @@ This module imports little: a program from the cache should start quickly.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from contextlib import suppress
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from dpl.source import Source
 
+DRIVER = "libcuda.so.1"  # of NVIDIA's GPUs
 MOST = 512 << 20  # bytes of all files
 
 
@@ -93,9 +95,22 @@ def unpacked(header: dict, data: bytes) -> Program:
     return Program(image, code, sites.decode(), warnings, text)
 
 
+def wants_device() -> bool:
+    """Whether programs are compiled for a device, too: DPL_DEVICE is `gpu`, or it is `auto` and there is a driver."""
+    wanted = os.environ.get("DPL_DEVICE", "")
+    if wanted != "auto":
+        return wanted == "gpu"
+    try:
+        ctypes.CDLL(os.environ.get("DPL_CUDA", DRIVER))
+    except OSError:
+        return False
+    return True
+
+
 def _place(path: str | Path, text: bytes) -> str:
     """The cache file of a program; the path counts, as it is part of the program's messages."""
-    name = cache_file.name(os.fsencode(path), os.fsencode(os.path.realpath(path)), text)
+    kind = b"with a device" if wants_device() else b""
+    name = cache_file.name(os.fsencode(path), os.fsencode(os.path.realpath(path)), text, kind)
     return os.path.join(entries.folder(), "objects", name)
 
 

@@ -33,7 +33,7 @@ def optimise(place: str) -> None:
     entry, quick = cache_file.read(place), read(place)
     if entry is None or quick is None or not quick.text:
         return
-    code = assemble(zlib.decompress(quick.text).decode("utf-8", "surrogatepass"))
+    code = assemble(zlib.decompress(quick.text).decode("utf-8", "surrogatepass"), flat=True)
     header, parts = packed(linked(Compiled(code, quick.sites, quick.warnings)))
     cache_file.write(Path(place), {"files": json.loads(entry[0])["files"], **header}, parts)
 

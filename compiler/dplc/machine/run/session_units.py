@@ -68,7 +68,7 @@ class SessionUnits:
         text, sites = emit_program(program, shared.mentioned, interruptible=True)
         cells = {unescape(name).decode(): int(size) for name, _, size in STATE.findall(text)}
         text = module(STATE.sub(r'@"\1" = external \2, align 16', text))
-        code = assemble(text, most=effort(program))
+        code = assemble(text, most=effort(program), flat=True)
         return SessionUnit(Compiled(code, sites.to_json()), sites, cells)
 
     def compile_once(self, name: str, program: Callable[[], f.Program]) -> SessionUnit:

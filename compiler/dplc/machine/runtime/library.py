@@ -36,7 +36,7 @@ SMALL = ("executable", "files", "format", "guard", "memory", "output", "report",
 
 
 @cache
-def _source(system: str = target.HOST_SYSTEM):
+def source(system: str = target.HOST_SYSTEM):
     """The definitions for a system.  Its own files replace common definitions: in `libc.rt`, what Windows calls
     otherwise or WebAssembly has in other widths."""
     from dplc.machine.rtl.parse import Source
@@ -73,8 +73,8 @@ def interface() -> dict[str, str]:
     definition of an inlined function."""
     from dplc.machine.rtl.parse import declare
 
-    source, width = _source(), Vectors.of(target.features()).bytes
-    texts = {symbol: declare(source, name) or definition(symbol) or "" for symbol, name in source.symbols.items()}
+    common, width = source(), Vectors.of(target.features()).bytes
+    texts = {symbol: declare(common, name) or definition(symbol) or "" for symbol, name in common.symbols.items()}
     return texts | {symbol: elementary.declaration(symbol, width) for symbol in elementary.symbols(width)}
 
 
@@ -94,9 +94,9 @@ def definition(symbol: str, vectors: Vectors | None = None, where: target.Target
     """The text of one symbol; None if the library does not define it."""
     from dplc.machine.rtl.functions import translate
 
-    source = _source(where.system if where else target.HOST_SYSTEM)
-    if name := source.symbols.get(symbol):
-        return translate(source, name)
+    common = source(where.system if where else target.HOST_SYSTEM)
+    if name := common.symbols.get(symbol):
+        return translate(common, name)
     return generated(symbol, vectors, where)
 
 

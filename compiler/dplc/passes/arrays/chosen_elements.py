@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from dpl.node import replace
+from dpl.node import field, node, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
@@ -83,7 +82,7 @@ def changed(fn: f.Fn, supply: f.Supply, silent: set[str]) -> f.Fn:
 # ---- where variables are made and used ------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class Places:
     """For each variable, what makes it, what uses it, and how many loops are around it."""
 
@@ -124,7 +123,7 @@ def is_whole(ty: f.Type) -> bool:
     return isinstance(ty, f.Num) and not f.is_float(ty)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Extreme:
     """A loop that finds the least or greatest number of an array."""
 
@@ -158,7 +157,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
 # ---- the new code ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class _Chooser:
     """One function; `chosen` counts the elements that are computed again."""
 

@@ -10,11 +10,10 @@ the result in pieces.  Elementwise operations have one rule for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from dpl.node import node
+from dpl.node import node, record
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS, result_type
@@ -49,7 +48,7 @@ def number(shape: Shape, indices: Sequence[int]) -> int:
     return total
 
 
-@dataclass(slots=True)
+@record
 class Writer:
     """Writes operations on numbers."""
 

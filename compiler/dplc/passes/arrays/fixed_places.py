@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from dpl.node import node
+from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
@@ -94,7 +93,7 @@ def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind]) -> f.Bind
     return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
 
 
-@dataclass(slots=True)
+@record
 class _Chain:
     """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
     place.  `binds` is the block without these additions, and `last` its accumulator at the end."""

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from dpl.node import replace
+from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
@@ -34,7 +33,7 @@ def fuse(program: f.Program) -> f.Program:
     return replace(program, fns=fns)
 
 
-@dataclass(slots=True)
+@record
 class Group:
     """Operations over arrays of one shape.  `sums` are the sums of its arrays: (variable, summand, rank of the
     result)."""

@@ -13,11 +13,10 @@ put together again.  Short comprehensions and loops are unrolled first (`unroll`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from dpl.node import replace
+from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
@@ -79,7 +78,7 @@ def length_of(dims: Dims, atom: f.Atom) -> int | None:
 # ---- what is wanted -------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class Joined:
     """A result of a branch, or a variable of a loop's state: `vars` are one value, which comes from `sources`."""
 
@@ -87,7 +86,7 @@ class Joined:
     sources: tuple[f.Atom, ...]
 
 
-@dataclass(slots=True)
+@record
 class Wants:
     """The arrays whose elements are wanted (`opened`), and those that are wanted in one piece (`whole`).  `split` has
     the results of branches and the states that are split, `applied` the operations that work on elements, by

@@ -12,11 +12,10 @@ variables of the program, which functions capture.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import field, record
 
 from dplc.graph import components
 from dplc.narrow import expect_type
@@ -24,7 +23,7 @@ from dplc.passes.closures.set_types import Datas, Lambda, Pullback, Set, Unifier
 from dplc.passes.specialise.program import ANY, Mono
 
 
-@dataclass(slots=True)
+@record
 class Solved:
     """`types` has the types of the nodes whose types mention arrows, by the identity of the node; `lambdas` and
     `pullbacks` are keyed in the same way, for Lam and vjp nodes; `functions` are the global functions by name."""

@@ -15,13 +15,12 @@ can be compared and used as keys.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
-from dpl.node import node
+from dpl.node import entity, field, node
 from dpl.source import Span
 
 from dplc.graph import components
@@ -29,7 +28,7 @@ from dplc.narrow import a_type
 from dplc.passes.specialise.program import ANY, type_arguments_of
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Lambda:
     """The definition of a function: its captures, parameter and body.  `peers` are the names of functions that its body
     may use and that are made of the same captures (its own name and those of its group)."""
@@ -45,7 +44,7 @@ class Lambda:
     peers: dict[str, tuple[Lambda, t.Ty]] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Pullback:
     """The pullback of a vjp, as a member of a set.  It captures the residual; its only capture is the type of the
     differentiated function."""
@@ -56,7 +55,7 @@ class Pullback:
 Member = Lambda | Pullback
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Set(t.Hole):
     """`members` maps functions to the types of their captures (a live view while the lambda is being inferred).  A set
     that has been united with another has a `link`.  A `shared` set belongs to a global value: it is the same for all
@@ -67,7 +66,7 @@ class Set(t.Hole):
     shared: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Ground(t.Hole):
     """`boxed`: represented as a Data, because there are several members or the captures contain the set again."""
 

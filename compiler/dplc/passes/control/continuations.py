@@ -7,18 +7,17 @@ a -> b -{ctl r}-> c, named      =>      a -> b -> (c -> r) -> r, its worker
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
-from dpl.node import replace
+from dpl.node import node, replace
 from dpl.source import Span
 
 from dplc.narrow import expect_type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cont:
     """The rest of the computation after a value, with an answer of type `answer`.  `then` writes its code, once only.
     If it is a variable (`value`) or the empty context, it may be used `several` times."""

@@ -98,6 +98,8 @@ def formats(fn: f.Fn) -> bool:
 def repays(bind: f.Bind) -> bool:
     """True if a right-hand side is, or contains, a loop that repays optimising although it runs once."""
     match bind.rhs:
+        case f.Par(outs=()):
+            return False  # it is there to fail
         case f.For() | f.While() | f.Par() as loop:
             inside = [inner for block in blocks(loop) for inner in every(block)]
             plain = not any(isinstance(inner.rhs, f.Call) or repays(inner) for inner in inside)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
+from dpl.node import record
 from dpl.source import NOWHERE, Span
 from dpl.syntax.load import module_name
 
@@ -31,7 +31,7 @@ from dplc.passes.closures.set_types import Lambda, Member
 LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body; `True`: tuples may stay whole
 
 
-@dataclass(slots=True)
+@record
 class Instance:
     """A lambda at ground types.  It is lowered only if it is called."""
 

@@ -11,7 +11,8 @@ where it first appeared, and the path to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
@@ -31,7 +32,7 @@ def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
             return [()]
 
 
-@dataclass(slots=True)
+@record
 class Owners:
     """`inside` maps each part of a constructor's payload to the cell through which it is seen."""
 

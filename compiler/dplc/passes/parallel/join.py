@@ -21,15 +21,17 @@ from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import Dims
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, with_blocks
+from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, supply_for, with_blocks
 from dplc.passes.parallel.common_work import CommonWork, computed_once
+from dplc.passes.parallel.invert import inverted
 from dplc.passes.simplify.purity import droppable
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
 def join(program: f.Program) -> f.Program:
-    return replace(program, fns={name: joined(fn) for name, fn in program.fns.items()})
+    supply = supply_for(program)
+    return replace(program, fns={name: joined(inverted(fn, supply)) for name, fn in program.fns.items()})
 
 
 def joined(fn: f.Fn) -> f.Fn:
@@ -171,12 +173,17 @@ class _Joiner:
         return f.Block(tuple(binds), block.results)
 
     def is_unused(self, bind: f.Bind) -> bool:
-        """True for a dead Par that cannot fail, because its counts are lengths."""
-        par = bind.rhs
-        if not isinstance(par, f.Par) or par.ordered or any(self.uses[var.name] > 0 for var in bind.vars):
+        """True for a dead Par, or a dead array of equal elements, that cannot fail, because its counts are lengths."""
+        if any(self.uses[var.name] > 0 for var in bind.vars):
             return False
-        counts = [self.length(count) for _, count in par.space]
-        return harmless(par) and all(isinstance(count, tuple) for count in counts)
+        match bind.rhs:
+            case f.Op("fill", (count, f.Const())):
+                counts = [count]
+            case f.Par(ordered=False) as par if harmless(par):
+                counts = [count for _, count in par.space]
+            case _:
+                return False
+        return all(isinstance(self.length(count), tuple) for count in counts)
 
     def used(self, bind: f.Bind) -> f.Bind:
         par = bind.rhs

@@ -27,8 +27,8 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
 from dplc.passes.parallel.additive import Additive, Trail
+from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.elementwise import Elementwise
-from dplc.passes.parallel.reads import check_reads_before
 
 
 def parallel(program: f.Program) -> f.Program:
@@ -45,7 +45,7 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        return check_reads_before(replace(fn, body=_Fn(self, fn).block(fn.body)), self.supply)
+        return replace(fn, body=checked_before(self.supply, _Fn(self, fn).block(fn.body)))
 
 
 def loops(block: f.Block) -> Iterator[bool]:

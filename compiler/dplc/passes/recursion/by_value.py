@@ -21,9 +21,8 @@ earlier parameter it is equal to, and whether the callers made it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from dpl.node import node, replace
+from dpl.node import field, node, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
@@ -52,12 +51,16 @@ def references_by_value(program: f.Program, scc: set[str]) -> tuple[f.Program, s
     return (work.rewritten(), set(work.made)) if work.outside() else (program, set())
 
 
-@dataclass
+@record
 class _Scc:
     program: f.Program
     members: set[str]
     names: dict[tuple[str, Key], str] = field(default_factory=dict)
     made: dict[str, f.Fn] = field(default_factory=dict)
+    supply: f.Supply = field(init=False)
+    callers: list[str] = field(init=False)
+    refs: dict[str, list[int]] = field(init=False)
+    kept: dict[str, set[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.supply = supply_for(self.program)

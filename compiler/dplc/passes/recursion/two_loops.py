@@ -13,9 +13,8 @@ loop keeps the variables that the second one needs, and the number of the call i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from dpl.node import node, replace
+from dpl.node import node, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier, Renamed
@@ -62,7 +61,7 @@ class Rest:
     results: tuple[f.Atom, ...]
 
 
-@dataclass
+@record
 class Back:
     """The code after one of the calls, the variables that it needs from the code before, and the names in scope
     there."""

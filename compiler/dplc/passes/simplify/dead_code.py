@@ -60,7 +60,7 @@ class Drop:
             case f.For() | f.While():
                 return self.loop(bind, bind.rhs, live)
             case f.Par(outs=outs) as par:
-                wanted = [k for k, v in enumerate(bind.vars) if v.name in live] or [0]
+                wanted = [k for k, v in enumerate(bind.vars) if v.name in live] or [*range(len(outs))][:1]
                 body = self.block(f.Block(par.body.binds, pick(par.body.results, wanted)), live)
                 return f.Bind(pick(bind.vars, wanted), replace(par, body=body, outs=pick(outs, wanted)))
             case f.Map():

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import GlobalNeeds
 from dpl.diagnostics import Bug
+from dpl.node import field, node, record
 from dpl.source import NOWHERE
 
 from dplc.narrow import a_type
@@ -28,7 +28,7 @@ class Captures(Exception):
     """The program captures contexts, so copies differ by effects too."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Operator:
     """The definition of a function, and the meanings of its names.  Two operators with one key are equal."""
 
@@ -42,7 +42,7 @@ Known = tuple[tuple[str, Operator], ...]  # parameters whose values are known, b
 Types = tuple[t.Ty | t.Effect, ...]  # the type arguments of a definition
 
 
-@dataclass(slots=True)
+@record
 class Local:
     """A local definition that is copied, and the instances requested so far: (types, number of the use) -> suffix of
     their names.  The number is 0, except for functions that take functions.  Each use of such a function has a copy of
@@ -59,7 +59,7 @@ class Local:
         return self.instances.setdefault((types, number, known), f"@{len(self.instances)}")
 
 
-@dataclass(slots=True)
+@record
 class Scope:
     """The meanings of type and effect variables, and the generalised local definitions in scope."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.node import field, record
 
 ANY = t.Size()  # every array's size: sizes are erased
 
 
-@dataclass(slots=True)
+@record
 class Mono:
     """`functions` by instance name; `calls` has the global names that each of them mentions.  `items`, in the order in
     which they run, are values (with a name) and effects (without).  With `control`, some function captures its context.

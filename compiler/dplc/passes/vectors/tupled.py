@@ -15,9 +15,8 @@ loop of varied length, is written once for each call.  (Tupling: Chin, "Towards 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from dpl.node import node
+from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
@@ -36,7 +35,7 @@ class Key:
     params: Mask
 
 
-@dataclass
+@record
 class Facts:
     """The varied variables of a function, and the mask of its varied results."""
 

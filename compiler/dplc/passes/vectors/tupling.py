@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
-from dpl.node import replace
+from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import grouped
@@ -40,7 +39,7 @@ def tupling(program: f.Program) -> f.Program:
     return replace(program, fns=fns)
 
 
-@dataclass
+@record
 class Line:
     """The bindings of a block.  `effects` are the positions of those with effects, `gone` of those that have moved
     elsewhere."""
@@ -48,6 +47,7 @@ class Line:
     binds: tuple[f.Bind, ...]
     effects: set[int]
     gone: set[int] = field(default_factory=set)
+    last: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Finds the last call of each function."""

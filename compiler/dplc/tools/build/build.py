@@ -22,20 +22,23 @@ from dplc.tools.build.link import Wish, link, own_linker, put, unwritable
 from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
 
-EXECUTABLE, LIBRARY, WHEEL, OBJECT, HEADER, LLVM, ASM = "exe", "lib", "wheel", "obj", "header", "llvm", "asm"
-SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s"}
+EXECUTABLE, LIBRARY, WHEEL, OBJECT, HEADER = "exe", "lib", "wheel", "obj", "header"
+LLVM, ASM, PTX = "llvm", "asm", "ptx"
+SUFFIXES = {OBJECT: ".o", HEADER: ".h", LLVM: ".ll", ASM: ".s", PTX: ".ptx"}
 STDOUT = "-"
 
 
 @node
 class Job:
-    """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library."""
+    """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library; `gpu`
+    is the GPU's compute capability."""
 
     file: Path
     kind: str
     library: bool
     target: Target
     wish: Wish
+    gpu: int = 0
 
     @property
     def name(self) -> str:
@@ -51,7 +54,9 @@ def build(
     file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
 ) -> int:
     kind = kind or (LIBRARY if library else EXECUTABLE)
-    job = Job(Path(file), kind, library or kind in (LIBRARY, HEADER, WHEEL), chosen(target, cpu, wish.static), wish)
+    gpu, cpu = (of_gpu(cpu), None) if kind == PTX else (0, cpu)
+    code_of_library = library or kind in (LIBRARY, HEADER, WHEEL)
+    job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu)
     if job.target.system == "wasi" and job.library and kind != HEADER:
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
@@ -61,6 +66,19 @@ def build(
     for path in made:
         click.echo(path)
     return 0
+
+
+def of_gpu(cpu: str | None) -> int:
+    """The compute capability for PTX: `sm_90` is 90.  Raises UsageError."""
+    from dplc.machine.cuda.ptx import KNOWN, PORTABLE
+
+    if cpu is None:
+        return PORTABLE
+    number = int(cpu[3:]) if re.fullmatch(r"sm_\d+", cpu) else 0
+    if number not in KNOWN:
+        names = ", ".join(f"sm_{sm}" for sm in KNOWN)
+        raise click.UsageError(f"there is no GPU `{cpu}`; those that PTX can be made for are {names}")
+    return number
 
 
 def chosen(name: str | None, cpu: str | None, static: bool) -> Target:
@@ -133,6 +151,10 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     told = header(job.name, job.file.name, exports).encode() if job.library and job.kind != WHEEL else b""
     if job.kind == HEADER:
         return written(told, place, to_stdout)
+    if job.kind == PTX:
+        from dplc.machine.cuda.emit import emit_ptx
+
+        return written(emit_ptx(program, job.gpu).encode(), place, to_stdout)
     text, sites = written_out(job, program, exports)
     if job.kind in (OBJECT, LLVM, ASM):
         return written(emitted(job, text), place, to_stdout)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpl.core import term as c
@@ -22,7 +21,7 @@ from dpl.core import ty as t
 from dpl.core.walk import subterms
 from dpl.eval.machine.outside import ProgramExit
 from dpl.eval.values.instance import erase
-from dpl.node import replace
+from dpl.node import node, replace
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
@@ -48,7 +47,7 @@ class Restless(Exception):
     """Native code cannot run an input; the message says why.  The interpreter must take over."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Spare:
     """The cell of a value that is no longer needed, and the loaded code whose constants the value may hold."""
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from dpl.node import entity, field, node
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pair(Generic[T]):
     """What belongs to f64, and to f32."""
 
@@ -29,7 +30,7 @@ class Pair(Generic[T]):
     f32: T
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Step:
     """An operation on earlier steps.  `detail` is the value of a constant, the name of a function, and so on."""
 
@@ -39,7 +40,7 @@ class Step:
     detail: object = None
 
 
-@dataclass(slots=True)
+@entity
 class Steps:
     """A function under construction, or complete."""
 

@@ -9,10 +9,10 @@ that array (`Lift` in `constraints.py`).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from dpl.core import ty
 from dpl.diagnostics import DplError
+from dpl.node import replace
 from dpl.types.messages.parts import printer
 from dpl.types.solve.meta import Meta, Type, dimensions, prune
 from dpl.types.solve.unify import Clash

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from dpl.core import ty as t
 from dpl.core.term import (
@@ -29,7 +28,7 @@ from dpl.core.term import (
     PVar,
     PWild,
 )
-from dpl.node import node
+from dpl.node import field, node, record
 
 
 @node
@@ -67,7 +66,7 @@ def check(data: Mapping[str, Data], scrutinee: t.Ty, arms: Sequence[Arm]) -> tup
     return (missing[0].text if missing else None), unreached
 
 
-@dataclass(slots=True)
+@record
 class _Matrix:
     data: Mapping[str, Data]
     guarded: list[bool]

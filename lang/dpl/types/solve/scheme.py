@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.core import ty
+from dpl.node import field, node, record
 from dpl.source import NOWHERE, Span
 from dpl.types.solve.constraints import Constraint, Lift, Within
 from dpl.types.solve.meta import EffectMeta, Meta, Type, is_scalar, prune, prune_effect
@@ -20,7 +20,7 @@ from dpl.types.solve.unify import Solver
 NOTHING: Mapping = {}
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Scheme:
     """A type scheme: `params` are quantified, `classes` gives their classes, `constraints` relates them.
 
@@ -128,7 +128,7 @@ def rebuild(t: Any, change: Callable) -> Any:
 # ---- generalisation -----------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@record
 class Free:
     """The unknowns in some types: sets, in order of appearance."""
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
 
 from dpl.core import ty
 from dpl.core.term import LIST, Data
 from dpl.diagnostics import DplError
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.prims import TABLE, Row
 from dpl.source import NOWHERE, Span
 from dpl.types.solve.meta import Type
 from dpl.types.solve.scheme import Scheme
 
 
-@dataclass(slots=True)
+@record
 class Group:
     """A group of mutually recursive definitions.
 
@@ -83,7 +82,7 @@ class TypeName:
     alias: Type | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Constructor:
     data: Data
     tag: int
@@ -97,7 +96,7 @@ class Constructor:
         return self.data.cases[self.tag][1]
 
 
-@dataclass(slots=True)
+@record
 class Exports:
     """The declarations that a module exports.  A `missing` module may export any name."""
 

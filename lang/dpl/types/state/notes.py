@@ -5,15 +5,15 @@ let f x = x + 1.0   ->   `x` (a local name): float;  `x`, `1.0`, `x + 1.0` (expr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from dpl.node import field, record
 from dpl.source import Span
 from dpl.types.solve.meta import Type
 from dpl.types.solve.scheme import Scheme
 
 
-@dataclass(slots=True)
+@record
 class Notes:
     """Types of expressions and of local names (each with its binding place), and the meanings of names from outside.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, DplError, Warnings
-from dpl.node import node
+from dpl.node import field, node, record
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import printer
@@ -32,7 +31,7 @@ class Ambient:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
+@record
 class Frame:
     """The type and size variables that the annotations of one binding introduce."""
 

@@ -6,11 +6,11 @@ its type has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Warnings
+from dpl.node import field, record
 from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.types import activity
@@ -35,7 +35,7 @@ KINDS = ("values", "types", "constructors", "fields")
 TABLES = ("captures", "global_evidence", "constructors")  # tables of a context to which declarations add
 
 
-@dataclass(slots=True)
+@record
 class Found:
     """The results for a page: the names that it `declares`, by kind; the entries that it adds to the tables of its
     context; and its functions.  `numbers` is the number of earlier definitions of each name."""
@@ -61,7 +61,7 @@ class Found:
         return (*self.problems, *self.warnings)
 
 
-@dataclass(slots=True)
+@record
 class Surroundings:
     """The surroundings of a text: its module's name, the other modules, and the contexts that explain their errors."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpl.diagnostics import Diagnostic
+from dpl.node import record
 from dpl.types.messages.pretty import Printer
 from dpl.types.state.notes import Notes
 
@@ -17,7 +16,7 @@ from dplc.tools.lsp.text.unfinished import Draft, drafted
 NAMES = ("LOWER", "QLOWER", "UPPER", "QUPPER")
 
 
-@dataclass(slots=True)
+@record
 class Cursor:
     """The cursor in its declaration.  `word` is the part of a name before the cursor, `qualifier` the module before its
     point."""

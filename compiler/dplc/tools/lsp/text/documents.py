@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from dpl.core import ty
 from dpl.diagnostics import Diagnostic, DplError, Label
-from dpl.node import replace
+from dpl.node import field, record, replace
 from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.syntax.load import Loader, module_name, read, standard_modules
@@ -33,7 +32,7 @@ from dplc.tools.lsp.text.unfinished import ANYTHING, Draft
 MOST_FILES = 500  # of the workspace that are searched for references
 
 
-@dataclass(slots=True)
+@record
 class Imports:
     """The modules that a text imports: alias in the text -> name, name -> file, the run that checked them, and their
     errors."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from dpl.node import node
+from dpl.node import entity, field, node, record
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.lexer import Token
@@ -21,7 +20,7 @@ from dplc.tools.lsp.text.unfinished import ANYTHING
 SPACES = ("values", "types", "constructors", "fields", "modules")
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Symbol:
     """A declared name.
 
@@ -45,7 +44,7 @@ class Symbol:
         return named.get(self.kind, "modules" if self.kind == "module" else "values")
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Use:
     """An occurrence of a name in the text, in its declaration or elsewhere; `qualifier` is the module before its
     point."""
@@ -70,7 +69,7 @@ class Foreign:
 Target = Symbol | Foreign
 
 
-@dataclass(slots=True)
+@record
 class Names:
     """The names of one declaration: those that it `declares` for later ones, its local `symbols`, and all `uses`.
     `early` is true if the names that it declares are in scope inside it."""

@@ -11,8 +11,8 @@ name where an expression, pattern or type must follow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from dpl.node import record
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.automaton import Parser
@@ -26,7 +26,7 @@ MOST = 400  # the most tokens inserted
 CLOSING = (")", "]", "}", "end", "in", "then", "with", "->", "while", "do", "=")
 
 
-@dataclass(slots=True)
+@record
 class Draft:
     """An incomplete declaration up to a cursor at offset `at`.  `parser` has its state there, before any insertion."""
 

@@ -1,0 +1,44 @@
+"""flat -> PTX: the kernels of a program as text, and which Pars they are of.
+
+    // par_8fe23ce435a9acbc  sums    main.dp:12: main: par i.2 < n.1 to fold 0, keep
+    // on the host                   main.dp:17: main: par i.9 < 64 to keep: it gives values of type tree
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpl.source import NOWHERE
+
+from dplc.flat import term as f
+from dplc.flat.show import rhs_lines
+from dplc.flat.walk import every
+from dplc.machine.cuda.kernels import Kernels, outermost
+from dplc.machine.cuda.ptx import PORTABLE, ptx
+
+
+def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:
+    """The PTX of all kernels of a program, after a list of its outermost Pars."""
+    kernels = Kernels(program)
+    told = "\n".join(dict.fromkeys(lines(kernels, program)))
+    made = ptx(kernels.text(), sm).replace("\n\n\t", "\n\t") if kernels.kernels else ""
+    return f"{told}\n\n{made[made.find('.version') :]}" if made else f"{told}\n"
+
+
+def lines(kernels: Kernels, program: f.Program) -> Iterator[str]:
+    """A line for each outermost Par: its kernel, or why it has none."""
+    for fn, par in outermost(program):
+        made = kernels.made(par)
+        what = f"{place(par)}{fn.name}: {next(rhs_lines(par))}"
+        if isinstance(made, str):
+            yield f"// on the host                 {what}: {made}"
+        else:
+            needs = "".join([", fails"] * made.fails + [", has an arena"] * made.arena)
+            yield f"// {made.name}  {made.geometry:6}  {what}{needs}"
+
+
+def place(par: f.Par) -> str:
+    """Where a Par is in the source."""
+    spans = (par.span, *(getattr(bind.rhs, "span", NOWHERE) for bind in every(par.body)))
+    span = next((span for span in spans if span != NOWHERE), NOWHERE)
+    return "" if span == NOWHERE else f"{span.source.name}:{span.source.position(span.start)[0]}: "

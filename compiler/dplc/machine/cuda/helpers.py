@@ -1,0 +1,174 @@
+"""Kernels that complete the sums of other kernels, for each type of numbers.
+
+    tree_T(sums, blocks)              the sums of blocks, added by pairs of neighbours; the result is the first
+    columns_T(sums, blocks, columns)  the sums of blocks of rows, added in order
+    blocks_T(sums, numbers, n)        the sums of blocks of n numbers
+    add_T(to, copies, groups, n)      the sum of copies of n numbers, added to `to`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dpl.prims.sums import BLOCK, LANES
+
+from dplc.flat import term as f
+from dplc.machine.llvm.literals import number
+from dplc.machine.llvm.types import SCALARS
+from dplc.machine.llvm.writer import Values, Writer
+from dplc.narrow import expect_type
+from dplc.passes.kernels.device import THREADS, Kernel
+
+
+def needed(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """The kernels, by name and type, that complete the results of another one."""
+    for made in kernel.outs:
+        if made.out.kind == "keep":
+            continue
+        ty = expect_type(f.Num, made.elem).name
+        if made.out.kind == "add":
+            yield "add", ty
+        elif kernel.geometry == "rows":
+            yield "columns", ty
+        else:
+            yield "tree", ty
+            if kernel.geometry == "groups":
+                yield "blocks", ty
+
+
+class _Kernel:
+    """A kernel under construction, for one type."""
+
+    def __init__(self, name: str, ty: str, pointers: str, lengths: str) -> None:
+        self.w, self.ty, self.leaf = Writer(), ty, SCALARS[ty]
+        self.head = f"{name}_{ty}"
+        self.params = [f"ptr addrspace(1) %{p}.g" for p in pointers.split()] + [f"i64 %{n}" for n in lengths.split()]
+        self.casts = [f"  %{p} = addrspacecast ptr addrspace(1) %{p}.g to ptr\n" for p in pointers.split()]
+        self.thread = self.w.let("call i64 @rt.thread()")
+        self.step = self.w.let("call i64 @rt.threads()")
+
+    def text(self) -> str:
+        lines = "\n".join(self.w.lines)
+        return (
+            f'define ptx_kernel void @{self.head}({", ".join(self.params)}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
+            f"entry:\n{''.join(self.casts)}  br label %start\nstart:\n{lines}\n  ret void\n}}\n"
+        )
+
+    def place(self, base: str, i: str) -> str:
+        return self.w.let(f"getelementptr {self.leaf}, ptr {base}, i64 {i}")
+
+    def load(self, base: str, i: str) -> str:
+        return self.w.load(self.leaf, self.place(base, i))
+
+    def plus(self, a: str, b: str) -> str:
+        return self.w.let(f"{'fadd' if self.ty[0] == 'f' else 'add'} {self.leaf} {a}, {b}")
+
+    def sum(self, first: str, count: str, step: str, place: Callable[[str], str], init: str) -> str:
+        """init + the numbers at place i, for i = first, first + step ... below count."""
+        w = self.w
+
+        def more(state: Values) -> Values:
+            value = w.load(self.leaf, place(state[0]))
+            return [w.let(f"add i64 {state[0]}, {step}"), self.plus(state[1], value)]
+
+        return w.loop(("i64", self.leaf), [first, init], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), more)[1]
+
+    def each(self, count: str, first: str, step: str, body: Callable[[str], object]) -> None:
+        w = self.w
+
+        def run(state: Values) -> Values:
+            body(state[0])
+            return [w.let(f"add i64 {state[0]}, {step}")]
+
+        w.loop(("i64",), [first], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), run)
+
+    def warp(self) -> tuple[str, str, str]:
+        """The number of this thread's warp, its own in it, and the number of warps."""
+        w = self.w
+        return (
+            w.let(f"lshr i64 {self.thread}, 5"), w.let(f"and i64 {self.thread}, {LANES - 1}"),
+            w.let(f"lshr i64 {self.step}, 5"),
+        )  # fmt: skip
+
+    def store_first(self, lane: str, value: str, place: Callable[[], str]) -> None:
+        def store() -> Values:
+            self.w.store(self.leaf, value, place())
+            return []
+
+        self.w.choose(self.w.let(f"icmp eq i64 {lane}, 0"), (), store, list)
+
+
+def tree(ty: str) -> str:
+    """One block of threads.  Sums of 2s blocks stand where the first of them was."""
+    k = _Kernel("tree", ty, "sums", "n")
+    w = k.w
+
+    def level(state: Values) -> Values:
+        (s,) = state
+        two = w.let(f"shl i64 {s}, 1")
+        beyond = w.let(f"add i64 %n, {w.let(f'sub i64 {s}, 1')}")  # n - s, rounded up to pairs
+        pairs = w.let(f"udiv i64 {beyond}, {two}")
+
+        def pair(i: str) -> None:
+            left = w.let(f"mul i64 {i}, {two}")
+            total = k.plus(k.load("%sums", left), k.load("%sums", w.add(left, s)))
+            w.store(k.leaf, total, k.place("%sums", left))
+
+        k.each(pairs, k.thread, k.step, pair)
+        w.do("call void @llvm.nvvm.barrier0()")
+        return [two]
+
+    w.loop(("i64",), ["1"], lambda state: w.let(f"icmp slt i64 {state[0]}, %n"), level)
+    return k.text()
+
+
+def columns(ty: str) -> str:
+    k = _Kernel("columns", ty, "sums", "blocks columns")
+    w = k.w
+
+    def column(c: str) -> None:
+        total = k.sum("1", "%blocks", "1", lambda b: k.place("%sums", w.add(w.mul(b, "%columns"), c)),
+                      k.load("%sums", c))  # fmt: skip
+        w.store(k.leaf, total, k.place("%sums", c))
+
+    k.each("%columns", k.thread, k.step, column)
+    return k.text()
+
+
+def blocks(ty: str) -> str:
+    k = _Kernel("blocks", ty, "sums numbers", "n")
+    w = k.w
+    warp, lane, warps = k.warp()
+    count = w.let(f"udiv i64 {w.add('%n', str(BLOCK - 1))}, {BLOCK}")
+
+    def block(b: str) -> None:
+        start = w.let(f"mul i64 {b}, {BLOCK}")
+        size = w.let(f"call i64 @llvm.smin.i64(i64 {w.let(f'sub i64 %n, {start}')}, i64 {BLOCK})")
+        value = k.sum(lane, size, str(LANES), lambda i: k.place("%numbers", w.add(start, i)), number(0, ty))
+        total = w.let(f"call {k.leaf} @rt.warp.{ty}({k.leaf} {value}, i64 {size})")
+        k.store_first(lane, total, lambda: k.place("%sums", b))
+
+    k.each(count, warp, warps, block)
+    return k.text()
+
+
+def add(ty: str) -> str:
+    """A warp adds up the copies of a number."""
+    k = _Kernel("add", ty, "to copies", "groups n")
+    w = k.w
+    warp, lane, warps = k.warp()
+
+    def element(i: str) -> None:
+        def copy(g: str) -> str:
+            return k.place("%copies", w.add(w.mul(g, "%n"), i))
+
+        value = k.sum(lane, "%groups", str(LANES), copy, number(0, ty))
+        total = w.let(f"call {k.leaf} @rt.warp.{ty}({k.leaf} {value}, i64 {LANES})")
+        before = k.load("%to", i)
+        k.store_first(lane, k.plus(before, total), lambda: k.place("%to", i))
+
+    k.each("%n", warp, warps, element)
+    return k.text()
+
+
+KERNELS = {"tree": tree, "columns": columns, "blocks": blocks, "add": add}

@@ -1,0 +1,169 @@
+"""The kernels of a program: Pars -> the LLVM text of one module for a GPU.
+
+    kernels = Kernels(program)                 a program of counted flat
+    kernel = kernels.of(par)                   its name and parameters; None if the Par runs on the host
+    ptx(kernels.text(), 80)
+
+Equal Pars have one kernel, as its name has the hash of its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.walk import blocks, every
+from dplc.machine.cuda import helpers, library, products
+from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
+from dplc.machine.cuda.kernel import ENTRY, KernelEmitter
+from dplc.machine.emit.emitter import NEVER
+from dplc.machine.emit.unit import symbol
+from dplc.machine.failure.failures import Sites
+from dplc.passes.kernels.device import Devices, Kernel, shortened
+from dplc.passes.kernels.independence import Independence
+from dplc.passes.recursion.modulo_cons import with_holes
+
+DIGITS = 16  # of the hash in a name
+PRELUDE = f"""
+!0 = !{{!"branch_weights", i32 1000000, i32 1}}
+!1 = distinct !{{}}
+!2 = !{{!"llvm.loop.parallel_accesses", !1}}
+@"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
+{NEVER} = internal constant [2 x i64] zeroinitializer
+"""
+MENTIONED = re.compile(r'@("[^"]*"|[A-Za-z_][\w.]*)')
+
+
+class Kernels:
+    """The kernels of one program."""
+
+    def __init__(self, program: f.Program) -> None:
+        self.devices = Devices(program)
+        self.program = replace_functions(program)
+        self.unit = DeviceUnit(
+            self.program, Sites(), DeviceDroppers(program), self.devices.group | {ENTRY: -1}, self.devices.looping,
+            with_holes(program), Independence(f.Program()), set(), apart=True,
+        )  # fmt: skip
+        self.kernels: dict[str, str] = {}
+        self.functions: dict[str, str] = {}  # functions that points call, by symbol
+        self.uses: dict[str, frozenset[str]] = {}  # what a definition mentions
+        self.helpers: dict[tuple[str, str], None] = {}  # kernels of the library, by name and type
+
+    def of(self, par: f.Par) -> Kernel | None:
+        """The kernel of a Par; None if it is none."""
+        kernel = self.made(par)
+        return None if isinstance(kernel, str) else kernel
+
+    def made(self, par: f.Par) -> Kernel | str:
+        """The kernel of a Par, or the reason why it is none."""
+        plan = self.devices.plan(replace(par, body=shortened(par.body)))
+        if isinstance(plan, str):
+            return plan
+        called = list(self.called(par.body))
+        recursive = any(self.unit.group[name] in self.unit.tailcc for name in called)
+        plan = replace(plan, recursive=recursive)
+        text = KernelEmitter(self.unit, plan).text()
+        for name in called:
+            self.function(name)
+        reached = self.reached(text)
+        if missing := next((name for name in reached if is_foreign(name)), ""):
+            return f"there is no {missing} on a device"
+        arena = recursive or "rt.taken" in reached
+        if not arena:
+            text = text.replace("  call void @rt.begin_point()\n", "")
+        name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
+        self.kernels[name] = text.replace("@NAME", f"@{name}", 1)
+        self.helpers |= dict.fromkeys(helpers.needed(plan))
+        return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
+
+    def product(self, ty: str) -> None:
+        """Adds the kernels of products of matrices of numbers of a type."""
+        self.helpers |= dict.fromkeys((name, ty) for name in products.KERNELS)
+
+    def called(self, block: f.Block) -> Iterator[str]:
+        """The functions that a block calls, directly or not."""
+        found: dict[str, None] = {}
+        todo = [block]
+        while todo:
+            for bind in every(todo.pop()):
+                if isinstance(bind.rhs, f.Call) and bind.rhs.fn not in found:
+                    found[bind.rhs.fn] = None
+                    todo.append(self.program.fns[bind.rhs.fn].body)
+        return iter(found)
+
+    def function(self, name: str) -> None:
+        key = symbol(name)[1:]
+        if key not in self.functions:
+            self.functions[key] = DeviceFunction(self.unit, self.program.fns[name]).text()
+
+    # ---- what a kernel needs
+
+    def reached(self, text: str) -> set[str]:
+        """The symbols that a text mentions, directly or not."""
+        found: set[str] = set()
+        todo = list(mentioned(text))
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += self.mentioned_by(name)
+        return found
+
+    def mentioned_by(self, name: str) -> frozenset[str]:
+        if name not in self.uses:
+            own = self.functions.get(name) or (self.unit.helpers.get(name[1:-1]) if name[0] == '"' else None)
+            if own is None:
+                return mentioned_by_library(name)
+            self.uses[name] = mentioned(own)
+        return self.uses[name]
+
+    def text(self) -> str:
+        """The LLVM text of the module."""
+        droppers = self.unit.droppers.text().partition("\n")[2]
+        completing = [(helpers.KERNELS | products.KERNELS)[name](ty) for name, ty in self.helpers]
+        parts = (
+            *self.kernels.values(), *completing, *self.functions.values(), *self.unit.helpers.values(), droppers,
+            *self.unit.globals, *self.unit.nodes,
+        )  # fmt: skip
+        text = "".join(parts)
+        text = text.replace("tailcc", "fastcc").replace(" nomerge", "").replace(" !dbg ", " ")
+        return PRELUDE + library.GLOBALS + text + library.definitions(text)
+
+
+def replace_functions(program: f.Program) -> f.Program:
+    """The program without what comes before certain failures."""
+    made = program.copy()
+    made.fns = {name: replace(fn, body=shortened(fn.body)) for name, fn in program.fns.items()}
+    return made
+
+
+def mentioned(text: str) -> frozenset[str]:
+    return frozenset(MENTIONED.findall(text))
+
+
+@cache
+def mentioned_by_library(name: str) -> frozenset[str]:
+    return mentioned(library.definition(name) or "")
+
+
+@cache
+def is_foreign(name: str) -> bool:
+    """True for functions of the C library that device code cannot have."""
+    return (library.definition(name) or "").startswith("declare")
+
+
+def outermost(program: f.Program) -> Iterator[tuple[f.Fn, f.Par]]:
+    """The Pars of a program that are not parts of others, where the host runs, with their functions."""
+    for fn in program.fns.values():
+        todo = [fn.body]
+        while todo:
+            for bind in todo.pop().binds:
+                if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered:
+                    yield fn, bind.rhs
+                else:
+                    todo += blocks(bind.rhs)

@@ -1,0 +1,207 @@
+"""Products of matrices by kernels of our own.
+
+    matmul_T(c, a, b, m, n, k, ar, ac, br, bc, add, masked)      tiles of 64 x 64, by blocks of 256 threads
+    dots_T(the same)                                             a warp for each element: few elements, long sums
+
+c = a b, or c + a b if `add`, where c is m x n; `ar`, `ac`, `br`, `bc` lead from a row, or column, to the next.  Where a
+zero of `a` (bit 0 of `masked`) or of `b` (bit 1) meets infinity, the product is NaN: such elements are computed again,
+as on the host.  The terms of a sum are added in one order, by fused multiply-add.
+
+A block of threads keeps 16 columns of its rows of a, and 16 rows of its columns of b, in shared memory.  A thread adds
+up 4 x 4 elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dplc.machine.llvm.literals import number
+from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.writer import Values, Writer
+from dplc.passes.kernels.device import THREADS
+
+SIDE = 64  # of a tile
+DEPTH = 16  # columns of a that are kept
+PART = 4  # the side of a thread's part
+FEW_ELEMENTS = 4096  # so many have a warp each
+WIDE = 16  # threads of a row of a tile
+LENGTHS = ("m", "n", "k", "ar", "ac", "br", "bc", "add", "masked")
+HEAD = ", ".join(["ptr addrspace(1) %c.g", *(f"ptr addrspace(1) noalias readonly %{p}.g" for p in "ab"),
+                  *(f"i64 %{n}" for n in LENGTHS)])  # fmt: skip
+
+
+def chosen(ty: str, m: int, n: int) -> tuple[str, int]:
+    """The kernel for a product of this size, and how many blocks of threads it takes."""
+    if m * n <= FEW_ELEMENTS:
+        return f"dots_{ty}", max(1, -(-m * n * 32 // THREADS))
+    return f"matmul_{ty}", -(-m // SIDE) * -(-n // SIDE)
+
+
+class _Product:
+    """A kernel under construction, for one type."""
+
+    def __init__(self, ty: str) -> None:
+        self.w, self.ty, self.leaf, self.size = Writer(), ty, SCALARS[ty], SIZES[SCALARS[ty]]
+
+    def text(self, name: str, before: str = "") -> str:
+        casts = "".join(f"  %{p} = addrspacecast ptr addrspace(1) %{p}.g to ptr\n" for p in "cab")
+        lines = "\n".join(self.w.lines)
+        return (
+            f'{before}define ptx_kernel void @{name}_{self.ty}({HEAD}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
+            f"entry:\n{casts}  br label %start\nstart:\n{lines}\n  ret void\n}}\n"
+        )
+
+    def every(self, first: str, count: str, step: str, body: Callable[[str], object]) -> None:
+        w = self.w
+
+        def run(state: Values) -> Values:
+            body(state[0])
+            return [w.let(f"add i64 {state[0]}, {step}")]
+
+        w.loop(("i64",), [first], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), run)
+
+    def place(self, base: str, i: str) -> str:
+        return self.w.let(f"getelementptr {self.leaf}, ptr {base}, i64 {i}")
+
+    def sum(self, *factors: tuple[str, str]) -> str:
+        """The sum of products of lengths."""
+        w, total = self.w, "0"
+        for a, b in factors:
+            total = w.add(total, w.mul(a, b))
+        return total
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        t = self.leaf
+        return self.w.let(f"call {t} @llvm.fma.{self.ty}({t} {a}, {t} {b}, {t} {c})")
+
+    def finish(self, i: str, j: str, total: str) -> None:
+        """Stores an element, or adds to it; a sum that is NaN may be masked."""
+        w, t = self.w, self.leaf
+        nan = w.let(f"fcmp uno {t} {total}, {total}")
+        again = w.let(f"and i1 {nan}, {w.let('icmp ne i64 %masked, 0')}")
+
+        def masked() -> Values:
+            x, y = self.place("%a", w.mul(i, "%ar")), self.place("%b", w.mul(j, "%bc"))
+            args = f"ptr {x}, i64 %ac, ptr {y}, i64 %br, i64 %k, i64 %masked"
+            wide = w.let(f"call double @rt.masked_sum.{self.ty}({args})")
+            return [wide if self.ty == "f64" else w.let(f"fptrunc double {wide} to {t}")]
+
+        (total,) = w.choose(again, (t,), masked, lambda: [total])
+        at = self.place("%c", self.sum((i, "%n"), (j, "1")))
+        adds = w.let("icmp ne i64 %add, 0")
+        (total,) = w.choose(adds, (t,), lambda: [w.let(f"fadd {t} {w.load(t, at)}, {total}")], lambda: [total])
+        w.store(t, total, at)
+
+
+def dots(ty: str) -> str:
+    """A warp for each element."""
+    k = _Product(ty)
+    w, t = k.w, k.leaf
+    thread, threads = w.let("call i64 @rt.thread()"), w.let("call i64 @rt.threads()")
+    lane = w.let(f"and i64 {thread}, 31")
+
+    def element(e: str) -> None:
+        i, j = w.let(f"udiv i64 {e}, %n"), w.let(f"urem i64 {e}, %n")
+        x, y = k.place("%a", w.mul(i, "%ar")), k.place("%b", w.mul(j, "%bc"))
+
+        def term(state: Values) -> Values:
+            p, total = state
+            a, b = w.load(t, k.place(x, w.mul(p, "%ac"))), w.load(t, k.place(y, w.mul(p, "%br")))
+            return [w.let(f"add i64 {p}, 32"), k.fma(a, b, total)]
+
+        own = w.loop(("i64", t), [lane, number(0, ty)], lambda s: w.let(f"icmp slt i64 {s[0]}, %k"), term)[1]
+        total = w.let(f"call {t} @rt.warp.{ty}({t} {own}, i64 32)")
+
+        def store() -> Values:
+            k.finish(i, j, total)
+            return []
+
+        w.choose(w.let(f"icmp eq i64 {lane}, 0"), (), store, list)
+
+    k.every(w.let(f"lshr i64 {thread}, 5"), w.mul("%m", "%n"), w.let(f"lshr i64 {threads}, 5"), element)
+    return k.text("dots")
+
+
+def matmul(ty: str) -> str:
+    return _Tiles(ty).kernel()
+
+
+class _Tiles(_Product):
+    """A product by tiles."""
+
+    def kernel(self) -> str:
+        w = self.w
+        shared = [f"@matmul.{p}.{self.ty}" for p in "ab"]
+        before = "".join(
+            f"{name} = internal addrspace(3) global [{DEPTH * SIDE} x {self.leaf}] undef, align 32\n" for name in shared
+        )
+        self.shared = shared
+        self.thread = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.tid.x()')} to i64")
+        block = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()')} to i64")
+        blocks = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()')} to i64")
+        self.column = w.let(f"mul i64 {w.let(f'and i64 {self.thread}, {WIDE - 1}')}, {PART}")
+        self.row = w.let(f"mul i64 {w.let(f'lshr i64 {self.thread}, 4')}, {PART}")
+        self.wide = w.let(f"udiv i64 {w.let(f'add i64 %n, {SIDE - 1}')}, {SIDE}")
+        high = w.let(f"udiv i64 {w.let(f'add i64 %m, {SIDE - 1}')}, {SIDE}")
+        self.every(block, w.mul(self.wide, high), blocks, self.tile)
+        return self.text("matmul", before)
+
+    def tile(self, number_: str) -> None:
+        w = self.w
+        top = w.let(f"mul i64 {w.let(f'udiv i64 {number_}, {self.wide}')}, {SIDE}")
+        left = w.let(f"mul i64 {w.let(f'urem i64 {number_}, {self.wide}')}, {SIDE}")
+        zeros = [number(0, self.ty)] * PART * PART
+
+        def deeper(state: Values) -> Values:
+            p, *sums = state
+            self.fetch(self.shared[0], "%a", top, "%m", "%ar", p, "%ac")
+            self.fetch(self.shared[1], "%b", left, "%n", "%bc", p, "%br")
+            w.do("call void @llvm.nvvm.barrier0()")
+            for d in range(DEPTH):
+                sums = self.outer(d, sums)
+            w.do("call void @llvm.nvvm.barrier0()")
+            return [w.let(f"add i64 {p}, {DEPTH}"), *sums]
+
+        types = ("i64", *[self.leaf] * PART * PART)
+        sums = w.loop(types, ["0", *zeros], lambda s: w.let(f"icmp slt i64 {s[0]}, %k"), deeper)[1:]
+        for r in range(PART):
+            i = w.let(f"add i64 {w.add(top, self.row)}, {r}")
+            for s in range(PART):
+                j = w.let(f"add i64 {w.add(left, self.column)}, {s}")
+                inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, %m')}, {w.let(f'icmp slt i64 {j}, %n')}")
+                w.choose(inside, (), lambda i=i, j=j, at=r * PART + s: self.finished(i, j, sums[at]), list)
+
+    def finished(self, i: str, j: str, total: str) -> Values:
+        self.finish(i, j, total)
+        return []
+
+    def fetch(self, to: str, base: str, first: str, count: str, step: str, depth: str, deep: str) -> None:
+        """Copies a part of a factor: lines from `first` on, `step` apart, and places from `depth` on, `deep` apart.
+        Threads side by side read places side by side.  What is beyond the factor is zero."""
+        w, t = self.w, self.leaf
+        along = w.let(f"icmp eq i64 {deep}, 1")
+        for q in range(SIDE * DEPTH // THREADS):
+            e = w.let(f"add i64 {self.thread}, {q * THREADS}")
+            line = w.let(f"select i1 {along}, i64 {w.let(f'lshr i64 {e}, 4')}, i64 {w.let(f'and i64 {e}, {SIDE - 1}')}")
+            at = w.let(f"select i1 {along}, i64 {w.let(f'and i64 {e}, {DEPTH - 1}')}, i64 {w.let(f'lshr i64 {e}, 6')}")
+            i, p = w.add(first, line), w.add(depth, at)
+            inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, {count}')}, {w.let(f'icmp slt i64 {p}, %k')}")
+            offset = w.let(f"select i1 {inside}, i64 {self.sum((i, step), (p, deep))}, i64 0")
+            value = w.let(f"select i1 {inside}, {t} {w.load(t, self.place(base, offset))}, {t} {number(0, self.ty)}")
+            place = w.add(w.let(f"mul i64 {at}, {SIDE}"), line)
+            into = w.let(f"getelementptr {t}, ptr addrspace(3) {to}, i64 {place}")
+            w.do(f"store {t} {value}, ptr addrspace(3) {into}")
+
+    def outer(self, d: int, sums: Values) -> Values:
+        """Adds the products of a column of a and a row of b, at depth d."""
+        w, vector = self.w, f"<{PART} x {self.leaf}>"
+        parts: list[list[str]] = []
+        for name, start in zip(self.shared, (self.row, self.column), strict=True):
+            at = w.let(f"getelementptr {self.leaf}, ptr addrspace(3) {name}, i64 {w.add(start, str(d * SIDE))}")
+            whole = w.let(f"load {vector}, ptr addrspace(3) {at}, align 16")
+            parts.append([w.let(f"extractelement {vector} {whole}, i32 {i}") for i in range(PART)])
+        rows, columns = parts
+        return [self.fma(rows[r], columns[s], sums[r * PART + s]) for r in range(PART) for s in range(PART)]
+
+
+KERNELS = {"matmul": matmul, "dots": dots}

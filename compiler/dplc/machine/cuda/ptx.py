@@ -1,0 +1,42 @@
+"""LLVM text -> PTX, the text that the driver of NVIDIA's GPUs compiles.
+
+Nothing allows LLVM to fuse a multiplication and an addition, and NVPTX writes `mul.rn` and `add.rn`, which nobody else
+fuses: results have the bits of the host's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+from llvmlite.binding.newpassmanagers import NewPassManager
+
+from dplc.machine.llvm.target import start_all
+from dplc.machine.object.assemble import parse
+
+TRIPLE = "nvptx64-nvidia-cuda"
+PORTABLE = 80  # every GPU since 2020
+KNOWN = (70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
+
+
+@cache
+def machine(sm: int) -> llvm.TargetMachine:
+    """LLVM's code generator for a GPU of this compute capability."""
+    start_all()
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=f"sm_{sm}", opt=3, reloc="default", codemodel="default"
+    )
+
+
+def ptx(text: str, sm: int = PORTABLE) -> str:
+    """The PTX of a module."""
+    generator = machine(sm)
+    module = parse(f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{text}')
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_unrolling = False
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(generator, options)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    NewPassManager._dispose(manager)
+    return generator.emit_assembly(module)

@@ -1,0 +1,57 @@
+"""What the code of the host knows of a device: which Pars have kernels, and the cells by which it names them.
+
+A cell is data of the program: the kernel's name, its handle once it is loaded, a label for people, and counters
+(`rt/device.rt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpl.node import field, record
+
+from dplc.flat import term as f
+from dplc.machine.llvm.literals import escape
+from dplc.passes.kernels.device import Kernel
+
+WITH_DEVICE = '@"dpl with device"'
+RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels
+
+
+@record
+class Device:
+    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one; `ptx` gives the
+    text of all that were made."""
+
+    of: Callable[[f.Par], Kernel | None]
+    ptx: Callable[[], str]
+    cells: dict[str, str] = field(default_factory=dict)
+    recursive: bool = False
+
+    def cell(self, name: str, label: str) -> str:
+        """The address of a kernel's cell."""
+        symbol = f'@"kernel {name}"'
+        if name not in self.cells:
+            self.cells[name] = (
+                text_constant(f'@"name of {name}"', name)
+                + text_constant(f'@"label of {name}"', label)
+                + f'{symbol} = internal global [6 x ptr] [ptr @"name of {name}", ptr null, ptr @"label of {name}", '
+                "ptr null, ptr null, ptr null]\n"
+            )
+        return symbol
+
+    def started(self, main: str) -> str:
+        """A function that runs `main`, which knows its device then."""
+        stack = RECURSIVE_STACK if self.recursive else 0
+        return (
+            "".join(self.cells.values()) + text_constant('@"device code"', self.ptx() if self.cells else "") +
+            f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
+            f'  call void @rt.device_begin(ptr @"device code", i64 {stack})\n'
+            f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"
+        )
+
+
+def text_constant(symbol: str, text: str) -> str:
+    """A text with a NUL after it."""
+    data = text.encode() + b"\0"
+    return f'{symbol} = private constant [{len(data)} x i8] c"{escape(data)}"\n'

@@ -1,0 +1,406 @@
+"""A Par on a device: the host's side of a launch.
+
+    z = par i < n to keep { ... }        if rt.device_pays(n * work of a point):
+                                    =>       z = a new array, whose copy on the host is not valid; launch
+                                         if that was not done:
+                                             z = the loop, on the host
+
+The arguments of a kernel are the leaves of what its points use, with addresses on the device in place of the host's
+(`passes/kernels/device.py` and `machine/cuda/kernel.py` say what it expects).  The host does all points itself if there
+is no device, too little work, too little memory, or if a point has failed: then it fails, too, with the usual message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dpl.prims.sums import BLOCK
+
+from dplc.flat import term as f
+from dplc.flat.ops.row import Dim
+from dplc.flat.walk import atoms, used
+from dplc.machine.emit import arrays
+from dplc.machine.emit.arrays import Array, array_of
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.device import Device
+from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.layout import counted, leaves, struct
+from dplc.machine.llvm.literals import number
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import expect_type
+from dplc.passes.kernels import work
+from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, Kernel, Made
+
+NO_ROOM = "-1"  # an address that the runtime gives if the device's memory is full
+
+
+def launched(
+    e: BodyEmitter, par: f.Par, counts: list[str], variables: tuple[f.Var, ...], on_host: Callable[[], Values]
+) -> Values:
+    """The results of a Par, by the device where that pays.  `on_host` writes its loop."""
+    device = e.unit.device
+    if device is None or e.in_points or par.ordered:
+        return on_host()
+
+    def here() -> Values:
+        home(e, par)
+        e.in_points = True
+        values = on_host()
+        e.in_points = False
+        return values
+
+    kernel = device.of(par)
+    if kernel is None:
+        return here()
+    device.recursive |= kernel.recursive
+    types = [leaf for var in variables for leaf in leaves(var.ty)]
+    w = e.w
+    pays = w.let(f"call i1 @rt.device_pays(double {_work(e, par, counts)})")
+    nothing = [zero for var in variables for zero in zeros(var.ty)]
+    launch = _Launch(e, device, kernel, counts)
+    done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])
+    return w.choose(done, types, lambda: values, here)
+
+
+def home(e: BodyEmitter, par: f.Par) -> None:
+    """Makes valid what the points read on the host."""
+    mentioned = {a.name: a for a in (*atoms(par), *used(par.body)) if isinstance(a, f.Var) and a.name in e.env}
+    for var in mentioned.values():
+        need_host(e, var)
+
+
+def need_host(e: BodyEmitter, atom: f.Atom) -> None:
+    """Makes the host's copies of the arrays of numbers in a value valid."""
+    values = e.value(atom)
+    for at in plain_arrays(atom.ty):
+        if values[at] != "null":
+            e.w.do(f"call void @rt.device_home(ptr {values[at]})")
+
+
+def plain_arrays(ty: f.Type, at: int = 0) -> list[int]:
+    """The places of the owners of the arrays of numbers in a value."""
+    match ty:
+        case f.Arr(elem, _) if not counted(elem):
+            return [at]
+        case f.Tup(items):
+            found: list[int] = []
+            for item in items:
+                found += plain_arrays(item, at)
+                at += len(leaves(item))
+            return found
+        case _:
+            return []
+
+
+def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
+    """The operations of all points, as a double."""
+
+    def known(var: f.Var, k: int) -> str | None:
+        values = e.env.get(var.name)
+        return None if values is None else values[0] if k < 0 else values[2 + k]
+
+    each = work.plus(work.of_block(e.unit.program, par.body, known), work.number(1.0))
+    total = ""
+    for operands, factor in each.items():
+        term = number(factor, "f64")
+        for operand in (*operands, *counts[: len(par.space)]):
+            term = e.w.let(f"fmul double {term}, {e.w.let(f'sitofp i64 {operand} to double')}")
+        total = e.w.let(f"fadd double {total}, {term}") if total else term
+    return total
+
+
+class _Launch:
+    """A launch under construction: the kernel's parameters, and what its results will be."""
+
+    def __init__(self, e: BodyEmitter, device: Device, kernel: Kernel, counts: list[str]) -> None:
+        self.e, self.w, self.device, self.kernel = e, e.w, device, kernel
+        self.counts = counts[: len(kernel.space)]
+        self.params: list[tuple[str, str]] = []  # types and operands
+        self.addresses: list[str] = []  # on the device: none may be NO_ROOM
+        self.fresh: list[Array] = []  # to be dropped if the launch fails
+        self.written: list[Array] = []
+        self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
+        self.before: list[tuple[str, str]] = []  # zeros: addresses and bytes
+        self.after: list[Callable[[], None]] = []  # more launches
+        self.last: list[Callable[[], None]] = []
+
+    def write(self) -> Values:
+        """Whether it was done, and the values of the variables."""
+        w = self.w
+        types = [leaf for made in self.kernel.outs for leaf in self.types(made)]
+        self.points = w.product(self.counts)
+        self.prepare()
+        fine = "true"
+        for address in self.addresses:
+            fine = w.let(f"and i1 {fine}, {w.let(f'icmp ne i64 {address}, {NO_ROOM}')}")
+        done = w.choose(fine, ("i1",), self.run, lambda: ["false"])[0]
+        values = w.choose(done, types, self.finish, self.give_up)
+        return [done, *values]
+
+    def types(self, made: Made) -> Sequence[str]:
+        if made.out.kind == "keep":
+            rank = len(self.kernel.space) + len(made.row)
+            return leaves(f.Arr(made.elem, rank))
+        if made.out.kind == "fold" and made.out.rank:
+            return leaves(f.Arr(made.elem, made.out.rank))
+        return leaves(made.value.ty)
+
+    # ---- parameters
+
+    def prepare(self) -> None:
+        """Takes the arguments to the device, and makes room for the results."""
+        kernel = self.kernel
+        for var in kernel.args:
+            self.argument(var.ty, self.e.value(var))
+        for atom, count in zip(kernel.space, self.counts, strict=True):
+            self.length(atom, count)
+        adds = [made for made in kernel.outs if made.out.kind == "add"]
+        self.groups = self.number_of_groups(adds) if kernel.geometry == "groups" else "0"
+        for made in kernel.outs:
+            match made.out.kind:
+                case "keep":
+                    self.keep(made)
+                case "fold" if made.out.rank:
+                    self.columns(made)
+                case "fold":
+                    self.sum(made)
+                case "add":
+                    self.add(made)
+        if kernel.geometry == "groups":
+            self.params.append(("i64", self.groups))
+
+    def argument(self, ty: f.Type, values: Values) -> None:
+        if isinstance(ty, f.Tup):
+            at = 0
+            for item in ty.items:
+                size = len(leaves(item))
+                self.argument(item, values[at : at + size])
+                at += size
+        elif isinstance(ty, f.Arr):
+            self.params.append(("i64", self.on_device(array_of(ty, values))))
+            self.params += [("i64", n) for n in values[2:]]
+        else:
+            self.params.append((leaves(ty)[0], values[0]))
+
+    def length(self, dim: Dim, operand: str) -> None:
+        """A length, unless the kernel knows it."""
+        if not isinstance(dim, f.Const):
+            self.params.append(("i64", operand))
+
+    def dim(self, dim: Dim) -> str:
+        if isinstance(dim, tuple):
+            var, k = dim
+            return self.e.value(var)[2 + k]
+        return self.e.one(dim)
+
+    def on_device(self, array: Array) -> str:
+        """The address of an array, whose elements are valid there."""
+        size = self.w.mul(self.w.product(array.dims), str(array.size))
+        return self.address(f"device_in(ptr {array.owner}, ptr {array.data}, i64 {size})")
+
+    def room_for(self, array: Array) -> str:
+        """The address of a fresh array, whose elements are still to be written."""
+        self.fresh.append(array)
+        self.written.append(array)
+        return self.address(f"device_room(ptr {array.owner})")
+
+    def temporary(self, elem: f.Type, count: str) -> str:
+        return self.address(f"device_temp(i64 {self.w.mul(count, str(struct(elem).size))})", none="0")
+
+    def address(self, call: str, none: str = "") -> str:
+        found = self.w.let(f"call i64 @rt.{call}")
+        if none:
+            found = self.w.let(f"select i1 {self.w.let(f'icmp eq i64 {found}, {none}')}, i64 {NO_ROOM}, i64 {found}")
+        self.addresses.append(found)
+        return found
+
+    def blocks_of(self, count: str) -> str:
+        return self.w.let(f"udiv i64 {self.w.add(count, str(BLOCK - 1))}, {BLOCK}")
+
+    def number_of_groups(self, adds: list[Made]) -> str:
+        """The groups of points (`groups_of` in `passes/kernels/device.py`); too few are given up."""
+        w, size = self.w, "0"
+        for made in adds:
+            size = w.add(size, w.product([self.dim(dim) for dim in made.dims]))
+        most = w.let(f"udiv i64 {ROOM}, {w.let(f'call i64 @llvm.umax.i64(i64 {size}, i64 1)')}")
+        for other in (self.points, str(MOST_GROUPS)):
+            most = w.let(f"call i64 @llvm.smin.i64(i64 {most}, i64 {other})")
+        few = w.let(f"icmp slt i64 {most}, {LEAST_GROUPS}")
+        self.addresses.append(w.let(f"select i1 {few}, i64 {NO_ROOM}, i64 0"))
+        return most
+
+    # ---- results
+
+    def keep(self, made: Made) -> None:
+        """An array of all values, written over the target if nobody else has it."""
+        e, dims = self.e, [*self.counts, *[self.dim(dim) for dim in made.row]]
+        target = made.out.target
+        if target is None:
+            array = arrays.new_checked(e, made.elem, dims)
+            place = self.room_for(array)
+        else:
+            array, place = self.over(array_of(target.ty, e.value(target)), dims, self.kernel.in_place)
+        self.params.append(("i64", place))
+        for dim, operand in zip(made.row, dims[len(self.counts) :], strict=True):
+            self.length(dim, operand)
+        self.results.append(lambda: array.values)
+
+    def over(self, target: Array, dims: list[str], may: bool) -> tuple[Array, str]:
+        """The array to write, and its address: the target if it is unique, which may be written, or a new one."""
+        e, w = self.e, self.w
+
+        def same() -> Values:
+            size = w.mul(w.product(dims), str(target.size))
+            place = w.let(f"call i64 @rt.device_in(ptr {target.owner}, ptr {target.data}, i64 {size})")
+            return [target.owner, target.data, place]
+
+        def new() -> Values:
+            array = arrays.new_checked(e, target.elem, dims)
+            return [array.owner, array.data, w.let(f"call i64 @rt.device_room(ptr {array.owner})")]
+
+        alone = e.is_unique(target.owner) if may else "false"
+        owner, data, place = w.choose(alone, ("ptr", "ptr", "i64"), same, new)
+        self.addresses.append(place)
+        array = Array(target.elem, owner, data, tuple(dims))
+        other = w.let(f"icmp eq ptr {owner}, {target.owner}")
+        self.fresh.append(Array(target.elem, w.let(f"select i1 {other}, ptr null, ptr {owner}"), data, tuple(dims)))
+        self.written.append(array)
+        left = w.let(f"select i1 {other}, ptr null, ptr {target.owner}")
+        self.last.append(lambda: e.drop(target.type, [left, *target.values[1:]]))
+        return array, place
+
+    def sum(self, made: Made) -> None:
+        """A number: the sums of blocks are added as a tree."""
+        w, blocks, ty = self.w, self.blocks_of(self.points), made.elem
+        partial = self.temporary(ty, w.let(f"call i64 @llvm.umax.i64(i64 {blocks}, i64 1)"))
+        if self.kernel.geometry == "groups":
+            values = self.temporary(ty, self.points)
+            self.params.append(("i64", values))
+            self.later("blocks", ty, w.mul(blocks, "32"), [partial, values, self.points])
+        else:
+            self.params.append(("i64", partial))
+        self.later("tree", ty, "256", [partial, blocks], unless_one=blocks)
+        slot = w.slot("[8 x i8]")
+        self.after.append(lambda: w.do(f"call void @rt.fetch_down(ptr {slot}, i64 {partial}, i64 {struct(ty).size})"))
+        self.results.append(lambda: [w.load(leaves(ty)[0], slot)])
+
+    def columns(self, made: Made) -> None:
+        """Sums of rows: those of blocks of rows are added in order."""
+        w, cut = self.w, len(self.counts) - made.out.rank
+        dims = self.counts[cut:]
+        columns, blocks = w.product(dims), self.blocks_of(w.product(self.counts[:cut]))
+        partial = self.temporary(made.elem, w.mul(w.let(f"call i64 @llvm.umax.i64(i64 {blocks}, i64 1)"), columns))
+        array = arrays.new_checked(self.e, made.elem, dims)
+        place = self.room_for(array)
+        self.params.append(("i64", partial))
+        self.later("columns", made.elem, columns, [partial, blocks, columns], unless_one=blocks)
+        size = w.mul(columns, str(array.size))
+        self.after.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {partial}, i64 {size})"))
+        self.results.append(lambda: array.values)
+
+    def add(self, made: Made) -> None:
+        """What groups of points have added to copies is added to the target in order."""
+        e, w, out = self.e, self.w, made.out
+        assert out.target is not None
+        target = array_of(out.target.ty, e.value(out.target))
+        dims = [self.dim(dim) for dim in made.dims]
+        size = w.product(dims)
+        copies = self.temporary(made.elem, w.mul(self.groups, size))
+        bytes_ = w.mul(size, str(target.size))
+        if isinstance(out.target, f.Var):
+            missing = w.let(f"icmp eq ptr {target.data}, null")
+            self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
+            old = self.on_device(target)
+            array, place = self.over(target, dims, may=True)
+            other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
+            moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
+            self.after.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
+        else:
+            array = arrays.new_checked(e, made.elem, dims)
+            place = self.room_for(array)
+            self.after.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+        self.params.append(("i64", copies))
+        for dim, operand in zip(made.dims, dims, strict=True):
+            self.length(dim, operand)
+        self.before.append((copies, w.mul(self.groups, bytes_)))
+        self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
+        self.results.append(lambda: array.values)
+
+    # ---- launches
+
+    def later(self, name: str, ty: f.Type, threads: str, given: list[str], unless_one: str = "") -> None:
+        """Another launch, of a kernel that completes results; not needed if `unless_one` is at most 1."""
+        kernel = f"{name}_{expect_type(f.Num, ty).name}"
+
+        def launch() -> None:
+            self.launch(kernel, kernel, threads, [("i64", value) for value in given])
+
+        def perhaps() -> None:
+            more = self.w.let(f"icmp sgt i64 {unless_one}, 1")
+            self.w.choose(more, (), lambda: launch() or [], list)
+
+        self.after.append(perhaps if unless_one else launch)
+
+    def launch(self, name: str, label: str, threads: str, params: list[tuple[str, str]], arena: bool = False) -> None:
+        """Writes the parameters to memory, and a launch."""
+        w = self.w
+        cells, pointers = w.slot(f"[{8 * max(len(params), 1)} x i8]"), w.slot(f"[{8 * max(len(params), 1)} x i8]")
+        for i, (ty, value) in enumerate(params):
+            place = w.at(cells, 8 * i)
+            w.store(ty, value, place)
+            w.store("ptr", place, w.at(pointers, 8 * i))
+        cell = self.device.cell(name, label)
+        w.do(f"call void @rt.device_launch(ptr {cell}, i64 {threads}, ptr {pointers}, i1 {str(arena).lower()})")
+
+    def threads(self) -> str:
+        """How many threads the kernel can use."""
+        w, kernel = self.w, self.kernel
+        match kernel.geometry:
+            case "points":
+                return self.points
+            case "sums":
+                return w.mul(self.blocks_of(self.points), "32")
+            case "rows":
+                rank = max(made.out.rank for made in kernel.outs)
+                cut = len(self.counts) - rank
+                return w.mul(self.blocks_of(w.product(self.counts[:cut])), w.product(self.counts[cut:]))
+            case "groups":
+                return self.groups
+
+    def run(self) -> Values:
+        """Launches; whether all points were done."""
+        w, kernel = self.w, self.kernel
+        for place, size in self.before:
+            w.do(f"call void @rt.device_zero(i64 {place}, i64 {size})")
+        if kernel.fails:
+            w.do("call void @rt.device_watch()")
+        self.launch(kernel.name, label(kernel), self.threads(), self.params, kernel.arena)
+        return [w.let(f"xor i1 {w.let('call i1 @rt.device_failed()')}, true")] if kernel.fails else ["true"]
+
+    def finish(self) -> Values:
+        w = self.w
+        for step in (*self.after, *self.last):
+            step()
+        for array in self.written:
+            w.do(f"call void @rt.device_wrote(ptr {array.owner})")
+        values = [leaf for result in self.results for leaf in result()]
+        w.do("call void @rt.device_done()")
+        return values
+
+    def give_up(self) -> Values:
+        for array in self.fresh:
+            self.e.drop(array.type, array.values)
+        self.w.do("call void @rt.device_done()")
+        return [zero for made in self.kernel.outs for zero in _zeros(self.types(made))]
+
+
+def _zeros(types: Sequence[str]) -> Values:
+    return ["null" if leaf == "ptr" else "false" if leaf == "i1" else "0" if leaf[0] == "i" else
+            "0xH0000" if leaf == "half" else "0.0" for leaf in types]  # fmt: skip
+
+
+def label(kernel: Kernel) -> str:
+    """What the table of times calls a kernel: where its points are, what they do."""
+    span = kernel.par.span
+    place = f"{span.source.name}:{span.line}" if span != f.NOWHERE else "an operation of the compiler"
+    return f"{place} ({kernel.geometry}, {kernel.name})"

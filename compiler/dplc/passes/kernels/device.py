@@ -1,0 +1,308 @@
+"""Kernels: which Pars a GPU can compute, and how.
+
+    s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums": a warp does a block of 1024 points
+
+A Par qualifies if its points are independent, use numbers and arrays of numbers from outside, and give numbers, or
+arrays of numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
+data of their own.  Whatever does not qualify runs on the host.
+
+The geometry says which points a thread does, so that sums have the order of `dpl/prims/sums.py` and everything is the
+same on every device:
+
+    points   any points: all results are kept
+    sums     32 threads do a block of 1024 points: thread l does l, l + 32, ...
+    rows     a thread does a column of 1024 rows
+    groups   a thread does some consecutive points, which add to a copy of the target of their own
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import groups
+from dplc.flat.dims import Dims
+from dplc.flat.ops.row import Dim, Effect
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of, rank_of
+from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
+from dplc.passes.kernels.independence import SHARED, is_numbers, is_plain
+from dplc.passes.kernels.nest import Level, nest
+
+THREADS = 256  # of a block on the device
+BLOCK = 1024  # points of a block of sums
+ROOM = 1 << 24  # elements that the copies of a target may have in all
+MOST_GROUPS = 16384
+NOT_ALONE = ("lapack_", "conv")  # operations without code for a single thread
+LEAST_GROUPS = 32  # less parallelism is not worth a launch
+
+Geometry = Literal["points", "sums", "rows", "groups"]
+
+
+@node
+class Made:
+    """What becomes of one result of the points, `out.kind`.  `row` has the dimensions of a value that is kept and is an
+    array, `dims` those of the array that is added to."""
+
+    out: f.Out
+    value: f.Atom
+    row: tuple[Dim, ...] = ()
+    dims: tuple[Dim, ...] = ()
+
+    @property
+    def elem(self) -> f.Type:
+        return elem_of(self.value.ty)
+
+
+@node
+class Kernel:
+    """A Par as a kernel.  `args` are the variables from outside that its points use, `space` the counts of its
+    dimensions; a point runs the `loops`, inner Pars whose results are parts of its own.
+
+    fails      it may leave a record of a failure
+    arena      its threads need memory of their own
+    recursive  they need a stack
+    in_place   results may be written over their targets"""
+
+    par: f.Par
+    args: tuple[f.Var, ...]
+    levels: tuple[Level, ...]
+    loops: tuple[Level, ...]
+    outs: tuple[Made, ...]
+    geometry: Geometry
+    name: str = ""
+    fails: bool = False
+    arena: bool = False
+    recursive: bool = False
+
+    @property
+    def space(self) -> tuple[f.Atom, ...]:
+        return tuple([count for level in self.levels for _, count in level.par.space])
+
+    @property
+    def in_place(self) -> bool:
+        return not self.fails
+
+
+def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int) -> int:
+    """A good number of blocks of threads; with any, the results are the same."""
+    blocks = -(-points // BLOCK)
+    threads = {
+        "points": points, "sums": 32 * blocks, "groups": copies,
+        "rows": -(-points // columns // BLOCK) * columns if columns else 0,
+    }[kernel.geometry]  # fmt: skip
+    return max(1, min(-(-threads // THREADS), 32 * processors))
+
+
+def groups_of(points: int, size: int) -> int:
+    """The groups of points that add to `size` elements; 0 if this does not suit a device."""
+    most = min(points, ROOM // max(size, 1), MOST_GROUPS)
+    return most if most >= LEAST_GROUPS else 0
+
+
+class Devices:
+    """Which Pars of a program can be kernels."""
+
+    def __init__(self, program: f.Program) -> None:
+        self.program = program
+        self.functions: dict[str, str] = {}
+        self.group, self.looping = groups(program)
+
+    def why_not(self, par: f.Par) -> str:
+        """The reason why a Par is not a kernel; "" if it is."""
+        plan = self.plan(par)
+        return plan if isinstance(plan, str) else ""
+
+    def plan(self, par: f.Par) -> Kernel | str:
+        """The Par as a kernel, without a name; or the reason why it is none."""
+        if par.ordered:
+            return "its points have effects"
+        if reason := self.block(par.body):
+            return reason
+        levels = nest(par)
+        flat = 1
+        while flat < len(levels) and all(is_cheap(bind) for bind in levels[flat - 1].before):
+            flat += 1
+        return self.planned(par, tuple(levels[:flat]), tuple(levels[flat:]))
+
+    def planned(self, par: f.Par, levels: tuple[Level, ...], loops: tuple[Level, ...]) -> Kernel | str:
+        leaf = (*levels, *loops)[-1].par
+        own = {var.name for var in bound_inside(par)}
+        args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
+        if strange := [a for a in args.values() if not is_plain(a.ty)]:
+            return f"{strange[0].name} is no array of numbers"
+        dims = Dims(par.body)
+        inner = tuple([count for level in loops for _, count in level.par.space])
+        outs: list[Made] = []
+        for out, value in zip(leaf.outs, leaf.body.results, strict=True):
+            made = self.made(leaf, out, value, inner, dims, own)
+            if isinstance(made, str):
+                return made
+            outs.append(made)
+        geometry = geometry_of(outs)
+        if geometry is None:
+            return "it has sums of rows and other sums"
+        return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
+
+    def made(
+        self, par: f.Par, out: f.Out, value: f.Atom, inner: tuple[f.Atom, ...], dims: Dims, own: set[str]
+    ) -> Made | str:  # fmt: skip
+        if not is_numbers(elem_of(value.ty)):
+            return f"it gives values of type {value.ty}"
+        if out.kind == "fold":
+            return Made(out, value)
+        if out.kind == "add":
+            assert out.acc is not None
+            found = self.target(out, par.body, own)
+            return Made(out, value, dims=found) if found else "the lengths of what it adds to are not known before"
+        row: list[Dim] = list(inner)
+        for k in range(rank_of(value.ty)):
+            dim = dims.of(value, k)
+            if dim is None or name_of(dim) in own:
+                dim = out.inner[k] if k < len(out.inner) and not is_zero(out.inner[k]) else None
+            if dim is None:
+                return "it gives arrays whose lengths are not known before"
+            row.append(dim)
+        return Made(out, value, row=tuple(row))
+
+    def target(self, out: f.Out, body: f.Block, own: set[str]) -> tuple[Dim, ...]:
+        """The dimensions of the array that is added to; none if they are not known.  A target that is given may be null
+        all the same: those by what is added to it come first."""
+        assert out.acc is not None
+        if found := added(body, {out.acc.name}, own):
+            return found
+        if isinstance(out.target, f.Var):
+            return tuple([(out.target, k) for k in range(rank_of(out.acc.ty))])
+        return ()
+
+    # ---- what points may do
+
+    def block(self, block: f.Block) -> str:
+        for bind in block.binds:
+            if fails(bind):
+                return ""  # the host fails in its place
+            if reason := self.bind(bind):
+                return reason
+        return ""
+
+    def bind(self, bind: f.Bind) -> str:
+        rhs = bind.rhs
+        for x in (*bind.vars, *atoms(rhs)):
+            if not is_local(x.ty):
+                return f"its points use {x.ty}"
+        match rhs:
+            case f.Op(op):
+                if op in SHARED or op == "copied" or op.startswith(NOT_ALONE):
+                    return f"its points do {op}"
+                return "" if OPS[op].effects in (Effect.NONE, Effect.OWNERS) else f"its points do {op}"
+            case f.Call(name):
+                return self.function(name)
+            case f.Par(ordered=True):
+                return "its points have effects"
+            case _:
+                return next(filter(None, map(self.block, blocks(rhs))), "")
+
+    def function(self, name: str) -> str:
+        if name not in self.functions:
+            self.functions[name] = ""  # while it is looked at
+            self.functions[name] = self.block(self.program.fns[name].body)
+        return self.functions[name]
+
+
+def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
+    """The dimensions of an array that is known by these names in a body, by what is added to it; none if they depend on
+    variables of its own."""
+    known = Dims(body)
+    lengths: dict[str, Dim] = {}
+
+    def outside(atom: f.Atom) -> Dim | None:
+        dim = lengths.get(atom.name, atom) if isinstance(atom, f.Var) else atom
+        return None if name_of(dim) in own else dim
+
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("dim", (f.Var() as array,)):
+                lengths[bind.vars[0].name] = known.of(array, bind.rhs.attr("k", 0)) or array
+            case f.Op(op, (f.Var(name), *rest)) if name in names and OPS[op].accumulates:
+                found = [outside(atom) for atom in rest[1 : 1 + bind.rhs.attr("rank")]]
+                if all(dim is not None for dim in found):
+                    return tuple([dim for dim in found if dim is not None])
+            case f.Par(_, _, outs):
+                names |= {o.acc.name for o in outs
+                          if o.acc and isinstance(o.target, f.Var) and o.target.name in names}  # fmt: skip
+            case f.For() | f.While() as loop:
+                names |= {s.name for s, a in zip(loop.state, loop.inits, strict=True)
+                          if isinstance(a, f.Var) and a.name in names}  # fmt: skip
+            case _:
+                pass
+    return ()
+
+
+def shortened(block: f.Block) -> f.Block:
+    """The block, where what comes before a certain failure is gone: the host does it again, and tells."""
+    last = next(filter(fails, block.binds), None)
+    if last is None:
+        binds = changed(block.binds, lambda bind: remade_bind(bind))
+        return block if binds is block.binds else f.Block(binds, block.results)
+    op = f.Op("fail", (f.Const("", f.STR),))
+    return f.Block((f.Bind(last.vars, op),), tuple([nothing(atom.ty) for atom in block.results]))
+
+
+def remade_bind(bind: f.Bind) -> f.Bind:
+    rhs = with_blocks(bind.rhs, shortened)
+    return bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
+
+
+def nothing(ty: f.Type) -> f.Const:
+    """Some value of a type, for code that is never reached."""
+    match ty:
+        case f.Tup(items):
+            return f.Const(tuple([nothing(item).value for item in items]), ty)
+        case f.Num(name):
+            return f.Const(False if name == "bool" else 0.0 if f.is_float(ty) else 0, ty)
+        case _:
+            return f.Const(None, ty)
+
+
+def fails(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail"
+
+
+def geometry_of(outs: list[Made]) -> Geometry | None:
+    kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind for made in outs}
+    ranks = {made.out.rank for made in outs if made.out.kind == "fold"}
+    if len(ranks) > 1 or {"add", "rows"} <= kinds:
+        return None
+    return "groups" if "add" in kinds else "rows" if "rows" in kinds else "sums" if "sums" in kinds else "points"
+
+
+def is_cheap(bind: f.Bind) -> bool:
+    """True for what may be computed again at each point."""
+    match bind.rhs:
+        case f.Op(op):
+            cheap = OPS[op].light or (OPS[op].elementwise and OPS[op].cheap)
+            return cheap and not any(isinstance(var.ty, f.Arr) for var in bind.vars)
+        case rhs:
+            return isinstance(rhs, f.TupMake | f.TupGet)
+
+
+def is_local(ty: f.Type) -> bool:
+    """True for values that a thread can have."""
+    match ty:
+        case f.Tup(items):
+            return all(map(is_local, items))
+        case f.Arr(elem, _):
+            return is_local(elem)
+        case _:
+            return isinstance(ty, f.Num | f.Data)
+
+
+def is_zero(atom: f.Atom) -> bool:
+    return isinstance(atom, f.Const) and atom.value == 0
+
+
+def name_of(dim: Dim | None) -> str:
+    var = dim[0] if isinstance(dim, tuple) else dim
+    return var.name if isinstance(var, f.Var) else ""

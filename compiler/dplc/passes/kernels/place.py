@@ -1,0 +1,179 @@
+"""Where arrays are: before the host looks at elements that a device may have written, it asks for them.
+
+    (a) = call f x              (a) = call f x
+    for i < n { ... a[i] }  =>  need_host a
+                                for i < n { ... a[i] }
+
+Arrays do not change while they have a name, so one question is enough for a variable, before the loops in which it is
+read.  What an operation of the host has made needs no question.  A Par asks for what its points use when it turns out
+to run on the host (`machine/emit/launch.py`); its points ask for what calls in them give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import is_
+from typing import TypeVar
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.ops.columns import free
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of, rank_of
+from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used
+from dplc.passes.kernels.independence import is_numbers
+
+Same = TypeVar("Same")
+DEEPEST = 3  # loops in loops whose state is looked at twice
+
+
+def place(program: f.Program) -> f.Program:
+    """The program with its questions."""
+    made = program.copy()
+    made.fns = {name: replace(fn, body=_Places().block(fn.body, set(), False)) for name, fn in program.fns.items()}
+    return made
+
+
+class _Places:
+    """A walk through a function.  `home` are the variables whose elements the host has."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def block(self, block: f.Block, home: set[str], points: bool) -> f.Block:
+        """The block with its questions; adds to `home` what the host has after it."""
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            for var in self.wanted(bind.rhs, points):
+                if var.name not in home:
+                    home.add(var.name)
+                    binds.append(f.Bind((), f.Op("need_host", (var,))))
+            rhs, made = self.inside(bind.rhs, home, points)
+            home.update(var.name for var, known in zip(bind.vars, made, strict=False) if known)
+            binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+        unchanged = len(binds) == len(block.binds) and all(map(is_, binds, block.binds))
+        return block if unchanged else f.Block(tuple(binds), block.results)
+
+    def wanted(self, rhs: f.Rhs, points: bool) -> Iterable[f.Var]:
+        """What a right-hand side reads of variables from outside of it.  The points of a Par ask by themselves."""
+        found = {var.name: var for var in read(rhs, points)}
+        if found and not isinstance(rhs, f.Op):
+            for var in bound_inside(rhs):
+                found.pop(var.name, None)
+        return found.values()
+
+    def inside(self, rhs: f.Rhs, home: set[str], points: bool) -> tuple[f.Rhs, list[bool]]:
+        """A right-hand side with its questions, and which of its results the host has."""
+        match rhs:
+            case f.Par(_, body, outs):
+                inner = home | {var.name for var in variables(rhs)}
+                here = points or rhs.ordered
+                body = self.block(body, set(home) if here else inner, points or not rhs.ordered)
+                return rhs if body is rhs.body else replace(rhs, body=body), [here for _ in outs]
+            case f.For() | f.While():
+                return self.loop(rhs, home, points)
+            case f.If() | f.Switch():
+                made: list[list[bool]] = []
+
+                def arm(block: f.Block) -> f.Block:
+                    inner = set(home)
+                    done = self.block(block, inner, points)
+                    made.append([is_home(atom, inner) for atom in done.results])
+                    return done
+
+                return rebuild(rhs, same, arm, same), [all(column) for column in zip(*made, strict=True)]
+            case f.Op(op, args):
+                view = not looks(rhs) and any(is_home(x, home) for x in args[:1])
+                return rhs, [view or looks(rhs) or OPS[op].fresh]
+            case f.TupGet(tup):
+                return rhs, [is_home(tup, home)]
+            case f.TupMake(items):
+                return rhs, [all(is_home(item, home) for item in items)]
+            case _:
+                return rhs, []
+
+    def loop(self, loop: f.For | f.While, home: set[str], points: bool) -> tuple[f.Rhs, list[bool]]:
+        """A loop.  The host has its state if it has what the loop starts with, and what a step gives."""
+        known = [is_home(init, home) for init in loop.inits]
+        self.depth += 1
+        done, after = self.steps(loop, home, known, points)
+        while after != known:
+            known = after if self.depth <= DEEPEST else [False] * len(known)
+            done, after = self.steps(loop, home, known, points)
+            after = [a and b for a, b in zip(after, known, strict=True)]
+        self.depth -= 1
+        return done, known
+
+    def steps(
+        self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool
+    ) -> tuple[f.Rhs, list[bool]]:
+        """A loop with its questions, where the host has what is `known` of the state before each step; and what it has
+        of that after a step."""
+        before = home | {var.name for var, here in zip(loop.state, known, strict=True) if here}
+        ends: list[list[bool]] = []
+
+        def block(old: f.Block) -> f.Block:
+            inner = set(before)
+            done = self.block(old, inner, points)
+            ends.append([is_home(x, inner) for x in done.results[: len(known)]])
+            return done
+
+        done = rebuild(loop, same, block, same)
+        return done, [a and b for a, b in zip(known, ends[-1], strict=True)]
+
+
+def same(x: Same) -> Same:
+    return x
+
+
+def read(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
+    """The variables whose elements the host reads in a right-hand side."""
+    match rhs:
+        case f.Op() if looks(rhs):
+            yield from (x for x in rhs.args if isinstance(x, f.Var) and has_numbers(x.ty))
+        case f.Par() if not rhs.ordered:
+            if points:
+                yield from (x for x in variables(rhs) if has_numbers(x.ty))
+        case f.For() | f.While() | f.Par():
+            for block in blocks(rhs):
+                for bind in block.binds:
+                    yield from deeply(bind.rhs, points)
+        case _:
+            pass
+
+
+def deeply(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
+    """The same, with what is read in branches."""
+    yield from read(rhs, points)
+    if isinstance(rhs, f.If | f.Switch):
+        for block in blocks(rhs):
+            for bind in block.binds:
+                yield from deeply(bind.rhs, points)
+
+
+def variables(par: f.Par) -> Iterator[f.Var]:
+    """The variables that a Par uses."""
+    return (x for x in (*atoms(par), *used(par.body)) if isinstance(x, f.Var))
+
+
+def looks(op: f.Op) -> bool:
+    """True if an operation looks at elements: not for views and lengths, which cost nothing."""
+    if op.op == "index":
+        return rank_of(op.args[0].ty) == len(op.args) - 1
+    return OPS[op.op].cost is not free
+
+
+def is_home(atom: f.Atom, home: set[str]) -> bool:
+    return isinstance(atom, f.Const) or atom.name in home or not has_numbers(atom.ty)
+
+
+def has_numbers(ty: f.Type) -> bool:
+    """True for arrays of numbers and tuples with such arrays: only these are on devices."""
+    match ty:
+        case f.Tup(items):
+            return any(map(has_numbers, items))
+        case f.Arr():
+            return is_numbers(elem_of(ty))
+        case _:
+            return False

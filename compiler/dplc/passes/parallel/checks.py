@@ -1,0 +1,262 @@
+"""Reads in a nest of loops are checked once, before the nest, if nothing else in it can fail.
+
+    par i < n {                                  if dim a - n - 1 < 0 || dim b - m < 0 {
+      k = add i 1                                  par i < n { k = add i 1; par j < m {
+      par j < m {                                    if i = j { } else { index a k; index b j } } } }    fails as before
+        if i = j { 0.0 }                   =>    par i < n {
+        else { x = index a k                       k = add i 1
+               y = index b j; ... } } }            par j < m {
+                                                     if i = j { 0.0 } else { x = index unchecked a k; ... } } }
+
+Indices must be sums of the indices of loops, and numbers from outside; so the least and the greatest one are known.
+Points without checks are vectorised, and joined with others.  Where a read may be out of bounds, the part of the nest
+that can fail is run on its own, and the nest if that has not failed: a condition may protect a read.
+"""
+
+from __future__ import annotations
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.affine import LARGEST, ONE, Affine, Sum, combined
+from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
+from dplc.flat.dims import Dims
+from dplc.flat.ops.row import Fails
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_blocks
+from dplc.narrow import expect_type
+from dplc.passes.simplify.purity import HERE, droppable
+
+
+def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
+    """The body of a function, with the checks of its Pars before them."""
+    if not any(isinstance(bind.rhs, f.Par) for bind in every(body)):
+        return body
+    return _Checks(supply, body).block(body)
+
+
+def is_checked(rhs: f.Rhs) -> bool:
+    return isinstance(rhs, f.Op) and rhs.op == "index" and not rhs.attr("unchecked")
+
+
+def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
+    """True for a read of a vector from outside at the own point."""
+    match rhs:
+        case f.Op("index", (f.Var(name, f.Arr(_, 1)), at)):
+            return at == own and name not in inside
+        case _:
+            return False
+
+
+class _Checks:
+    def __init__(self, supply: f.Supply, body: f.Block) -> None:
+        self.supply = supply
+        self.affine = Affine(Dims(body))
+
+    def block(self, block: f.Block) -> f.Block:
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            if not bind.vars and droppable(bind.rhs):
+                continue
+            self.affine.define(bind)
+            found = self.checked(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+            if found is None:
+                rhs = with_blocks(bind.rhs, self.block)
+                found = [bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)]
+            binds += found
+        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
+        return block if same else f.Block(tuple(binds), block.results)
+
+    def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
+        reads = [inner for inner in every(par.body) if is_checked(inner.rhs)]
+        if par.ordered or not reads:
+            return None
+        counts = dict(self.affine.counts)
+        inside = {var.name for var in bound_inside(par)}
+        ranges = _Ranges(self.affine, inside)
+        fine = ranges.can_be_checked(par)
+        self.affine.counts = counts
+        if not fine:
+            return None
+        b, own, here = Builder(self.supply), par.space[0][0], set(map(id, par.body.binds))
+        if len(par.space) == 1 and all(id(read) in here and is_own(read.rhs, own, inside) for read in reads):
+            bad, part = self.at_least_length(b, par.space[0][1], reads)
+        else:
+            bad, part = ranges.failing(b), f.Block((alone(par),), ())
+            if accumulators(par) & set(names(used(part))):
+                return None
+        if bad is not None:
+            b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
+        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, with_blocks(par, unchecked))]
+
+    def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
+        """Whether a read at the own point fails, and all reads at the first point where one does."""
+        least = count
+        for read in reads:
+            least = b.op("min", (least, b.op("dim", atoms(read.rhs)[:1], k=0)))
+        failing = [
+            replace(read, rhs=replace(expect_type(f.Op, read.rhs), args=(atoms(read.rhs)[0], least))) for read in reads
+        ]
+        return b.op("lt", (least, count)), f.Block(tuple(failing), ())
+
+
+class _Ranges:
+    """The least and greatest indices of a Par's reads.  `inside` are the variables of its points."""
+
+    def __init__(self, affine: Affine, inside: set[str]) -> None:
+        self.affine = affine
+        self.inside = inside
+        self.natural: list[Sum] = []  # sums that must be 0 or greater
+        self.lengths: set[str] = set()  # numbers that are lengths of arrays
+        self.rows: set[str] = set()  # arrays of the points that are parts of others
+
+    def can_be_checked(self, par: f.Par) -> bool:
+        if par.ordered or not all(self.outside(count) for _, count in par.space):
+            return False
+        for index, count in par.space:
+            self.affine.loop(index, count)
+        return all(self.fits(bind) for bind in par.body.binds)
+
+    def outside(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Const) or atom.name not in self.inside
+
+    def fits(self, bind: f.Bind) -> bool:
+        """True if a binding cannot fail after the checks."""
+        match bind.rhs:
+            case f.Op("index") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
+                self.rows.add(bind.vars[0].name)
+                return not is_checked(op) or self.read(op)
+            case f.Op() | f.Call():
+                self.affine.define(bind)
+                return droppable(bind.rhs)
+            case f.Par() as par:
+                return self.can_be_checked(par)
+            case f.For(index, count) if self.outside(count):
+                self.affine.loop(index, count)
+            case _:
+                pass
+        return all(self.fits(inner) for block in blocks(bind.rhs) for inner in block.binds)
+
+    def read(self, op: f.Op) -> bool:
+        """Notes what must hold for a read; False if that is not known before the nest, or never holds."""
+        array, *indices = op.args
+        if not isinstance(array, f.Var) or (array.name in self.inside and array.name not in self.rows):
+            return False
+        for k, index in enumerate(indices[: len(indices) - op.attr("sure", 0)]):
+            dim = self.affine.dims.of(array, k)
+            length, at = self.affine.length(dim), self.affine.sum(index)
+            if length is None:
+                return False
+            if isinstance(dim, f.Var):
+                self.lengths.add(dim.name)
+            for total in (at, combined(length, combined(at, {ONE: 1}, 1), -1)):
+                least = self.affine.least(total)
+                if any(not self.is_known(term) for term in least) or (set(least) == {ONE} and least[ONE] < 0):
+                    return False
+                if not self.affine.is_natural(least):
+                    self.natural.append(least)
+        return True
+
+    def is_known(self, term: object) -> bool:
+        return (term[0] if isinstance(term, tuple) else term) not in self.inside
+
+    # ---- the checks
+
+    def failing(self, b: Builder) -> f.Atom | None:
+        """Whether a read may fail, before the Par."""
+        found: list[f.Atom] = []
+        seen: list[Sum] = []
+        large: set[str] = set()
+        for total in self.natural:
+            if total in seen:
+                continue
+            seen.append(total)
+            large.update(self.may_overflow(total))
+            found.append(b.op("lt", (self.written(b, total), integer(0))))
+        for name in sorted(large):
+            number = f.Var(name, f.I64)
+            found += [b.op("gt", (number, integer(LARGEST))), b.op("lt", (number, integer(-LARGEST)))]
+        if not found:
+            return None
+        bad = found[0]
+        for other in found[1:]:
+            bad = b.op("or", (bad, other))
+        return bad
+
+    def may_overflow(self, total: Sum) -> list[str]:
+        """The numbers in a sum that must not be large, so that it cannot be natural by overflow.  Lengths are small;
+        one number more, without a constant, can only make it negative."""
+        numbers = [term for term in total if isinstance(term, str) and term not in self.lengths]
+        single = len(numbers) < 2 and all(abs(total[name]) == 1 for name in numbers)
+        positive = all(factor > 0 for term, factor in total.items() if term not in (ONE, *numbers))
+        fine = single and positive and total.get(ONE, 0) >= -1 + (1 in [total[name] for name in numbers])
+        return [] if fine else numbers
+
+    def written(self, b: Builder, total: Sum) -> f.Atom:
+        """A sum as code."""
+        made: f.Atom = integer(total.get(ONE, 0))
+        for term, factor in sorted(total.items(), key=lambda item: -item[1]):
+            if term == ONE:
+                continue
+            value: f.Atom = f.Var(str(term), f.I64)
+            if isinstance(term, tuple):
+                value = b.op("dim", (self.affine.arrays[term[0]],), k=term[1])
+            if abs(factor) != 1:
+                value = b.op("mul", (integer(abs(factor)), value))
+            first = made == integer(0) and factor > 0
+            made = value if first else b.op("add" if factor > 0 else "sub", (made, value))
+        return made
+
+
+def unchecked(block: f.Block) -> f.Block:
+    """The block without checks."""
+    binds = []
+    for bind in block.binds:
+        match bind.rhs:
+            case f.Op() as op if is_checked(op):
+                rhs = replace(op, attrs=(*[a for a in op.attrs if a[0] != "unchecked"], ("unchecked", HERE)))
+            case rhs:
+                rhs = with_blocks(rhs, unchecked)
+        binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+    return f.Block(tuple(binds), block.results)
+
+
+# ---- the part of a nest that can fail
+
+
+def accumulators(par: f.Par) -> set[str]:
+    """What the points of a nest add to."""
+    inner = [bind.rhs for bind in every(par.body) if isinstance(bind.rhs, f.Par)]
+    return {out.acc.name for one in (par, *inner) for out in one.outs if out.acc is not None}
+
+
+def alone(par: f.Par) -> f.Bind:
+    """The part of a Par that can fail, in order."""
+    return f.Bind((), replace(par, body=f.Block(failing(par.body), ()), outs=(), ordered=True))
+
+
+def failing(block: f.Block) -> tuple[f.Bind, ...]:
+    """The bindings of a block that can fail, with what they need."""
+    needed, kept = set[str](), list[f.Bind]()
+    for bind in reversed(block.binds):
+        if not any(var.name in needed for var in bind.vars):
+            if not can_fail(bind.rhs):
+                continue
+            match bind.rhs:
+                case f.Par() as par:
+                    bind = alone(par)
+                case f.If(cond, then, else_):
+                    bind = f.Bind((), f.If(cond, f.Block(failing(then), ()), f.Block(failing(else_), ())))
+                case _:
+                    pass
+        kept.append(bind)
+        needed.update(names(used(f.Block((bind,), ()))))
+    return tuple(reversed(kept))
+
+
+def can_fail(rhs: f.Rhs) -> bool:
+    """True if there is a check in a right-hand side."""
+    inside = (rhs, *(bind.rhs for block in blocks(rhs) for bind in every(block)))
+    return any(isinstance(one, f.Op) and OPS[one.op].fails is Fails.BOUNDS and not droppable(one) for one in inside)

@@ -1,0 +1,127 @@
+"""Kernels give what the evaluator of flat gives, bit for bit; they run in the interpreter of PTX (`pars.py`)."""
+
+from __future__ import annotations
+
+import pytest
+from dpl.prims import TABLE, elementary
+from dpl.prims.scalar import SLOPES
+from dplc.flat.interp import Failure
+from pars import Both, compared, program_of
+
+
+def kinds(text: str) -> set[str]:
+    """The geometries of the kernels that ran."""
+    return {one.kernel.geometry for one in compared(text)}
+
+
+def test_each_point_is_kept() -> None:
+    made = compared("""
+let n = 520
+let xs = [for i < n -> float i * 0.37 - 3.0]
+let ys = [for i < n -> if i % 3 = 0 then exp xs[i] else sqrt (abs xs[i]) - 1.0 / xs[i]]
+let zs = [for i < n -> (i * 7 / 3, xs[i] > 0.0, f32 xs[i])]
+do print (ys, [for z in zs -> let (a, b, c) = z in if b then float a else float c])
+""")
+    assert {one.kernel.geometry for one in made} == {"points"} and made
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 33, 1023, 1025, 2049, 5000])
+def test_sums_have_one_order(n: int) -> None:
+    made = compared(f"""
+let n = length [for i < {n} -> i]
+let xs = [for i < n -> 1.0 / (1.0 + float i)]
+do print (sum [for i < n -> xs[i] * 1.1], sum [for i < n -> i * i], sum [for i < n -> f32 xs[i]])
+""")
+    assert any(one.kernel.geometry == "sums" for one in made)
+
+
+def test_sums_of_rows() -> None:
+    assert "rows" in kinds("""
+let m = [for i < 2100, j < 3 -> sin (float (i * j))]
+let f (b : float[3]) = sum (sum (tanh (m + b)))
+do print (grad f [0.5, -0.25, 0.125])
+""")
+
+
+def test_inner_loops_and_arrays() -> None:
+    made = compared("""
+let n = 40
+let m = [for i < n, j < n - 7 -> sin (float (i * j))]
+let softmax (x : float[k]) : float[k] =
+  let e = [for a in x -> exp a] in e * (1.0 / sum e)
+do print [for i < n -> softmax m[i]]
+do print [for i < n -> argmin [for j < n - 7 -> (m[i, j] - 0.3) ** 2]]
+do print [for i < n -> (sort [for j < n - 7 -> m[i, j]])[3]]
+do print [for i < n -> sum [for k < 40 * i -> m[i, k % (n - 7)]]]
+""")
+    assert any(one.kernel.arena for one in made)
+
+
+def test_recursion_data_and_closures() -> None:
+    made = compared("""
+type tree = Leaf of float | Node of tree * tree
+let rec grow n x = if n = 0 then Leaf x else Node (grow (n - 1) (x * 1.5), grow (n - 1) (x - 0.25))
+let rec total t = match t with Leaf x -> x | Node (a, b) -> total a + total b
+let twice f x = f (f x)
+let rec fact n = if n <= 1 then 1 else n * fact (n - 1)
+let n = 10
+do print [for i < n -> total (grow (i % 4) (float i))]
+do print [for i < n -> twice (if i % 2 = 0 then (fun x -> x * float i) else (fun x -> x - 1.0)) 0.5]
+do print [for i < n -> fact i]
+""")
+    assert any(one.kernel.recursive for one in made)
+
+
+def test_points_that_take_their_own_number_of_steps() -> None:
+    compared("""
+let n = 70
+let rec collatz m k = if m = 1 then k else collatz (if m % 2 = 0 then m / 2 else 3 * m + 1) (k + 1)
+do print [for i < n -> collatz (i + 1) 0]
+""")
+
+
+def test_points_add_to_one_array() -> None:
+    made = compared("""
+let n = 300
+let xs = [for i < n -> sin (float i)]
+let f (c : float[5, 2]) = sum [for i < n -> let k = (i * i) % 5 in (c[k, 0] - xs[i]) * c[(k + 1) % 5, 1]]
+do print (grad f [for i < 5, j < 2 -> float i - 0.1 * float j])
+""")
+    assert any(one.kernel.geometry == "groups" for one in made)
+
+
+@pytest.mark.parametrize(
+    "body", ["xs[i * 30]", "1000 / (i - 17)", 'if i = 21 then error "no" else i', "(slice_of xs i)[0]"]
+)
+def test_failures_leave_a_record(body: str) -> None:
+    machine = Both(program_of(f"""
+let n = 50
+let xs = [for i < n -> i * 3]
+let slice_of (x : int[n]) (i : int) = x[i - 10 : i + 1]
+do print [for i < n -> {body}]
+"""))
+    with pytest.raises(Failure):
+        machine.call("main")
+    assert machine.launched[-1].failed
+
+
+FUNCTIONS = [name for name in elementary.NAMES if name in TABLE and name not in {row.name for row in SLOPES}]
+PARTS = 4
+
+
+@pytest.mark.parametrize("ty", ["f64", "f32"])
+@pytest.mark.parametrize("part", range(PARTS))
+def test_elementary_functions_have_the_same_bits(part: int, ty: str) -> None:
+    """Of usual and special arguments."""
+
+    def call(name: str) -> str:
+        more = " (x * 0.7 + 0.3)"
+        return f"x **{more}" if name == "pow" else f"{name} x{more if elementary.arity(name) == 2 else ''}"
+
+    calls = ", ".join(map(call, FUNCTIONS[part::PARTS]))
+    made = compared(f"""
+let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1e300, -1e300, 1e-310, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 709.9, 88.8]
+let xs = [for i < 45 -> if i < 13 then special[i % 13] else float (i - 30) * 0.37]
+do print [for i < 45 -> let x = {"" if ty == "f64" else "f32 "}xs[i] in ({calls})]
+""")
+    assert made

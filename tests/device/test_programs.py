@@ -1,0 +1,48 @@
+"""Programs on a device: every parallel loop, however short, is done by the stand-in, and the output is the same."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, assert_same_output
+from stand_in import Server
+
+pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="needs a C compiler, Linux")
+
+AGREE = ROOT / "tests" / "agree"
+PROGRAMS = [p for folder in ("cases", "programs") for p in sorted((AGREE / folder).glob("*.dp"))]
+QUICK = ("comprehensions", "array_gradients", "sums", "grown_arrays", "array_rows")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("device"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_device(dpl, server: Server):
+    """Runs a program on the device; it must make no mistake there."""
+
+    def run(*args: str | Path, **env: str):
+        before = len(server.complaints())
+        ran = dpl("run", "--device", "gpu", *args, **{**server.environment, "DPL_DEVICE_LEAST": "1", **env})
+        assert not (said := server.complaints()[before:]), said
+        return ran
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in PROGRAMS],
+)
+def test_same_output(on_device, program: Path) -> None:
+    run = on_device("--engine", "native", program.relative_to(ROOT))
+    assert run.returncode == 0, run.stderr
+    assert_same_output(run.stdout, program.with_suffix(".out").read_text(encoding="utf-8"))
