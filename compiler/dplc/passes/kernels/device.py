@@ -1,6 +1,6 @@
 """Kernels: which Pars a GPU can compute, and how.
 
-    s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums": a warp does a block of 1024 points
+    s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums"
 
 A Par qualifies if its points are independent, use numbers and arrays of numbers from outside, and give numbers, or
 arrays of numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
@@ -10,7 +10,7 @@ The geometry says which points a thread does, so that sums have the order of `dp
 same on every device:
 
     points   any points: all results are kept
-    sums     32 threads do a block of 1024 points: thread l does l, l + 32, ...
+    sums     a block of threads does 1024 points, one of them each at a time, and then adds up what these give
     rows     a thread does a column of 1024 rows
     groups   a thread does some consecutive points, which add to a copy of the target of their own
 """
@@ -28,14 +28,15 @@ from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
-from dplc.passes.kernels.independence import SHARED, is_numbers, is_plain
+from dplc.passes.kernels.independence import is_numbers, is_plain
 from dplc.passes.kernels.nest import Level, nest
 
+MOST_SUMS = 20  # whose numbers fit into shared memory
 THREADS = 256  # of a block on the device
 BLOCK = 1024  # points of a block of sums
 ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
-NOT_ALONE = ("lapack_", "conv")  # operations without code for a single thread
+NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
 Geometry = Literal["points", "sums", "rows", "groups"]
@@ -90,7 +91,7 @@ def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int
     """A good number of blocks of threads; with any, the results are the same."""
     blocks = -(-points // BLOCK)
     threads = {
-        "points": points, "sums": 32 * blocks, "groups": copies,
+        "points": points, "sums": THREADS * blocks, "groups": copies,
         "rows": -(-points // columns // BLOCK) * columns if columns else 0,
     }[kernel.geometry]  # fmt: skip
     return max(1, min(-(-threads // THREADS), 32 * processors))
@@ -143,7 +144,7 @@ class Devices:
             outs.append(made)
         geometry = geometry_of(outs)
         if geometry is None:
-            return "it has sums of rows and other sums"
+            return "it has too many sums, or sums of rows and others"
         return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
 
     def made(
@@ -194,7 +195,7 @@ class Devices:
                 return f"its points use {x.ty}"
         match rhs:
             case f.Op(op):
-                if op in SHARED or op == "copied" or op.startswith(NOT_ALONE):
+                if OPS[op].shared or op == "copied" or op.startswith(NOT_ALONE):
                     return f"its points do {op}"
                 return "" if OPS[op].effects in (Effect.NONE, Effect.OWNERS) else f"its points do {op}"
             case f.Call(name):
@@ -273,7 +274,7 @@ def fails(bind: f.Bind) -> bool:
 def geometry_of(outs: list[Made]) -> Geometry | None:
     kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind for made in outs}
     ranks = {made.out.rank for made in outs if made.out.kind == "fold"}
-    if len(ranks) > 1 or {"add", "rows"} <= kinds:
+    if len(ranks) > 1 or {"add", "rows"} <= kinds or (ranks == {0} and len(outs) > MOST_SUMS):
         return None
     return "groups" if "add" in kinds else "rows" if "rows" in kinds else "sums" if "sums" in kinds else "points"
 
