@@ -164,6 +164,8 @@ def copy_elements(e: Emitter, elem: f.Type, to: str, source: str, count: str) ->
 
 def writable(e: Emitter, a: Array) -> Array:
     """The array itself if it is unique, else a copy.  Consumes `a`."""
+    if e.unit.device is not None:
+        e.w.do(f"call void @rt.device_home(ptr {a.owner})")
 
     def copy() -> Values:
         return e.outlined(f"copy {show_type(a.type)}", leaves(a.type), a.values, ("ptr", "ptr"), body)
