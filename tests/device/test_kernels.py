@@ -170,3 +170,13 @@ def test_a_negative_length_fails() -> None:
     with pytest.raises(Failure):
         machine.call("main")
     assert machine.launched[-1].failed
+
+
+def test_points_add_to_their_own_rows_in_place() -> None:
+    made = compared("""
+let ys = [for i < 40 -> (i * i) % 5]
+let scores (m : float[40, 5]) = sum [for i < 40 -> let r = m[i] in log (sum [for x in r -> exp x]) - r[ys[i]]]
+do print (grad scores [for i < 40, j < 5 -> sin (float (i * j))])
+""")
+    own = [one for one in made if any(out.own for out in one.kernel.outs)]
+    assert own and all(one.kernel.geometry != "groups" for one in own)

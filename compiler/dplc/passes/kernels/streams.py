@@ -67,6 +67,8 @@ class _Streams:
                 made = self.search(bind.vars[0], par) or self.rows(bind.vars[0], par)
                 if made is not None:
                     return made
+            case _:
+                pass
         return (f.Bind(bind.vars, with_blocks(bind.rhs, self.block)),)
 
     def instead(self, bind: f.Bind, op: f.Op, name: str) -> tuple[f.Bind, ...]:
