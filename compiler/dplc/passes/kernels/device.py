@@ -46,7 +46,7 @@ Geometry = Literal["points", "sums", "rows", "groups"]
 @node
 class Made:
     """What becomes of one result of the points, `out.kind`.  `row` has the dimensions of a value that is kept and is an
-    array, `dims` those of the array that is added to.  If `own`, each point adds to places of its own, and all points add
+    array, `dims` those of the array that is added to.  If `own`, each point adds to places of its own, and all add
     to one array."""
 
     out: f.Out
