@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 
-def programs(jax, np) -> dict[tuple[str, str], Callable[[int], tuple[Callable, tuple]]]:
+def programs(jax, np) -> dict[tuple[str, str], Callable[[int], tuple[Callable, tuple]]]:  # noqa: C901
     """For each program and mode: from the size, a function and its arguments."""
 
     def price(option):

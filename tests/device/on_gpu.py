@@ -2,9 +2,9 @@
 
     python tests/device/on_gpu.py [FOLDER]      writes report.txt, and programs.json with the times, to FOLDER
 
-First a sum; then the table of `benchmarks/gpu.py`; then three programs under compute-sanitizer, where that is installed;
-then the programs of `tests/agree`, with every loop on the GPU, beside the CPU.  It needs DPL with LLVM (`llvmlite`), and
-nothing else.  What is not reached in time is told.
+First a sum; then the table of `benchmarks/gpu.py`; then three programs under compute-sanitizer, where that is
+installed; then the programs of `tests/agree`, with every loop on the GPU, beside the CPU.  It needs DPL with LLVM
+(`llvmlite`), and nothing else.  What is not reached in time is told.
 """
 
 from __future__ import annotations
