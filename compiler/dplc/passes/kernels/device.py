@@ -28,7 +28,7 @@ from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
-from dplc.passes.kernels.independence import SHARED, is_numbers, is_plain
+from dplc.passes.kernels.independence import is_numbers, is_plain
 from dplc.passes.kernels.nest import Level, nest
 
 MOST_SUMS = 20  # whose numbers fit into shared memory
@@ -36,7 +36,7 @@ THREADS = 256  # of a block on the device
 BLOCK = 1024  # points of a block of sums
 ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
-NOT_ALONE = ("lapack_", "conv")  # operations without code for a single thread
+NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
 Geometry = Literal["points", "sums", "rows", "groups"]
@@ -195,7 +195,7 @@ class Devices:
                 return f"its points use {x.ty}"
         match rhs:
             case f.Op(op):
-                if op in SHARED or op == "copied" or op.startswith(NOT_ALONE):
+                if OPS[op].shared or op == "copied" or op.startswith(NOT_ALONE):
                     return f"its points do {op}"
                 return "" if OPS[op].effects in (Effect.NONE, Effect.OWNERS) else f"its points do {op}"
             case f.Call(name):
