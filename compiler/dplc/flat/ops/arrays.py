@@ -71,6 +71,21 @@ def of_filled(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     return count if k == 0 else of(x, k - 1)
 
 
+def of_slice(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    array, lo, hi = op.args
+    if k:
+        return of(array, k)
+    if isinstance(lo, Const) and isinstance(hi, Const) and isinstance(lo.value, int) and isinstance(hi.value, int):
+        return Const(hi.value - lo.value, I64) if 0 <= lo.value <= hi.value else None
+    return hi if lo == Const(0, I64) else None
+
+
+def of_joined(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    """The lengths of two arrays one behind the other.  Inner lengths may be those of either."""
+    lengths = [n.value for n in (of(a, k) for a in op.args) if isinstance(n, Const) and isinstance(n.value, int)]
+    return Const(sum(lengths), I64) if k == 0 and len(lengths) == 2 else None
+
+
 def of_elements(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     return Const(len(op.args), I64) if k == 0 else of(op.args[0], k - 1)
 
@@ -211,10 +226,10 @@ ROWS = (
         own=(0, 1), fresh=True, solid=always, changes=True, reduces=False,
         fails=Fails.BOUNDS, cost=of_update, cheap=False, light=False, loops=False, short=True, derivative=linear(0, 1)),
     array("slice", "a, lo, hi -> elements of dimension 0 (a view)",
-          result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], k) if k else None,
+          result=like_first, second=None, dims=of_slice,
           own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, loops=False, derivative=linear(0)),
     array("concat", "a, b -> along dimension 0; inner shapes must agree",
-          result=like_first, second=same_type, dims=unknown,
+          result=like_first, second=same_type, dims=of_joined,
           own=(0, 1), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False,
           derivative=linear(0, 1)),
     array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
