@@ -30,6 +30,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
 from dplc.passes.kernels.independence import is_numbers, is_plain
 from dplc.passes.kernels.nest import Level, nest
+from dplc.passes.kernels.own_places import own_places
 
 MOST_SUMS = 20  # whose numbers fit into shared memory
 THREADS = 256  # of a block on the device
@@ -45,12 +46,14 @@ Geometry = Literal["points", "sums", "rows", "groups"]
 @node
 class Made:
     """What becomes of one result of the points, `out.kind`.  `row` has the dimensions of a value that is kept and is an
-    array, `dims` those of the array that is added to."""
+    array, `dims` those of the array that is added to.  If `own`, each point adds to places of its own, and all add
+    to one array."""
 
     out: f.Out
     value: f.Atom
     row: tuple[Dim, ...] = ()
     dims: tuple[Dim, ...] = ()
+    own: bool = False
 
     @property
     def elem(self) -> f.Type:
@@ -157,7 +160,8 @@ class Devices:
         if out.kind == "add":
             assert out.acc is not None
             found = self.target(out, par.body, own)
-            return Made(out, value, dims=found) if found else "the lengths of what it adds to are not known before"
+            own_ = own_places(par, out, value)
+            return Made(out, value, (), found, own_) if found else "the lengths of what it adds to are not known before"
         row: list[Dim] = list(inner)
         for k in range(rank_of(value.ty)):
             dim = dims.of(value, k)
@@ -272,7 +276,8 @@ def fails(bind: f.Bind) -> bool:
 
 
 def geometry_of(outs: list[Made]) -> Geometry | None:
-    kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind for made in outs}
+    kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind
+             for made in outs if not made.own}  # fmt: skip
     ranks = {made.out.rank for made in outs if made.out.kind == "fold"}
     if len(ranks) > 1 or {"add", "rows"} <= kinds or (ranks == {0} and len(outs) > MOST_SUMS):
         return None
