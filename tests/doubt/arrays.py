@@ -125,6 +125,25 @@ def comprehension(h: Hole) -> str:
     return f"[for {i[0]} < {h.ty.size} -> {h.apart(h.ty.args[0], i)}]"
 
 
+@rule(3, lambda h: h.ty.name == "[]" and h.ty.args[0] == FLOAT)
+def windows(h: Hole) -> str:
+    """Sums at each place: over windows, and over rows or columns.  Some are so long that they stay loops."""
+    n, k = h.ty.size, 17 if h.often(3) else short(h)
+    (i, _), (u, _) = h.named("i", INT), h.named("u", INT)
+    (x, _), (w, _) = h.named("x", FLOAT), h.named("w", FLOAT)
+    at = h.one(f"{i} + {u}", f"{i} + {u}", f"{u} + {n - 1} - {i}", f"2 * {i} + {u}")
+    length = 2 * n + k if at.startswith("2") else n + k - 1
+    match h.writer.below(3):
+        case 0 | 1:
+            inputs = f"({h(array(FLOAT, length))}, {h(array(FLOAT, k))})"
+            term = f"{w}[{u}] * {x}[{at}]"
+        case _:
+            a, b = h.one((n, k), (k, n))
+            inputs = f"({h(array(array(FLOAT, b), a))}, {h(array(FLOAT, k))})"
+            term = f"{x}[{f'{i}, {u}' if a == n else f'{u}, {i}'}] * {w}[{u}]"
+    return f"(let ({x}, {w}) = {inputs} in [for {i} < {n} -> sum [for {u} < {k} -> {term}]])"
+
+
 @rule(1, is_array)
 def every_other(h: Hole) -> str:
     (item,), n = h.ty.args, h.ty.size

@@ -45,11 +45,18 @@ class KernelEmitter(DeviceFunction):
         self.binds, self.pieces = in_pieces(leaf)
         self.outs = kernel.outs
         self.variables = ""  # in shared memory
+        self.header = ""  # of the arrays that points add to: one owner
+        self.moving: list[tuple[str, Made]] = []  # of these, those that might be others after a point
 
     def text(self) -> str:
         """The kernel's text; its name is @NAME."""
         self.arguments()
         self.first, self.step = self.w.let("call i64 @rt.thread()"), self.w.let("call i64 @rt.threads()")
+        if any(made.out.kind == "add" for made in self.outs):
+            self.header = self.w.slot(f"[{HEADER} x i8]")
+        mine = [(k, made) for k, made in enumerate(self.outs) if made.own]
+        steady = self.steady(mine) if mine else set[int]()
+        self.moving = [(self.places[k], made) for i, (k, made) in enumerate(mine) if i not in steady]
         if self.kernel.recursive:
             self.w.do(f"call void @rt.begin_thread(ptr {self.w.slot('i64')})")
         {"points": self.points, "sums": self.blocks, "rows": self.columns, "groups": self.groups_}[
@@ -120,6 +127,7 @@ class KernelEmitter(DeviceFunction):
         """A point, with what it keeps; its loops write their parts."""
         self.indices(point)
         self.w.do("call void @rt.begin_point()")
+        self.own_accumulators()
         for level in self.kernel.levels[:-1]:
             self.run(level.before)
         if self.kernel.loops:
@@ -128,6 +136,24 @@ class KernelEmitter(DeviceFunction):
         else:
             self.run(self.binds)
             self.keep(point)
+            for place, made in self.moving:
+                self.require_same(place, self.value(made.value)[1])
+
+    def own_accumulators(self) -> None:
+        """Defines the arrays to which each point adds at places of its own."""
+        for k, made in enumerate(self.outs):
+            if made.own and made.out.acc is not None:
+                self.w.store("i64", "1", self.header)
+                self.define((made.out.acc,), [self.header, self.places[k], *self.sizes[k]])
+
+    def steady(self, adds: Sequence[tuple[int, Made]]) -> set[int]:
+        """Which of the arrays that points add to, by number, are the same after a point, and need no checks."""
+        own = {index.name for level in self.kernel.levels for index, _ in level.par.space}
+        accs = [(made.out.acc, made.value) for _, made in adds if made.out.acc is not None]
+        chains = inplace.chains_in(self.leaf.body, accs, own)
+        for chain in chains:
+            self.ready.update(chain.variables)
+        return {chain.index for chain in chains}
 
     def inner(self, number_: int, point: str, depth: int) -> None:
         """The loops over the dimensions of the inner Pars; `point` numbers those of the outer ones."""
@@ -246,19 +272,13 @@ class KernelEmitter(DeviceFunction):
     def groups_(self) -> None:
         """Threads do groups of consecutive points, and add to copies of their own."""
         w, total = self.w, self.total()
-        adds = [(k, made) for k, made in enumerate(self.outs) if made.out.kind == "add"]
-        own = {index.name for level in self.kernel.levels for index, _ in level.par.space}
+        adds = [(k, made) for k, made in enumerate(self.outs) if made.out.kind == "add" and not made.own]
         accs = [(made.out.acc, made.value) for _, made in adds if made.out.acc is not None]
-        chains = inplace.chains_in(self.leaf.body, accs, own)
-        for chain in chains:
-            self.ready.update(chain.variables)
-        steady = {chain.index for chain in chains}
+        steady = self.steady(adds)
         types = [leaf for _, made in adds for leaf in leaves(made.value.ty)]
-        header = w.slot(f"[{HEADER} x i8]")
-
         def group(g: str) -> None:
-            w.store("i64", "1", header)
-            inits = [leaf for k, made in adds for leaf in self.copy(k, made, g, header)]
+            w.store("i64", "1", self.header)
+            inits = [leaf for k, made in adds for leaf in self.copy(k, made, g)]
             first = w.let(f"udiv i64 {w.mul(g, total)}, %groups")
             last = w.let(f"udiv i64 {w.mul(w.add(g, '1'), total)}, %groups")
 
@@ -279,11 +299,11 @@ class KernelEmitter(DeviceFunction):
 
         self.every(group, "%groups", self.first, self.step)
 
-    def copy(self, k: int, made: Made, group: str, header: str) -> Values:
+    def copy(self, k: int, made: Made, group: str) -> Values:
         """The copy of a target that a group adds to; only this group knows it."""
         w, dims = self.w, self.sizes[k]
         size = w.scale(w.product(dims), struct(made.elem).size)
-        return [header, w.at(self.places[k], w.mul(group, size)), *dims]
+        return [self.header, w.at(self.places[k], w.mul(group, size)), *dims]
 
     def require_same(self, before: str, after: str) -> None:
         """Fails if the points made another array; the host does them then."""

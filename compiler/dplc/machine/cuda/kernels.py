@@ -27,6 +27,7 @@ from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.kernels.device import Devices, Kernel, shortened
 from dplc.passes.kernels.independence import Independence
+from dplc.passes.kernels.streams import streamed
 from dplc.passes.recursion.modulo_cons import with_holes
 
 DIGITS = 16  # of the hash in a name
@@ -63,7 +64,7 @@ class Kernels:
 
     def made(self, par: f.Par) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
-        plan = self.devices.plan(replace(par, body=shortened(par.body)))
+        plan = self.devices.plan(replace(par, body=streamed(shortened(par.body))))
         if isinstance(plan, str):
             return plan
         called = list(self.called(par.body))
@@ -139,9 +140,9 @@ class Kernels:
 
 
 def replace_functions(program: f.Program) -> f.Program:
-    """The program without what comes before certain failures."""
+    """The program as threads run it: without what comes before certain failures, and with streams."""
     made = program.copy()
-    made.fns = {name: replace(fn, body=shortened(fn.body)) for name, fn in program.fns.items()}
+    made.fns = {name: replace(fn, body=streamed(shortened(fn.body))) for name, fn in program.fns.items()}
     return made
 
 

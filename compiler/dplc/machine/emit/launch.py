@@ -86,7 +86,7 @@ class _Launch(Launching):
         self.counts = counts[: len(kernel.space)]
         self.params: list[tuple[str, str]] = []  # types and operands
         self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
-        self.before: list[tuple[str, str]] = []  # zeros: addresses and bytes
+        self.before: list[Callable[[], object]] = []  # what prepares the memory
         self.after: list[Callable[[], None]] = []  # more launches
 
     def write(self) -> Values:
@@ -116,7 +116,7 @@ class _Launch(Launching):
             self.argument(var.ty, self.e.value(var))
         for atom, count in zip(kernel.space, self.counts, strict=True):
             self.length(atom, count)
-        adds = [made for made in kernel.outs if made.out.kind == "add"]
+        adds = [made for made in kernel.outs if made.out.kind == "add" and not made.own]
         self.groups = self.number_of_groups(adds) if kernel.geometry == "groups" else "0"
         for made in kernel.outs:
             match made.out.kind:
@@ -126,6 +126,8 @@ class _Launch(Launching):
                     self.columns(made)
                 case "fold":
                     self.sum(made)
+                case "add" if made.own:
+                    self.add_in_place(made)
                 case "add":
                     self.add(made)
         if kernel.geometry == "groups":
@@ -242,8 +244,32 @@ class _Launch(Launching):
         self.params.append(("i64", copies))
         for dim, operand in zip(made.dims, dims, strict=True):
             self.length(dim, operand)
-        self.before.append((copies, w.mul(self.groups, bytes_)))
+        all_bytes = w.mul(self.groups, bytes_)
+        self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {copies}, i64 {all_bytes})"))
         self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
+        self.results.append(lambda: array.values)
+
+    def add_in_place(self, made: Made) -> None:
+        """Points add to the target itself, or to a copy of it, each at places of its own."""
+        e, w, out = self.e, self.w, made.out
+        assert out.target is not None
+        target, dims = array_of(out.target.ty, e.value(out.target)), [self.dim(dim) for dim in made.dims]
+        bytes_ = w.mul(w.product(dims), str(target.size))
+        if isinstance(out.target, f.Var):
+            missing = w.let(f"icmp eq ptr {target.data}, null")
+            self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
+            old = self.on_device(target)
+            array, place = self.over(target, dims, may=self.kernel.in_place)
+            other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
+            moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
+            self.before.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
+        else:
+            array = arrays.new_checked(e, made.elem, dims)
+            place = self.room_for(array)
+            self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+        self.params.append(("i64", place))
+        for dim, operand in zip(made.dims, dims, strict=True):
+            self.length(dim, operand)
         self.results.append(lambda: array.values)
 
     # ---- launches
@@ -279,8 +305,8 @@ class _Launch(Launching):
     def run(self) -> Values:
         """Launches; whether all points were done."""
         w, kernel = self.w, self.kernel
-        for place, size in self.before:
-            w.do(f"call void @rt.device_zero(i64 {place}, i64 {size})")
+        for step in self.before:
+            step()
         if kernel.fails:
             w.do("call void @rt.device_watch()")
         self.launch(kernel.name, label(kernel), self.threads(), self.params, kernel.arena)
