@@ -31,14 +31,7 @@ class Affine:
         self.counts[index.name] = self.sum(count)
 
     def define(self, bind: f.Bind) -> None:
-        """Notes what an operation gives, if it is a sum, or the place of an element."""
-        match bind.rhs:
-            case f.Op("argmax" | "argmin", (array,)):
-                length = self.dims.of(array, 0)
-                if isinstance(length, f.Const) and length.value:  # of no elements, the place is 0
-                    self.loop(bind.vars[0], length)
-            case _:
-                pass
+        """Notes what an operation gives, if it is a sum."""
         if isinstance(bind.rhs, f.Op) and len(bind.vars) == 1 and (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
 

@@ -5,8 +5,7 @@
 
 An index is a sum: constants, lengths and indices of loops, each with a factor.  It is in bounds if it is so for the
 least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`).  So are `i + u`
-in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.  Reads that were there only because
-they could fail go.
+in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import with_blocks
-from dplc.passes.simplify.dead_code import drop_unused
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -30,7 +28,7 @@ def bounds(program: f.Program) -> f.Program:
 def without_checks(fn: f.Fn) -> f.Fn:
     work = _Bounds(Affine(Dims(fn.body)))
     body = work.block(fn.body)
-    return fn if body is fn.body else replace(fn, body=drop_unused(body))
+    return fn if body is fn.body else replace(fn, body=body)
 
 
 class _Bounds:
