@@ -40,7 +40,7 @@ class Instruction:
 
 @dataclass(slots=True)
 class Variable:
-    """A variable in memory; `data` is what it contains at first, and `links` the addresses of others in it, by place."""
+    """A variable in memory; `data` is what it contains at first, and `links` addresses of others in it, by place."""
 
     name: str
     space: str
