@@ -19,6 +19,7 @@ from dplc.flat.ops.columns import (
     one,
     perhaps_null,
     product,
+    reading,
     same_type,
     unknown,
 )
@@ -149,7 +150,7 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=second, dims=dims,
         own=own, fresh=fresh, solid=solid, changes=changes, accumulates=False, reduces=reduces,
-        keeps="", finds="", fails=fails, effects=Effect.NONE, shared=False,
+        reads=False, keeps="", finds="", fails=fails, effects=Effect.NONE, shared=False,
         cost=cost, cheap=cheap, quick=False, cubic=False, light=light, loops=loops, short=short,
         derivative=derivative,
     )  # fmt: skip
@@ -195,7 +196,7 @@ def extremum(name: str, doc: str, *, finds: str) -> Row:
         reduces=False, fails=Fails.NEVER, cost=each_of_first, cheap=False, light=False, loops=False, short=False,
         derivative=ZERO,
     )  # fmt: skip
-    return replace(made, finds=finds)
+    return reading(replace(made, finds=finds))
 
 
 def lapack(name: str, doc: str, *, result: Result, cost: Cost, cubic: bool) -> Row:
@@ -213,9 +214,10 @@ def lapack(name: str, doc: str, *, result: Result, cost: Cost, cubic: bool) -> R
 MATRIX, VECTOR = Arr(F64, 2), Arr(F64, 1)
 
 ROWS = (
-    row("dim", "a, attr k -> i64: the length of dimension k",
-        result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, loops=False, short=True, derivative=ZERO),
+    reading(row("dim", "a, attr k -> i64: the length of dimension k",
+                result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+                reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, loops=False, short=True,
+                derivative=ZERO)),
     row("index", "a, i ... -> element, or the sub-array left after the indices (a view)",
         result=lambda args, at: (rows_of(args[0], len(args) - 1),), second=None,
         dims=lambda of, op, rank, k: of(op.args[0], k + len(op.args) - 1),
@@ -256,27 +258,29 @@ ROWS = (
              own=(), fresh=False, second=same_type, factors=product(0, 1)),
     matrices("matmul_acc", "c (null or rank 2), a, b, attrs ta, tb, masked -> c + a @ b",
              own=(0,), fresh=True, second=None, factors=product(1, 2, 0)),
-    reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
-              result=lambda args, at: (rows_of(args[0], 1),), second=None,
-              dims=lambda of, op, rank, k: of(op.args[0], k + 1),
-              fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
+    reading(reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
+                      result=lambda args, at: (rows_of(args[0], 1),), second=None,
+                      dims=lambda of, op, rank, k: of(op.args[0], k + 1),
+                      fails=Fails.NEVER, cost=each_of_first, derivative=linear(0))),
     reduction("sum_to",
               "a, attr rank -> sum over leading dimensions until that rank is left (0: scalar); null gives null",
               result=summed_to, second=None, dims=unknown,
               fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
-    reduction("dot", "a, b of rank 1, attr masked -> scalar",
-              result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
-              fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
+    reading(reduction("dot", "a, b of rank 1, attr masked -> scalar",
+                      result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
+                      fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1))),
     extremum("argmax", "a of rank 1 -> the index of its first greatest number, or of its first NaN; 0 if it is empty",
              finds="max"),
     extremum("argmin", "a of rank 1 -> the index of its first least number, or of its first NaN; 0 if it is empty",
              finds="min"),
-    array("sort", "a of numbers, of rank 1 -> in ascending order, stable, NaN last; `differentiate` expands it",
-          result=like_first, second=None, dims=of_first,
-          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=NONE),
-    array("argsort", "a of numbers, of rank 1 -> the indices that sort it: stable, NaN last",
-          result=fixed(Arr(I64, 1)), second=None, dims=of_first,
-          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=ZERO),
+    reading(array("sort", "a of numbers, of rank 1 -> in ascending order, stable, NaN last; `differentiate` expands it",
+                  result=like_first, second=None, dims=of_first,
+                  own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False,
+                  derivative=NONE)),
+    reading(array("argsort", "a of numbers, of rank 1 -> the indices that sort it: stable, NaN last",
+                  result=fixed(Arr(I64, 1)), second=None, dims=of_first,
+                  own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False,
+                  derivative=ZERO)),
     row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
         result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, loops=False, short=False,

@@ -12,6 +12,7 @@ from dplc.flat.ops.columns import (
     nothing,
     one,
     perhaps_null,
+    reading,
     unknown,
 )
 from dplc.flat.ops.row import Attrs, Cost, Derivative, Effect, Fails, Result, Row, Solid, Types
@@ -29,7 +30,7 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        keeps="", finds="", fails=fails, effects=effects, shared=shared,
+        reads=False, keeps="", finds="", fails=fails, effects=effects, shared=shared,
         cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,
     )  # fmt: skip
@@ -104,8 +105,8 @@ ROWS = (
             result=nothing, fails=Fails.NEVER, effects=Effect.COUNTERS),
     outside("tally", "0 or 1 -> i64: the operations so far, or the bytes allocated (the same)",
             result=fixed(I64), fails=Fails.NEVER, effects=Effect.COUNTERS),
-    owners("dup", "x: one owner more; gives nothing", own=(), short=True),
-    owners("drop", "x: one owner less; gives nothing", own=(0,), short=True),
+    reading(owners("dup", "x: one owner more; gives nothing", own=(), short=True)),
+    reading(owners("drop", "x: one owner less; gives nothing", own=(0,), short=True)),
     owners("need_host", "x: the host reads its arrays of numbers; gives nothing (`passes/kernels/place.py`)", own=(),
            short=True),
     owners("take",

@@ -137,6 +137,7 @@ class Row:
     accumulates  it adds to some elements of its first operand; if that is null, zeros of the lengths that follow the
                  second, as many as attr `rank` says
     reduces      it sums elements, so it can be fused into the loop that computes them
+    reads        its array operands may lie in the stack frame: it reads elements and lengths, or counts owners
     keeps        it chooses one of two numbers: the comparison that is true where it chooses the first; else empty
     finds        it finds the place of an element: the operation that chooses this element of two; else empty
 
@@ -171,6 +172,7 @@ class Row:
     changes: bool
     accumulates: bool
     reduces: bool
+    reads: bool
     keeps: str
     finds: str
     fails: Fails

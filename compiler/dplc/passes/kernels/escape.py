@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, blocks, every, names, operands_of
-
-READ = {"dim", "drop", "dup", "argmax", "argmin", "sum", "dot", "sort", "argsort"}
 
 
 def staying(body: f.Block) -> set[str]:
@@ -33,7 +32,7 @@ def body_leaves(body: f.Block) -> Iterator[str]:
 def leaves(rhs: f.Rhs) -> Iterator[str]:
     """The variables that leave their block by a right-hand side, or by the ends of its inner blocks."""
     match rhs:
-        case f.Op(op) if op in READ:
+        case f.Op(op) if OPS[op].reads:
             pass
         case f.Op("index", (array, *indices)) if len(indices) == rank_of(array.ty):
             pass
