@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dpl.garbage import COLLECT_AFTER
 from forks import Forks
 
 ROOT = Path(__file__).parent.parent
@@ -50,11 +52,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
-@pytest.fixture(scope="session")
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: to look for garbage in it took a tenth of all time."""
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder of the tests' own, shared by all their processes, so that no run depends on what lies about."""
+    """A cache folder of the tests' own, shared by all their processes, so that no run depends on what lies about, and
+    the runtime library is compiled once."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "dpl-cache"
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "dpl-cache"
+    os.environ["DPL_CACHE"] = str(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +76,7 @@ def forks() -> Iterator[Forks]:
 
 
 @pytest.fixture
-def dpl(cache: Path, forks: Forks):
+def dpl(forks: Forks):
     """`dpl(*args)` runs the command in a process of its own.  What Python itself is told in the environment needs a
     process from the start; all else is forked from one that has everything imported."""
 
@@ -73,7 +84,6 @@ def dpl(cache: Path, forks: Forks):
         environment = {
             **os.environ,
             "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
-            "DPL_CACHE": str(cache),
             "DPL_OPTIMISE": "never",  # no test leaves a process behind
             "PYTHONIOENCODING": "utf-8",
             **env,

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -130,15 +131,16 @@ def test_standard_input(dpl) -> None:
     assert (run.returncode, run.stdout) == (0, "1\n")
 
 
-def test_corrupt_cache(dpl, tmp_path) -> None:
+def test_corrupt_cache(dpl, cache, tmp_path) -> None:
     file = tmp_path / "hello.dp"
     file.write_text('do print "hello"\n', encoding="utf-8")
     folder = tmp_path / "cache"
-    for _ in range(2):
-        assert dpl("run", file, DPL_CACHE=str(folder)).stdout == "hello\n"
-        for entry in folder.rglob("*"):
-            if entry.is_file():
-                entry.write_bytes(b"not what it was")
+    assert dpl("run", file).stdout == "hello\n"
+    for entry in filter(Path.is_file, cache.rglob("*")):
+        damaged = folder / entry.relative_to(cache)
+        damaged.parent.mkdir(parents=True, exist_ok=True)
+        damaged.write_bytes(b"not what it was")
+    assert dpl("run", file, DPL_CACHE=str(folder)).stdout == "hello\n"
 
 
 def test_cache_folder_unusable(dpl, tmp_path) -> None:

@@ -211,12 +211,14 @@ def bench(
 @click.option("--target", metavar="NAME", help="Target platform, such as aarch64-linux, x86_64-windows, wasm32.")
 @click.option("--cpu", metavar="NAME",
               help="`native`, or LLVM's name of a processor (ptx: sm_90).  [default: a common baseline]")  # fmt: skip
+@click.option("--gpu", "device", is_flag=True,
+              help="Include kernels for a GPU, which the executable uses if there is one (or DPL_DEVICE).")  # fmt: skip
 @click.option("--static", is_flag=True, help="Link an executable statically.")
 @click.option("-g", "debug", is_flag=True, help="Include debug information, and do not strip.")
 @click.option("-l", "libraries", metavar="NAME", multiple=True, help="Link with a C library, for `extern`s.")
 @click.argument("file", type=click.Path())
 def build(file: str, out: str | None, kind: str | None, library: bool, python: bool, target: str | None,
-          cpu: str | None, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
+          cpu: str | None, device: bool, static: bool, debug: bool, libraries: tuple[str, ...]) -> int:  # fmt: skip
     """Build an executable, or a library for C or Python; print the paths of the files made."""
     from dplc.tools.build.build import build
     from dplc.tools.build.link import Wish
@@ -225,7 +227,7 @@ def build(file: str, out: str | None, kind: str | None, library: bool, python: b
         if library or kind:
             raise click.UsageError("--python makes a wheel and nothing else; leave out --lib and --emit")
         kind = "wheel"
-    return build(file, out, kind, library, target, cpu, Wish(False, static, debug, libraries))
+    return build(file, out, kind, library, target, cpu, Wish(False, static, debug, libraries), device)
 
 
 @cli.command()

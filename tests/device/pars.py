@@ -125,7 +125,7 @@ class Launch:
             arrays = [dim[0].name for made in self.kernel.outs for dim in made.dims if isinstance(dim, tuple)]
             if any(self.env[name] is None for name in arrays):
                 return False  # what is added to is null, and nothing else tells its lengths
-            sizes = [math.prod(self.dims(made.dims)) for made in self.kernel.outs if made.out.kind == "add"]
+            sizes = [math.prod(self.dims(made.dims)) for made in self.kernel.outs if made.dims and not made.own]
             self.groups = min(groups_of(self.points, sum(sizes)) or min(self.points, 3), 40)
         return True
 
@@ -194,6 +194,8 @@ class Launch:
         size = layout(made.elem).size
         if made.out.kind == "keep":
             return self.memory(self.points * math.prod(self.dims(made.row)) * size)
+        if made.own:
+            return self.target(made)
         if made.out.kind == "add":
             return self.memory(self.groups * math.prod(self.dims(made.dims)) * size, 0)
         if self.kernel.geometry == "groups":
@@ -202,15 +204,21 @@ class Launch:
         rows = self.points // columns
         return self.memory(max(1, -(-rows // BLOCK)) * columns * size)
 
+    def target(self, made: Made) -> int:
+        """A copy of what is added to, or zeros."""
+        dims, out = tuple(self.dims(made.dims)), made.out
+        target = interp.value(out.target, self.env) if out.target is not None else None
+        return self.argument(f.Arr(made.elem, 1), target or Array(dims, [0.0] * math.prod(dims)))[0]
+
     def completed(self, machine: Machine, made: Made, place: int) -> Any:
         ty, out = made.elem, made.out
         name = ty.name if isinstance(ty, f.Num) else ""
         if out.kind == "keep":
             return self.read(place, ty, (*self.counts, *self.dims(made.row)))
+        if made.own:
+            return self.read(place, ty, tuple(self.dims(made.dims)))
         if out.kind == "add":
-            dims = tuple(self.dims(made.dims))
-            target = interp.value(out.target, self.env) if out.target is not None else None
-            to = self.argument(f.Arr(ty, 1), target or Array(dims, [0.0] * math.prod(dims)))[0]
+            dims, to = tuple(self.dims(made.dims)), self.target(made)
             size = math.prod(dims)
             machine.launch(f"add_{name}", max(1, -(-size // 8)), THREADS, [to, place, self.groups, size])
             return self.read(to, ty, dims)
@@ -271,7 +279,7 @@ def nested(ty: f.Type, leaves: list) -> Any:
 
 def compare(kernel: Kernel, given: list[Any], wanted: tuple) -> None:
     for made, one, other in zip(kernel.outs, given, wanted, strict=True):
-        loose = made.out.kind == "add"
+        loose = made.out.kind == "add" and not made.own
         if other is None:  # nothing was added
             assert all(x == 0 for x in one.items), kernel.name
             continue

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from ptx_matrices import multiplied
 from ptx_memory import LOCAL, SHARED, Blocks, Memory, Threads
 from ptx_scalars import TYPES, Bits, Fault, compute, numbers
 from ptx_text import Function, Instruction, number, parse
@@ -385,7 +386,9 @@ class Activation:
     def whole_warps(self, one: Instruction, at: int, threads: Threads, active: Threads) -> bool:
         """shfl, match and vote: threads wait until all that the mask names are here."""
         active = np.sort(np.concatenate((self.warps.pop(at, active[:0]), active)))
-        mask = np.broadcast_to(self.read(one.operands[-1], active), len(active))
+        mask = np.uint64(0xFFFFFFFF)
+        if one.parts[0] != "mma":
+            mask = np.broadcast_to(self.read(one.operands[-1], active), len(active))
         here = np.zeros(self.count, bool)
         here[active] = True
         lanes = here.reshape(-1, WARP) @ (np.uint64(1) << np.arange(WARP, dtype=np.uint64))
@@ -424,6 +427,12 @@ class Activation:
             lanes[here] = same @ (np.uint64(1) << (threads[here] % WARP).astype(np.uint64))
         self.write(one.operands[0], lanes, threads)
 
+    def matrices(self, one: Instruction, threads: Threads) -> None:
+        given = [np.broadcast_to(self.read(name, threads), len(threads))
+                 for operand in one.operands[1:] for name in names_in(operand)]  # fmt: skip
+        for name, made in zip(names_in(one.operands[0]), multiplied(given[0], given[1], given[2:]), strict=True):
+            self.write(name, made, threads)
+
     def vote(self, one: Instruction, threads: Threads) -> None:
         name = one.operands[1].lstrip("!")
         value = np.broadcast_to(self.read(name, threads) != 0, len(threads)) ^ one.operands[1].startswith("!")
@@ -457,6 +466,7 @@ CONTROL: dict[str, Control] = {
     "shfl": Activation.whole_warps,
     "match": Activation.whole_warps,
     "vote": Activation.whole_warps,
+    "mma": Activation.whole_warps,
 }
 STEPS: dict[str, Callable[[Activation, Instruction, Threads], None]] = {
     "mov": Activation.move,
@@ -473,4 +483,5 @@ WARP_STEPS: dict[str, Callable[[Activation, Instruction, Threads], None]] = {
     "shfl": Activation.shuffle,
     "match": Activation.match_any,
     "vote": Activation.vote,
+    "mma": Activation.matrices,
 }

@@ -76,64 +76,49 @@ def either(floats: Callable[..., Numbers], integers: Callable[..., Numbers]) -> 
 
 
 def exact_fma(x: Numbers, y: Numbers, z: Numbers) -> Numbers:
-    """x * y + z, rounded once."""
-    x, y, z = np.atleast_1d(*np.broadcast_arrays(x, y, z))
-    wide = [a.astype(np.float64) for a in (x, y, z)]
-    made = usual_fma(*wide, narrow=x.dtype == np.float32).astype(x.dtype)
-    usual = np.isfinite(made) & (made != 0) & np.logical_and.reduce([is_usual(a) for a in (x, y, z, made)])
-    for i in np.ndindex(made.shape):
-        if usual[i]:
-            continue
-        made[i] = x[i] * y[i] + z[i]
-        if np.isfinite(x[i]) and np.isfinite(y[i]) and np.isfinite(z[i]):
-            total = Fraction(float(x[i])) * Fraction(float(y[i])) + Fraction(float(z[i]))
-            if total:
-                made[i] = nearest(total, made.dtype)
+    """x * y + z, rounded once (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved
+    algorithms using rounding to odd", 2008)."""
+    x, y, z = np.broadcast_arrays(x, y, z)
+    kind = x.dtype
+    if kind.itemsize < 8:
+        return odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(kind)
+    rounded = np.array(x * y + z)
+    product, rest = exact_product(x, y)
+    high, low = exact_sum(z, rest)
+    total, error = exact_sum(product, high)
+    sizes = [np.abs(v) for v in (x, y, x * y, z)]
+    usual = np.all([(v > 2.0**-400) & (v < 2.0**400) for v in sizes], axis=0)
+    made = np.where(usual, total + odd_sum(low, error), rounded)
+    for i in np.nonzero(~usual & np.isfinite(rounded) & (x * y != z * 0.0) & (z != 0.0))[0]:
+        exact = Fraction(float(x[i])) * Fraction(float(y[i])) + Fraction(float(z[i]))
+        made[i] = nearest(exact, kind) if exact else rounded[i]
     return made
 
 
-def is_usual(x: Numbers) -> Numbers:
-    """True for zero, and numbers of which nothing overflows or gets lost in `usual_fma`."""
-    size = np.abs(x)
-    least, most = (1e-30, 1e30) if x.dtype == np.float32 else (1e-100, 1e100)
-    return (size == 0) | ((size > least) & (size < most))
+def exact_product(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """The rounded product, and what is missing to the exact one (Veltkamp, Dekker)."""
+
+    def halves(v: Numbers) -> tuple[Numbers, Numbers]:
+        t = v * 134217729.0
+        return t - (t - v), v - (t - (t - v))
+
+    (a, b), (c, d), product = halves(x), halves(y), x * y
+    return product, ((a * c - product) + a * d + b * c) + b * d
 
 
-def usual_fma(x: Numbers, y: Numbers, z: Numbers, narrow: bool) -> Numbers:
-    """x * y + z.  What is rounded again is rounded to odd before (Boldo and Melquiond 2008)."""
-    if narrow:  # the product of two f32 is exact
-        return to_odd(x * y, z)
-    high, low = two_product(x, y)
-    middle, small = two_sum(z, low)
-    top, rest = two_sum(high, middle)
-    return top + to_odd(small, rest)
+def exact_sum(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """The rounded sum, and what is missing to the exact one (Knuth)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
 
 
-def two_sum(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
-    """A sum and its error (Knuth)."""
-    s = x + y
-    part = s - x
-    return s, (x - (s - part)) + (y - part)
-
-
-def two_product(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
-    """A product and its error (Dekker)."""
-    (a, b), (c, d) = halves(x), halves(y)
-    p = x * y
-    return p, ((a * c - p) + a * d + b * c) + b * d
-
-
-def halves(x: Numbers) -> tuple[Numbers, Numbers]:
-    scaled = x * 134217729.0
-    high = scaled - (scaled - x)
-    return high, x - high
-
-
-def to_odd(x: Numbers, y: Numbers) -> Numbers:
-    """x + y; if that is not exact, the neighbour whose last bit is 1."""
-    s, e = two_sum(x, y)
-    even = (s.view(np.int64) & 1) == 0
-    return np.where((e != 0) & even, np.nextafter(s, np.where(e > 0, np.inf, -np.inf)), s)
+def odd_sum(x: Numbers, y: Numbers) -> Numbers:
+    """The sum, rounded to the number with an odd last bit unless it is exact."""
+    total, rest = exact_sum(x, y)
+    bits = total.view(np.int64)
+    inexact = (rest != 0.0) & (bits & 1 == 0) & np.isfinite(rest) & np.isfinite(total)
+    return np.where(inexact, bits + np.where((rest > 0.0) == (total > 0.0), 1, -1), bits).view(np.float64)
 
 
 def nearest(value: Fraction, kind: np.dtype) -> np.floating:

@@ -16,6 +16,7 @@
 
 typedef int R;
 typedef uint64_t P;
+enum { MOST = 512 };                            /* parameters of a kernel: 4096 bytes */
 enum { OK = 0, INVALID = 1, NO_DEVICE = 100, NOT_FOUND = 500, BAD_PTX = 218, ILLEGAL_ADDRESS = 700, OUT_OF_MEMORY = 2 };
 
 static const P FIRST = 0x700000000000ull;      /* the address of the first byte */
@@ -162,7 +163,7 @@ R cuMemsetD8Async(P d, unsigned char v, size_t n, void *s) {
   return sticky;
 }
 
-struct function { int module; char name[120]; int count; int sizes[100]; };
+struct function { int module; char name[120]; int count; int sizes[MOST]; };
 
 R cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *options, void **values) {
   char *log = NULL;
@@ -186,7 +187,7 @@ R cuModuleGetFunction(void **f, void *m, const char *name) {
   strncpy(made->name, name, sizeof made->name - 1);
   made->count = ask(PARAMETERS, (intptr_t)m, 0, 0, name, strlen(name), (char *)made->sizes, sizeof made->sizes);
   *f = made;
-  return made->count < 0 ? NOT_FOUND : OK;
+  return made->count < 0 ? NOT_FOUND : made->count > MOST ? INVALID : OK;
 }
 R cuModuleGetGlobal_v2(P *p, size_t *size, void *m, const char *name) {
   int64_t made[2], known = ask(VARIABLE, (intptr_t)m, 0, 0, name, strlen(name), (char *)made, sizeof made);
@@ -198,7 +199,7 @@ R cuModuleGetGlobal_v2(P *p, size_t *size, void *m, const char *name) {
 R cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                  void *s, void **params, void **extra) {
   struct function *k = f;
-  char data[sizeof k->name + 8 * 100] = "";
+  char data[sizeof k->name + 8 * MOST] = "";
   if (gx == 0 || gx > 2147483647u || bx == 0 || bx > 1024 || gy * gz * by * bz != 1) return INVALID;
   memcpy(data, k->name, sizeof k->name);
   for (int i = 0; i < k->count; i++) memcpy(data + sizeof k->name + 8 * i, params[i], k->sizes[i]);

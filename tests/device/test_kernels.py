@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
 from dplc.flat.interp import Failure
 from pars import Both, compared, program_of
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.dp"))
 
 
 def kinds(text: str) -> set[str]:
@@ -125,3 +129,54 @@ let xs = [for i < 45 -> if i < 13 then special[i % 13] else float (i - 30) * 0.3
 do print [for i < 45 -> let x = {"" if ty == "f64" else "f32 "}xs[i] in ({calls})]
 """)
     assert made
+
+
+def test_small_arrays_that_stay_are_in_the_frame() -> None:
+    """So a kernel needs no memory and cannot fail; a view, or an array that a loop hands on, needs an arena."""
+    made = compared("""
+let xs = [for i < 40 -> sin (float i)]
+let nearest x = argmin [for c < 12 -> (xs[c] - x) ** 2]
+do print [for x in xs -> nearest x + length (sort [for c < 5 -> x * float c])]
+""")
+    assert not any(one.kernel.arena for one in made)
+    made = compared("""
+let xs = [for i < 40 -> sin (float i)]
+do print [for x in xs -> let a = loop a = [x, 1.0, 2.0] for i < 3 do [for j < 3 -> a[(j + i) % 3] + x] in a[0] + a[2]]
+do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
+""")
+    assert any(one.kernel.arena for one in made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_programs(program: Path) -> None:
+    assert compared(program.read_text(encoding="utf-8"))
+
+
+def test_searches_and_sums_of_rows_take_no_memory() -> None:
+    made = compared("""
+let xs = [for i < 60 -> sin (float (i * i))]
+let few = [0.0 / 0.0, 1.0, -1.0, 1.0, -0.0, 0.0, -1.0]
+do print [for x in xs -> argmax [for y in few -> y * x] + 10 * argmin [for j < 7 -> if x > 0.0 then few[6 - j] else x]]
+do print [for i < 60 -> argmin [for j < 9 -> (i * j) % 7]]
+do print [for x in xs -> sum [for j < 1100 -> [x * float j, 1.0 + x]]]
+do print [for x in xs -> sum [for j < 9 -> [x * float j, -0.0, 0.0]]]
+""")
+    assert made and not any(one.kernel.arena for one in made)
+
+
+def test_a_negative_length_fails() -> None:
+    machine = Both(program_of("do print [for i < 40 -> argmin [for j < 20 - i -> (i * j) % 7]]"))
+    with pytest.raises(Failure):
+        machine.call("main")
+    assert machine.launched[-1].failed
+
+
+def test_points_add_to_their_own_rows_in_place() -> None:
+    made = compared("""
+let ys = [for i < 40 -> (i * i) % 5]
+let scores (m : float[40, 5]) = sum [for i < 40 -> let r = m[i] in log (sum [for x in r -> exp x]) - r[ys[i]]]
+do print (grad scores [for i < 40, j < 5 -> sin (float (i * j))])
+""")
+    own = [one for one in made if any(out.own for out in one.kernel.outs)]
+    assert own and all(one.kernel.geometry != "groups" for one in own)

@@ -43,7 +43,7 @@ def multiplied(name: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, ta: bool,
 @pytest.mark.parametrize(
     ("ty", "name", "m", "n", "k", "ta", "tb"),
     [
-        ("f64", "matmul", 66, 5, 7, False, False),
+        ("f64", "matmul", 66, 5, 19, False, False),
         ("f32", "matmul", 9, 12, 17, True, True),
         ("f64", "dots", 5, 3, 40, False, True),
         ("f32", "dots", 1, 9, 40, True, False),

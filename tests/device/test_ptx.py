@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from ptx_memory import Blocks
 from ptx_run import Machine
-from ptx_scalars import Fault
+from ptx_scalars import Fault, exact_fma, nearest
 
 A, B = 1 << 33, 1 << 34
 
@@ -59,6 +60,19 @@ def test_fma_rounds_once() -> None:
     made = per_thread("fma.rn.f64 %rd8, %rd7, %rd7, 0dBFF0000000000000;", x)
     assert made[0] == 2.0**-51 + 2.0**-104
     assert made[1] == math.inf and made[2] == -1.0 and made[3] == 8.0 and made[4] == math.inf
+
+
+def test_fma_of_many_numbers() -> None:
+    """Against fractions, for numbers of all sizes and sums that cancel."""
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((2, 400)) * 2.0 ** rng.integers(-40, 40, 400)
+    z = np.where(np.arange(400) % 2, -x * y, rng.standard_normal(400)) * (1.0 + 2.0 ** rng.integers(-60, -20, 400))
+    for kind in (np.float64, np.float32):
+        given = [v.astype(kind) for v in (x, y, z)]
+        made = exact_fma(*given)
+        for got, a, b, c in zip(made, *given, strict=True):
+            exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+            assert got == (nearest(exact, np.dtype(kind)) if exact else 0.0)
 
 
 @pytest.mark.parametrize(

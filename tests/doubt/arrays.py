@@ -86,6 +86,20 @@ def chosen(h: Hole) -> str:
     return f"sum [for {x[0]} in {xs} when {h.apart(BOOL, x)} -> {h.apart(FLOAT, x)}]"
 
 
+@rule(2, lambda h: h.ty == FLOAT)
+def nest(h: Hole) -> str:
+    """A sum over pairs of rows.  Branches leave some out, and protect reads from loops that are too long."""
+    n, m = 8 + h.writer.below(3), 8 + h.writer.below(3)
+    rows, weights = array(array(FLOAT, 2), n), array(FLOAT, m)
+    a, w, i, j = h.named("a", rows), h.named("w", weights), h.named("i", INT), h.named("j", INT)
+    k, far = h.index(2), m + h.writer.below(2)
+    inside = [f"{j[0]} < {n}", f"{j[0]} < {m}", h.one(f"{i[0]} <> {j[0]}", f"{i[0]} > {j[0]}", h.apart(BOOL, i, j))]
+    read = f"{w[0]}[{j[0]}] {h.one('*', '-')} tanh ({a[0]}[{i[0]}, {k}] - {a[0]}[{j[0]}, {h.index(2)}])"
+    point = f"if {' && '.join(inside)} then {read} * {h.apart(FLOAT, i, j)} else {h.apart(FLOAT, i, j)}"
+    total = f"sum [for {i[0]} < {n} -> sum [for {j[0]} < {far} -> {point}]]"
+    return f"(let ({a[0]}, {w[0]}) = ({h(rows)}, {h(weights)}) in {total})"
+
+
 @rule(1, lambda h: h.ty in (FLOAT, array(FLOAT, 2)))
 def of_a_regular_matrix(h: Hole) -> str:
     u = h.fresh("u")
@@ -109,6 +123,25 @@ def written_out(h: Hole) -> str:
 def comprehension(h: Hole) -> str:
     i = h.named("i", INT)
     return f"[for {i[0]} < {h.ty.size} -> {h.apart(h.ty.args[0], i)}]"
+
+
+@rule(3, lambda h: h.ty.name == "[]" and h.ty.args[0] == FLOAT)
+def windows(h: Hole) -> str:
+    """Sums at each place: over windows, and over rows or columns.  Some are so long that they stay loops."""
+    n, k = h.ty.size, 17 if h.often(3) else short(h)
+    (i, _), (u, _) = h.named("i", INT), h.named("u", INT)
+    (x, _), (w, _) = h.named("x", FLOAT), h.named("w", FLOAT)
+    at = h.one(f"{i} + {u}", f"{i} + {u}", f"{u} + {n - 1} - {i}", f"2 * {i} + {u}")
+    length = 2 * n + k if at.startswith("2") else n + k - 1
+    match h.writer.below(3):
+        case 0 | 1:
+            inputs = f"({h(array(FLOAT, length))}, {h(array(FLOAT, k))})"
+            term = f"{w}[{u}] * {x}[{at}]"
+        case _:
+            a, b = h.one((n, k), (k, n))
+            inputs = f"({h(array(array(FLOAT, b), a))}, {h(array(FLOAT, k))})"
+            term = f"{x}[{f'{i}, {u}' if a == n else f'{u}, {i}'}] * {w}[{u}]"
+    return f"(let ({x}, {w}) = {inputs} in [for {i} < {n} -> sum [for {u} < {k} -> {term}]])"
 
 
 @rule(1, is_array)

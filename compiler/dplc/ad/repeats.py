@@ -30,8 +30,6 @@ BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u
 LENGTH = 32  # assumed, of what is not known
 OTHER = 1 << 8  # bytes of data and strings: they may take much memory
 QUICK, SLOW = 14, 20  # the costs of a division or a root, and of other functions
-QUICK_FUNCTIONS = frozenset(("div", "sqrt", "floor", "ceil", "round", "abs", "sign", "relu", "clip"))
-CUBIC = ("matmul", "matmul_acc")
 READ, VIEW, CELL = 1, 2, 16  # an element, a row, a constructor
 FAR = 64  # an element of an array that would be kept for it, and is perhaps much longer
 SHARE, OPEN = 8, 2  # the parts of a point's cost that count: of most code, of loops that may fail
@@ -147,7 +145,7 @@ def operation(op: f.Op) -> int | None:
     if not row.quiet:
         return None
     if row.elementwise:
-        each = 0 if row.cheap or is_square(op) else QUICK if op.op in QUICK_FUNCTIONS else SLOW
+        each = 0 if row.cheap or is_square(op) else QUICK if row.quick else SLOW
         rank = max(map(rank_of, (a.ty for a in op.args)), default=0)
         return CELL + LENGTH**rank * (1 + each) if rank else each
     if row.cheap:
@@ -156,7 +154,7 @@ def operation(op: f.Op) -> int | None:
         return READ if op.op == "index" and len(op.args) > rank_of(op.args[0].ty) else VIEW
     rank = max(map(rank_of, (a.ty for a in op.args)), default=0)
     made = 0 if row.reduces and rank == 1 else CELL
-    return made + LENGTH ** (3 if op.op in CUBIC or op.op.startswith("lapack") else max(rank, 1))
+    return made + LENGTH ** (3 if row.cubic else max(rank, 1))
 
 
 def is_square(op: f.Op) -> bool:

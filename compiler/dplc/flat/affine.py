@@ -24,6 +24,7 @@ class Affine:
         self.dims = dims
         self.sums: dict[str, Sum] = {}
         self.counts: dict[object, Sum] = {}
+        self.facts: tuple[Sum, ...] = ()  # sums that are 0 or greater here (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
@@ -70,8 +71,11 @@ class Affine:
 
     def is_natural(self, total: Sum) -> bool:
         """True if it is known that a sum is 0 or greater."""
-        least = self.least(total)
-        return all(factor >= 0 and (term == ONE or isinstance(term, tuple)) for term, factor in least.items())
+        return any(is_positive(self.least(combined(total, fact, -1))) for fact in ({}, *self.facts))
+
+    def is_small(self, term: object) -> bool:
+        """True for a constant, a length and an index, which are far from the greatest integer."""
+        return term == ONE or term in self.counts or isinstance(term, tuple)
 
     def least(self, total: Sum) -> Sum:
         """The least value of a sum in its loops: the indices are replaced by the values that make it least."""
@@ -82,6 +86,11 @@ class Affine:
                 if factor < 0:  # the last step
                     total = combined(total, combined(self.counts[index], {ONE: 1}, -1), factor)
         return total
+
+
+def is_positive(total: Sum) -> bool:
+    """True if a sum has nothing but lengths and a constant, none of them negative."""
+    return all(factor >= 0 and (term == ONE or isinstance(term, tuple)) for term, factor in total.items())
 
 
 def combined(a: Sum, b: Sum, factor: int) -> Sum:

@@ -98,7 +98,8 @@ class _Fn:
 
     def declare(self, *vars_: f.Var) -> None:
         for var in vars_:
-            self.expect(var.name not in self.seen, f"{var.name} is bound twice")
+            if var.name in self.seen:
+                raise self.wrong(f"{var.name} is bound twice")
             self.type(var.ty)
             self.seen.add(var.name)
             self.scope[var.name] = var.ty
@@ -123,14 +124,13 @@ class _Fn:
                 pass
 
     def atom(self, atom: f.Atom) -> f.Type:
-        match atom:
-            case f.Var(name, ty):
-                if (known := self.scope.get(name)) is None:
-                    raise self.wrong(f"{name} is not in scope")
-                self.same(known, ty, name)
-            case f.Const(value, ty):
-                if not _fits(value, ty):
-                    raise self.wrong(f"{value!r} is no constant of type {show_type(ty)}")
+        if isinstance(atom, f.Var):
+            if (known := self.scope.get(atom.name)) is None:
+                raise self.wrong(f"{atom.name} is not in scope")
+            if known is not atom.ty:
+                self.same(known, atom.ty, atom.name)
+        elif not _fits(atom.value, atom.ty):
+            raise self.wrong(f"{atom.value!r} is no constant of type {show_type(atom.ty)}")
         return atom.ty
 
     def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
@@ -138,6 +138,8 @@ class _Fn:
             raise self.wrong(f"{what} has type {show_type(actual)}, not {show_type(expected)}")
 
     def all_same(self, actual: tuple[f.Type, ...], expected: tuple[f.Type, ...], what: str) -> None:
+        if actual == expected:
+            return
         self.expect(len(actual) == len(expected), f"{what}: {len(actual)} for {len(expected)}")
         for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
             if a is not e:
@@ -190,8 +192,9 @@ class _Fn:
         return bound
 
     def call(self, fn: str, args: tuple[f.Atom, ...]) -> tuple[f.Type, ...]:
-        self.expect(fn in self.program.fns, f"no function {fn}")
-        callee = self.program.fns[fn]
+        callee = self.program.fns.get(fn)
+        if callee is None:
+            raise self.wrong(f"no function {fn}")
         self.all_same(tuple(map(self.atom, args)), tuple(p.ty for p in callee.params), "argument")
         return callee.results
 

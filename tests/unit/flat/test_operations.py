@@ -26,7 +26,6 @@ FOLDER = Path(dplc.__file__).parent
 
 WRITTEN_BY_NAME = {
     "flat/interp_ops.py": "evaluations",
-    "ad/repeats.py": "costs of computing again",
     "ad/reverse/transpose.py": "transposes",
     "machine/emit/ops.py": "emitters",
     "machine/emit/array_ops.py": "emitters",
@@ -38,9 +37,6 @@ WRITTEN_BY_NAME = {
     "machine/rtl/expressions.py": "LLVM's instructions",
     "passes/lower/primitives.py": "what primitives become",
     "passes/arrays/few_elements.py": "the elements of results",
-    "passes/arrays/few_extrema.py": "extrema of few numbers",
-    "passes/arrays/chosen_elements.py": "the comparisons that choose extrema",
-    "passes/kernels/independence.py": "what threads share",
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "tools/repl/native.py": "primitives of core",
     "tools/build/header.py": "words of C",
@@ -110,6 +106,10 @@ def test_columns_agree_with_each_other() -> None:
         assert not row.changes or (row.fresh and 0 in row.own), row.name
         assert not row.fresh or row.effects is Effect.NONE, row.name
         assert not row.cheap or row.pure, f"{row.name} may be done again"
+        assert not (row.cheap and row.elementwise) or row.quick, row.name
+        assert not (row.light and row.cubic), row.name
+        assert not row.finds or OPS[row.finds].keeps, row.name
+        assert not row.keeps or (of.chooses and OPS[row.keeps].result((f.F64, f.F64), {}) == (f.BOOL,)), row.name
         assert row.scalar is None or (row.elementwise and row.own == tuple(range(row.scalar.arity))), row.name
         assert not (row.pure and row.fails is Fails.CHECK), row.name
 

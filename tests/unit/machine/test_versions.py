@@ -51,10 +51,7 @@ def output(program: Program, loaded: LoadedImage, capfd: pytest.CaptureFixture[s
     return capfd.readouterr().out
 
 
-def test_the_optimiser_replaces_functions_and_fills_the_cache(
-    file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPL_CACHE", str(file.parent / "cache"))
+def test_the_optimiser_replaces_functions_and_fills_the_cache(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program = quick(file)
     expected = output(program, load(program), capfd)
     loaded = load(program)
@@ -75,8 +72,7 @@ def test_the_optimiser_replaces_functions_and_fills_the_cache(
             assert other.base <= at < other.base + other.image.size
 
 
-def test_without_a_cache_nothing_stays(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPL_CACHE", str(file.parent / "cache"))
+def test_without_a_cache_nothing_stays(file: Path) -> None:
     program = quick(file)
     upgrade = Upgrade(program, load(program), None)
     upgrade.look()
@@ -87,22 +83,19 @@ def test_without_a_cache_nothing_stays(file: Path, monkeypatch: pytest.MonkeyPat
         os.waitpid(process, os.WNOHANG)
 
 
-def test_a_program_that_is_not_worth_it_has_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPL_CACHE", str(tmp_path / "cache"))
+def test_a_program_that_is_not_worth_it_has_one_version(tmp_path: Path) -> None:
     file = tmp_path / "it.dp"
     file.write_text("do print (1, [2.0])\n")
     assert not quick(file).text
 
 
 @pytest.mark.parametrize("choice, text", [("never", True), ("first", False)])
-def test_the_environment_chooses(dpl, file: Path, choice: str, text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = str(file.parent / "cache")
-    run = dpl("run", file, DPL_CACHE=folder, DPL_OPTIMISE=choice)
+def test_the_environment_chooses(dpl, file: Path, choice: str, text: bool) -> None:
+    run = dpl("run", file, DPL_OPTIMISE=choice)
     assert run.returncode == 0, run.stderr
-    monkeypatch.setenv("DPL_CACHE", folder)
     found = cache.find(file)
     assert found is not None and bool(found.text) == text
-    assert dpl("run", "-O", "2", file, DPL_CACHE=folder).stdout == run.stdout
+    assert dpl("run", "-O", "2", file).stdout == run.stdout
     again = cache.find(file)
     assert again is not None and not again.text
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-ENGINES = pytest.mark.parametrize("engine", ["native", "interp"])
+ENGINES = ("native", "interp")
+EITHER = pytest.mark.parametrize("engine", ENGINES)
 
 SESSION = """
 let x = 1
@@ -60,13 +61,13 @@ it : 'a -> 'a with 'a : num, 'a : scalar
 """
 
 
-@ENGINES
+@EITHER
 def test_a_session(dpl, engine: str) -> None:
     run = dpl("repl", "--engine", engine, stdin=SESSION)
     assert (run.stdout, run.stderr, run.returncode) == (ANSWERS, "", 0)
 
 
-@ENGINES
+@EITHER
 def test_errors_leave_the_session_intact(dpl, engine: str) -> None:
     text = 'let x = 1\nlet x = x + "a"\nlet y = [1, 2][x + 4]\ny\nlet = 3\nlet t =\n  (1 +\n:nothing\nx\n'
     run = dpl("repl", "--engine", engine, stdin=text)
@@ -77,7 +78,7 @@ def test_errors_leave_the_session_intact(dpl, engine: str) -> None:
     assert run.stderr.count("error[") == 5
 
 
-@ENGINES
+@EITHER
 def test_verbs(dpl, tmp_path: Path, engine: str) -> None:
     file = tmp_path / "it.dp"
     file.write_text("-- | One more.\nlet next x = x + 1\nlet two = next 1\n", encoding="utf-8")
@@ -94,7 +95,8 @@ def test_verbs(dpl, tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "lines"), [("interp", 10_000), ("native", 500), pytest.param("native", 10_000, marks=pytest.mark.slow)]
+    ("engine", "lines"),
+    [("interp", 2000), ("native", 500), *[pytest.param(e, 10_000, marks=pytest.mark.slow) for e in ENGINES]],
 )
 def test_a_long_paste(dpl, engine: str, lines: int) -> None:
     text = "".join(f"let x{i} = {i} + 1\n" for i in range(lines))
@@ -136,7 +138,7 @@ def test_values_live_on(dpl) -> None:
     ), run.stdout[-300:]
 
 
-@pytest.fixture(params=["native", "interp"])
+@pytest.fixture(params=ENGINES)
 def terminal(request: pytest.FixtureRequest, tmp_path: Path):
     """A session on a terminal."""
     pexpect = pytest.importorskip("pexpect", reason="extra dev")
@@ -179,13 +181,13 @@ def test_on_a_terminal(terminal) -> None:
     terminal.sendeof()
 
 
-@ENGINES
+@EITHER
 def test_names_with_letters_of_all_alphabets(dpl, engine: str) -> None:
     run = dpl("repl", "--engine", engine, stdin="let größe = 3\nlet α' = größe + 1\ngröße * α'\n")
     assert (run.stdout, run.stderr) == ("größe : int = 3\nα' : int = 4\nit : int = 12\n", "")
 
 
-@ENGINES
+@EITHER
 def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
     """What earlier inputs made is a constant to derivatives, also beside results of its type; references are not."""
     text = (

@@ -14,6 +14,8 @@ derivatives can be differentiated again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from dpl.diagnostics import DplError
 from dpl.prims import contribution
 from dpl.source import NOWHERE
@@ -55,7 +57,18 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bo
     rule = row.scalar.linear[i]
     assert rule is not None
     part = contribution(World(b, op.span), rule, t, op.args, y)
-    return masked(b, t, part) if has_zeros and row.derivative.multiplies else part
+    doubtful = has_zeros and row.derivative.multiplies and not stays_zero(rule, op.args)
+    return masked(b, t, part) if doubtful else part
+
+
+def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
+    """True if a derivative rule gives zero for a tangent of zero, as a product with 0.1 does: it reads no operand but
+    constants, and these are finite."""
+    known = [a.value if isinstance(a, f.Const) and f.is_float(a.ty) else None for a in args]
+    try:
+        return rule(0.0, known, None) == 0.0
+    except (AttributeError, TypeError, ZeroDivisionError):  # a variable is read; a division by zero
+        return False
 
 
 def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:

@@ -69,7 +69,8 @@ def accumulator(
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
-        fails=Fails.NEVER, effects=Effect.NONE, cost=cost, cheap=False, light=False, loops=accumulates, short=False,
+        reads=False, keeps="", finds="", fails=Fails.NEVER, effects=Effect.NONE, shared=False,
+        cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
     )  # fmt: skip
 
@@ -77,8 +78,9 @@ def accumulator(
 ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
-        solid=perhaps_null, changes=False, accumulates=False, reduces=False, fails=Fails.NEVER, effects=Effect.NONE,
-        cost=free, cheap=True, light=True, loops=False, short=False, derivative=ZERO),
+        solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, keeps="", finds="",
+        fails=Fails.NEVER, effects=Effect.NONE, shared=False,
+        cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     accumulator("acc_add", "a, b floats or arrays of floats, either null -> a + b",
                 second=same_type, dims=unknown, own=(0, 1), solid=lambda op, solid: any(map(solid, op.args)),
                 accumulates=False, cost=of_sum, derivative=added(0, 1)),

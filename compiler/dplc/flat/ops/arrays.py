@@ -4,6 +4,8 @@ indices are not checked."""
 
 from __future__ import annotations
 
+from dpl.node import replace
+
 from dplc.flat.ops.columns import (
     NONE,
     ZERO,
@@ -17,6 +19,7 @@ from dplc.flat.ops.columns import (
     one,
     perhaps_null,
     product,
+    reading,
     same_type,
     unknown,
 )
@@ -67,6 +70,21 @@ def of_product(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
 def of_filled(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     count, x = op.args
     return count if k == 0 else of(x, k - 1)
+
+
+def of_slice(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    array, lo, hi = op.args
+    if k:
+        return of(array, k)
+    if isinstance(lo, Const) and isinstance(hi, Const) and isinstance(lo.value, int) and isinstance(hi.value, int):
+        return Const(hi.value - lo.value, I64) if 0 <= lo.value <= hi.value else None
+    return hi if lo == Const(0, I64) else None
+
+
+def of_joined(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    """The lengths of two arrays one behind the other.  Inner lengths may be those of either."""
+    lengths = [n.value for n in (of(a, k) for a in op.args) if isinstance(n, Const) and isinstance(n.value, int)]
+    return Const(sum(lengths), I64) if k == 0 and len(lengths) == 2 else None
 
 
 def of_elements(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
@@ -132,7 +150,8 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=second, dims=dims,
         own=own, fresh=fresh, solid=solid, changes=changes, accumulates=False, reduces=reduces,
-        fails=fails, effects=Effect.NONE, cost=cost, cheap=cheap, light=light, loops=loops, short=short,
+        reads=False, keeps="", finds="", fails=fails, effects=Effect.NONE, shared=False,
+        cost=cost, cheap=cheap, quick=False, cubic=False, light=light, loops=loops, short=short,
         derivative=derivative,
     )  # fmt: skip
 
@@ -161,22 +180,33 @@ def reduction(
     )  # fmt: skip
 
 
-def extremum(name: str, doc: str) -> Row:
+def matrices(name: str, doc: str, *, own: tuple[int, ...], fresh: bool, second: Second, factors: Derivative) -> Row:
+    """A product of matrices."""
+    made = array(
+        name, doc, result=like_first, second=second, dims=of_product, own=own, fresh=fresh, fails=Fails.SHAPES,
+        cost=of_matmul, light=False, loops=False, derivative=factors,
+    )  # fmt: skip
+    return replace(made, cubic=True)
+
+
+def extremum(name: str, doc: str, *, finds: str) -> Row:
     """An operation that finds a number in an array.  The number itself is read by `index`, which has the derivative."""
-    return row(
+    made = row(
         name, doc, result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=each_of_first, cheap=False, light=False, loops=False, short=False,
         derivative=ZERO,
     )  # fmt: skip
+    return reading(replace(made, finds=finds))
 
 
-def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
+def lapack(name: str, doc: str, *, result: Result, cost: Cost, cubic: bool) -> Row:
     """A LAPACK routine, which may be unavailable.  Its derivative is that of the library function that uses it."""
-    return row(
+    made = row(
         name, doc, result=result, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=cost, cheap=False, light=False, loops=False, short=False,
         derivative=NONE,
     )  # fmt: skip
+    return replace(made, cubic=cubic, shared=True)
 
 
 # ---- the rows -------------------------------------------------------------------------------------------------------
@@ -184,9 +214,10 @@ def lapack(name: str, doc: str, *, result: Result, cost: Cost) -> Row:
 MATRIX, VECTOR = Arr(F64, 2), Arr(F64, 1)
 
 ROWS = (
-    row("dim", "a, attr k -> i64: the length of dimension k",
-        result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
-        reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, loops=False, short=True, derivative=ZERO),
+    reading(row("dim", "a, attr k -> i64: the length of dimension k",
+                result=fixed(I64), second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
+                reduces=False, fails=Fails.NEVER, cost=free, cheap=True, light=True, loops=False, short=True,
+                derivative=ZERO)),
     row("index", "a, i ... -> element, or the sub-array left after the indices (a view)",
         result=lambda args, at: (rows_of(args[0], len(args) - 1),), second=None,
         dims=lambda of, op, rank, k: of(op.args[0], k + len(op.args) - 1),
@@ -197,10 +228,10 @@ ROWS = (
         own=(0, 1), fresh=True, solid=always, changes=True, reduces=False,
         fails=Fails.BOUNDS, cost=of_update, cheap=False, light=False, loops=False, short=True, derivative=linear(0, 1)),
     array("slice", "a, lo, hi -> elements of dimension 0 (a view)",
-          result=like_first, second=None, dims=lambda of, op, rank, k: of(op.args[0], k) if k else None,
+          result=like_first, second=None, dims=of_slice,
           own=(), fresh=False, fails=Fails.BOUNDS, cost=free, light=False, loops=False, derivative=linear(0)),
     array("concat", "a, b -> along dimension 0; inner shapes must agree",
-          result=like_first, second=same_type, dims=unknown,
+          result=like_first, second=same_type, dims=of_joined,
           own=(0, 1), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False,
           derivative=linear(0, 1)),
     array("reshape", "a, d0 ... -> the same elements in new dimensions (a view); their number must agree",
@@ -223,32 +254,33 @@ ROWS = (
     array("array", "x0 ... (at least one) -> array of them; array operands must have one shape",
           result=made_of(0), second=None, dims=of_elements,
           own=(), fresh=True, fails=Fails.SHAPES, cost=of_array, light=True, loops=False, derivative=linear()),
-    array("matmul", "a, b of rank 2, attrs ta, tb (transposed first), masked (`flat/masked.py`) -> rank 2",
-          result=like_first, second=same_type, dims=of_product,
-          own=(), fresh=False, fails=Fails.SHAPES, cost=of_matmul, light=False, loops=False, derivative=product(0, 1)),
-    array("matmul_acc", "c (null or rank 2), a, b, attrs ta, tb, masked -> c + a @ b",
-          result=like_first, second=None, dims=of_product,
-          own=(0,), fresh=True, fails=Fails.SHAPES, cost=of_matmul, light=False, loops=False,
-          derivative=product(1, 2, 0)),
-    reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
-              result=lambda args, at: (rows_of(args[0], 1),), second=None,
-              dims=lambda of, op, rank, k: of(op.args[0], k + 1),
-              fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
+    matrices("matmul", "a, b of rank 2, attrs ta, tb (transposed first), masked (`flat/masked.py`) -> rank 2",
+             own=(), fresh=False, second=same_type, factors=product(0, 1)),
+    matrices("matmul_acc", "c (null or rank 2), a, b, attrs ta, tb, masked -> c + a @ b",
+             own=(0,), fresh=True, second=None, factors=product(1, 2, 0)),
+    reading(reduction("sum", "a -> sum over dimension 0, of numbers (rank 1: a scalar)",
+                      result=lambda args, at: (rows_of(args[0], 1),), second=None,
+                      dims=lambda of, op, rank, k: of(op.args[0], k + 1),
+                      fails=Fails.NEVER, cost=each_of_first, derivative=linear(0))),
     reduction("sum_to",
               "a, attr rank -> sum over leading dimensions until that rank is left (0: scalar); null gives null",
               result=summed_to, second=None, dims=unknown,
               fails=Fails.NEVER, cost=each_of_first, derivative=linear(0)),
-    reduction("dot", "a, b of rank 1, attr masked -> scalar",
-              result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
-              fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1)),
-    extremum("argmax", "a of rank 1 -> the index of its first greatest number, or of its first NaN; 0 if it is empty"),
-    extremum("argmin", "a of rank 1 -> the index of its first least number, or of its first NaN; 0 if it is empty"),
-    array("sort", "a of numbers, of rank 1 -> in ascending order, stable, NaN last; `differentiate` expands it",
-          result=like_first, second=None, dims=of_first,
-          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=NONE),
-    array("argsort", "a of numbers, of rank 1 -> the indices that sort it: stable, NaN last",
-          result=fixed(Arr(I64, 1)), second=None, dims=of_first,
-          own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False, derivative=ZERO),
+    reading(reduction("dot", "a, b of rank 1, attr masked -> scalar",
+                      result=lambda args, at: (elem_of(args[0]),), second=same_type, dims=unknown,
+                      fails=Fails.SHAPES, cost=of_dot, derivative=product(0, 1))),
+    extremum("argmax", "a of rank 1 -> the index of its first greatest number, or of its first NaN; 0 if it is empty",
+             finds="max"),
+    extremum("argmin", "a of rank 1 -> the index of its first least number, or of its first NaN; 0 if it is empty",
+             finds="min"),
+    reading(array("sort", "a of numbers, of rank 1 -> in ascending order, stable, NaN last; `differentiate` expands it",
+                  result=like_first, second=None, dims=of_first,
+                  own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False,
+                  derivative=NONE)),
+    reading(array("argsort", "a of numbers, of rank 1 -> the indices that sort it: stable, NaN last",
+                  result=fixed(Arr(I64, 1)), second=None, dims=of_first,
+                  own=(), fresh=False, fails=Fails.NEVER, cost=each_of_first, light=False, loops=False,
+                  derivative=ZERO)),
     row("copied", "an array of numbers or string that others own -> the same in the program's own memory",
         result=like_first, second=None, dims=unknown, own=(), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=one, cheap=False, light=False, loops=False, short=False,
@@ -257,12 +289,14 @@ ROWS = (
         result=like_first, second=None, dims=of_first, own=(0,), fresh=False, solid=perhaps_null, changes=False,
         reduces=False, fails=Fails.NEVER, cost=free, cheap=False, light=False, loops=False, short=False,
         derivative=ZERO),
-    lapack("has_lapack", "-> bool: whether LAPACK is there, found when first asked", result=fixed(BOOL), cost=one),
+    lapack("has_lapack", "-> bool: whether LAPACK is there, found when first asked", result=fixed(BOOL), cost=one,
+           cubic=False),
     lapack("lapack_lu", "a -> both factors, order; this and the following as in prims",
-           result=fixed(MATRIX, Arr(I64, 1)), cost=factoring(0, 2)),
-    lapack("lapack_cholesky", "a -> l", result=fixed(MATRIX), cost=factoring(0, 1)),
-    lapack("lapack_qr", "a -> q, r", result=fixed(MATRIX, MATRIX), cost=factoring(12, -4)),
-    lapack("lapack_eigh", "a -> w, v", result=fixed(VECTOR, MATRIX), cost=factoring(0, 27)),
-    lapack("lapack_svd", "a -> u, s, v", result=fixed(MATRIX, VECTOR, MATRIX), cost=factoring(42, 24)),
-    lapack("lapack_triangular", "upper, transposed, ones, t, b -> x", result=fixed(MATRIX), cost=solving),
+           result=fixed(MATRIX, Arr(I64, 1)), cost=factoring(0, 2), cubic=True),
+    lapack("lapack_cholesky", "a -> l", result=fixed(MATRIX), cost=factoring(0, 1), cubic=True),
+    lapack("lapack_qr", "a -> q, r", result=fixed(MATRIX, MATRIX), cost=factoring(12, -4), cubic=True),
+    lapack("lapack_eigh", "a -> w, v", result=fixed(VECTOR, MATRIX), cost=factoring(0, 27), cubic=True),
+    lapack("lapack_svd", "a -> u, s, v", result=fixed(MATRIX, VECTOR, MATRIX), cost=factoring(42, 24), cubic=True),
+    lapack("lapack_triangular", "upper, transposed, ones, t, b -> x", result=fixed(MATRIX), cost=solving,
+           cubic=True),
 )  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dplc.flat.ops.row import Attrs, Derivative, Dim, DimOf, Measure, Result, Rule, Types
+from dpl.node import replace
+
+from dplc.flat.ops.row import Attrs, Derivative, Dim, DimOf, Measure, Result, Row, Rule, Types
 from dplc.flat.term import Atom, Op, Type
 from dplc.flat.types import rank_of
 
@@ -72,6 +74,14 @@ def each(m: Measure, op: Op) -> Atom | int:
 
 def each_of_first(m: Measure, op: Op) -> Atom | int:
     return m.elements(op.args[0]) if rank_of(op.args[0].ty) else 1
+
+
+# ---- kinds of rows --------------------------------------------------------------------------------------------------
+
+
+def reading(row: Row) -> Row:
+    """An operation whose array operands may lie in the stack frame."""
+    return replace(row, reads=True)
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------

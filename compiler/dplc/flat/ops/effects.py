@@ -12,6 +12,7 @@ from dplc.flat.ops.columns import (
     nothing,
     one,
     perhaps_null,
+    reading,
     unknown,
 )
 from dplc.flat.ops.row import Attrs, Cost, Derivative, Effect, Fails, Result, Row, Solid, Types
@@ -24,12 +25,13 @@ def content(args: Types, at: Attrs) -> Types | None:
 
 def row(
     name: str, doc: str, *, result: Result, own: tuple[int, ...], solid: Solid, fails: Fails, effects: Effect,
-    cost: Cost, light: bool, short: bool, derivative: Derivative,
+    shared: bool, cost: Cost, light: bool, short: bool, derivative: Derivative,
 ) -> Row:  # fmt: skip
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        fails=fails, effects=effects, cost=cost, cheap=False, light=light, loops=False, short=short,
+        reads=False, keeps="", finds="", fails=fails, effects=effects, shared=shared,
+        cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,
     )  # fmt: skip
 
@@ -38,7 +40,7 @@ def check(name: str, doc: str, *, result: Result, cost: Cost, light: bool, deriv
     """An operation that ends the program with an error unless a condition holds."""
     return row(
         name, doc, result=result, own=(), solid=perhaps_null, fails=Fails.CHECK, effects=Effect.NONE,
-        cost=cost, light=light, short=False, derivative=derivative,
+        shared=False, cost=cost, light=light, short=False, derivative=derivative,
     )  # fmt: skip
 
 
@@ -46,7 +48,7 @@ def reference(name: str, doc: str, *, result: Result, own: tuple[int, ...], effe
     """An operation on references.  Store passing (`ad/stores`) removes those that derivatives flow through."""
     return row(
         name, doc, result=result, own=own, solid=perhaps_null, fails=Fails.NEVER, effects=effects,
-        cost=one, light=True, short=False, derivative=ZERO,
+        shared=False, cost=one, light=True, short=False, derivative=ZERO,
     )  # fmt: skip
 
 
@@ -54,7 +56,7 @@ def outside(name: str, doc: str, *, result: Result, fails: Fails, effects: Effec
     """An operation on the outside world.  Its results are never null."""
     return row(
         name, doc, result=result, own=(), solid=always, fails=fails, effects=effects,
-        cost=one, light=False, short=False, derivative=NONE,
+        shared=False, cost=one, light=False, short=False, derivative=NONE,
     )  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def owners(name: str, doc: str, *, own: tuple[int, ...], short: bool) -> Row:
     that count references."""
     return row(
         name, doc, result=nothing, own=own, solid=perhaps_null, fails=Fails.NEVER, effects=Effect.OWNERS,
-        cost=one, light=True, short=short, derivative=NONE,
+        shared=False, cost=one, light=True, short=short, derivative=NONE,
     )  # fmt: skip
 
 
@@ -82,7 +84,7 @@ ROWS = (
     reference("ref_set", "r, x: gives nothing", result=nothing, own=(1,), effects=Effect.WRITE),
     row("state", "-> the reference of attr name, which is there as long as the program is",
         result=anything, own=(), solid=perhaps_null, fails=Fails.NEVER, effects=Effect.NONE,
-        cost=one, light=True, short=False, derivative=NONE),
+        shared=True, cost=one, light=True, short=False, derivative=NONE),
     outside("write", "s to standard output", result=nothing, fails=Fails.NEVER, effects=Effect.OUTPUT),
     outside("progress", "s, a passing line on standard error if that is a terminal",
             result=nothing, fails=Fails.NEVER, effects=Effect.OUTPUT),
@@ -96,15 +98,15 @@ ROWS = (
     outside("time", "-> f64", result=fixed(F64), fails=Fails.NEVER, effects=Effect.CLOCK),
     row("exit", "code; as fail, never reached after",
         result=anything, own=(), solid=perhaps_null, fails=Fails.NEVER, effects=Effect.EXIT,
-        cost=one, light=False, short=False, derivative=ZERO),
+        shared=False, cost=one, light=False, short=False, derivative=ZERO),
     outside("extern", "arguments of a C function, attr symbol; binds its result (numbers and booleans only)",
             result=anything, fails=Fails.VALUES, effects=Effect.FOREIGN),
     outside("tick", "n : i64: as many operations more have been done; gives nothing (`flat/operation_counts.py`)",
             result=nothing, fails=Fails.NEVER, effects=Effect.COUNTERS),
     outside("tally", "0 or 1 -> i64: the operations so far, or the bytes allocated (the same)",
             result=fixed(I64), fails=Fails.NEVER, effects=Effect.COUNTERS),
-    owners("dup", "x: one owner more; gives nothing", own=(), short=True),
-    owners("drop", "x: one owner less; gives nothing", own=(0,), short=True),
+    reading(owners("dup", "x: one owner more; gives nothing", own=(), short=True)),
+    reading(owners("drop", "x: one owner less; gives nothing", own=(0,), short=True)),
     owners("need_host", "x: the host reads its arrays of numbers; gives nothing (`passes/kernels/place.py`)", own=(),
            short=True),
     owners("take",

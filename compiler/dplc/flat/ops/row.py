@@ -137,12 +137,18 @@ class Row:
     accumulates  it adds to some elements of its first operand; if that is null, zeros of the lengths that follow the
                  second, as many as attr `rank` says
     reduces      it sums elements, so it can be fused into the loop that computes them
+    reads        its array operands may lie in the stack frame: it reads elements and lengths, or counts owners
+    keeps        it chooses one of two numbers: the comparison that is true where it chooses the first; else empty
+    finds        it finds the place of an element: the operation that chooses this element of two; else empty
 
     fails        when it ends the program with an error
     effects      what it changes besides its results, and reads besides its operands
+    shared       it uses what all threads share, so only one of them may do it at a time
 
     cost         (measure, operation) -> how many operations it counts as; an atom if that is computed
     cheap        computing it again costs less than keeping it
+    quick        on numbers, it takes an instruction or a few, none slower than a division or a root
+    cubic        its time grows with the third power of the lengths of its arrays
     light        its time does not depend on the sizes of its arrays
     loops        its code has a loop over elements in place; others call the runtime library for that
     short        it takes the time of an instruction or a few, on an array of numbers and indices
@@ -166,10 +172,16 @@ class Row:
     changes: bool
     accumulates: bool
     reduces: bool
+    reads: bool
+    keeps: str
+    finds: str
     fails: Fails
     effects: Effect
+    shared: bool
     cost: Cost
     cheap: bool
+    quick: bool
+    cubic: bool
     light: bool
     loops: bool
     short: bool

@@ -3,7 +3,8 @@ table, which define their meaning and their derivatives."""
 
 from __future__ import annotations
 
-from dpl.prims import TABLE
+from dpl.node import replace
+from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import CONVERSIONS
 
 from dplc.flat.ops.columns import (
@@ -96,14 +97,15 @@ def total(name: str) -> Derivative:
 # ---- kinds of rows --------------------------------------------------------------------------------------------------
 
 
-def scalar(name: str, result: Result, *, second: Second, cheap: bool, derivative: Derivative) -> Row:
+def scalar(name: str, result: Result, *, second: Second, cheap: bool, quick: bool, derivative: Derivative) -> Row:
     """A scalar operation of the primitive table.  It consumes its operands."""
     primitive = TABLE[name]
     return Row(
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE,
-        cost=each, cheap=cheap, light=False, loops=True, short=False, derivative=derivative,
+        reads=False, keeps="", finds="",
+        fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE, shared=False,
+        cost=each, cheap=cheap, quick=quick, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
 
 
@@ -114,41 +116,48 @@ def conversion(
     return Row(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
-        fails=Fails.NEVER, effects=Effect.NONE,
-        cost=cost, cheap=cheap, light=False, loops=True, short=False, derivative=derivative,
+        reads=False, keeps="", finds="", fails=Fails.NEVER, effects=Effect.NONE, shared=False,
+        cost=cost, cheap=cheap, quick=True, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
 
 
 def function(name: str) -> Row:
     """A function of numbers that has no special row: all its properties come from the primitive table."""
-    return scalar(name, OF_FIRST, second=None, cheap=False, derivative=curve(name))
+    called = name in elementary.NAMES or TABLE[name].llvm.startswith("rt.")
+    return scalar(name, OF_FIRST, second=None, cheap=False, quick=not called, derivative=curve(name))
+
+
+def chosen(name: str, *, keeps: str) -> Row:
+    """The one of two numbers for which the comparison `keeps` is true."""
+    made = scalar(name, OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=choice(name))
+    return replace(made, keeps=keeps)
 
 
 # ---- the rows -------------------------------------------------------------------------------------------------------
 
 PARTICULAR = (
-    scalar("add", OF_FIRST, second=same_elements, cheap=True, derivative=total("add")),
-    scalar("sub", OF_FIRST, second=same_elements, cheap=True, derivative=total("sub")),
-    scalar("neg", OF_FIRST, second=None, cheap=True, derivative=total("neg")),
-    scalar("mul", OF_FIRST, second=same_elements, cheap=True,
+    scalar("add", OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=total("add")),
+    scalar("sub", OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=total("sub")),
+    scalar("neg", OF_FIRST, second=None, cheap=True, quick=True, derivative=total("neg")),
+    scalar("mul", OF_FIRST, second=same_elements, cheap=True, quick=True,
            derivative=algebraic("mul", bilinear=(0, 1), sums=(), curved=(), chooses=False, multiplies=True)),
-    scalar("div", OF_FIRST, second=same_elements, cheap=False,
+    scalar("div", OF_FIRST, second=same_elements, cheap=False, quick=True,
            derivative=algebraic("div", bilinear=(), sums=(), curved=(1,), chooses=False, multiplies=True)),
-    scalar("pow", OF_FIRST, second=same_elements, cheap=False, derivative=curve("pow", chain=(1, -1))),
-    scalar("powi", OF_FIRST, second=None, cheap=False, derivative=curve("powi", chain=(1, -1))),
-    scalar("polygamma", OF_SECOND, second=None, cheap=False, derivative=curve("polygamma", chain=(0, 1))),
-    scalar("max", OF_FIRST, second=same_elements, cheap=True, derivative=choice("max")),
-    scalar("min", OF_FIRST, second=same_elements, cheap=True, derivative=choice("min")),
-    scalar("clip", OF_FIRST, second=None, cheap=False, derivative=choice("clip")),
-    scalar("relu", OF_FIRST, second=None, cheap=False, derivative=choice("relu")),
-    scalar("select", OF_SECOND, second=None, cheap=True,
+    scalar("pow", OF_FIRST, second=same_elements, cheap=False, quick=False, derivative=curve("pow", chain=(1, -1))),
+    scalar("powi", OF_FIRST, second=None, cheap=False, quick=False, derivative=curve("powi", chain=(1, -1))),
+    scalar("polygamma", OF_SECOND, second=None, cheap=False, quick=False, derivative=curve("polygamma", chain=(0, 1))),
+    chosen("max", keeps="ge"),
+    chosen("min", keeps="le"),
+    scalar("clip", OF_FIRST, second=None, cheap=False, quick=True, derivative=choice("clip")),
+    scalar("relu", OF_FIRST, second=None, cheap=False, quick=True, derivative=choice("relu")),
+    scalar("select", OF_SECOND, second=None, cheap=True, quick=True,
            derivative=algebraic("select", bilinear=(), sums=(), curved=(), chooses=True, multiplies=False)),
-    *(scalar(name, truth, second=None, cheap=True, derivative=constant(name))
+    *(scalar(name, truth, second=None, cheap=True, quick=True, derivative=constant(name))
       for name in ("eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or")),
-    *(scalar(name, OF_FIRST, second=None, cheap=True, derivative=constant(name))
+    *(scalar(name, OF_FIRST, second=None, cheap=True, quick=True, derivative=constant(name))
       for name in ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")),
     # only occurs in derivative rules, which emit it as a cast
-    scalar("to_like", OF_FIRST, second=None, cheap=False,
+    scalar("to_like", OF_FIRST, second=None, cheap=False, quick=True,
            derivative=rules("to_like", curved=(), chooses=False, multiplies=True, chain=None)),
 )  # fmt: skip
 

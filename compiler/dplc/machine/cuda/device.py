@@ -17,8 +17,10 @@ from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer
+from dplc.passes.kernels.escape import staying
 
 LEVELS = 64  # of a tree of blocks: more than any sum has
+SMALL = 1024  # bytes of an array in the frame
 SHIFT = BLOCK.bit_length() - 1
 
 
@@ -108,6 +110,20 @@ class DeviceFunction(FunctionEmitter):
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit, fn)
         self.spread = True  # its loops are not spread over the host's threads
+        self.staying = staying(fn.body)
+        self.stays = False  # whether what is being written makes arrays that stay in its block
+
+    def rhs(self, bind: f.Bind) -> Values:
+        outer, self.stays = self.stays, bool(bind.vars) and all(var.name in self.staying for var in bind.vars)
+        values = super().rhs(bind)
+        self.stays = outer
+        return values
+
+    def memory(self, size: str) -> Values:
+        """Small arrays that stay in their block are in the frame, where nobody owns them."""
+        if self.stays and size.isdigit() and int(size) <= SMALL:
+            return ["null", self.w.slot(f"[{max(int(size), 1)} x i8]")]
+        return super().memory(size)
 
     def block_sums(self, types: Sequence[str], count: str) -> LaneSums:
         return LaneSums(self, types)

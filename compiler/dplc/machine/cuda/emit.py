@@ -21,7 +21,7 @@ def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:
     """The PTX of all kernels of a program, after a list of its outermost Pars."""
     kernels = Kernels(program)
     told = "\n".join(dict.fromkeys(lines(kernels, program)))
-    made = ptx(kernels.text(), sm).replace("\n\n\t", "\n\t") if kernels.kernels else ""
+    made = ptx(kernels.text(sm), sm).replace("\n\n\t", "\n\t") if kernels.kernels else ""
     return f"{told}\n\n{made[made.find('.version') :]}" if made else f"{told}\n"
 
 

@@ -15,7 +15,7 @@ from dplc.machine.runtime import shared
 def device_of(program: f.Program) -> Device:
     """The kernels of a counted program, made as its host's code asks for them."""
     kernels = Kernels(program)
-    return Device(kernels.of, lambda: ptx(kernels.text()))
+    return Device(kernels.of, kernels.product, lambda: ptx(kernels.text()))
 
 
 def emit_text(program: f.Program) -> tuple[str, Sites]:

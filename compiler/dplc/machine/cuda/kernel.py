@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dpl.prims.sums import BLOCK, LANES
+from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
 from dplc.machine.cuda.device import DeviceFunction
+from dplc.machine.cuda.sums import SharedSums
 from dplc.machine.emit import arrays, inplace
 from dplc.machine.emit.layout import HEADER, leaves, struct
 from dplc.machine.emit.rows import as_array, in_pieces
@@ -43,12 +44,19 @@ class KernelEmitter(DeviceFunction):
         self.params: list[str] = []
         self.binds, self.pieces = in_pieces(leaf)
         self.outs = kernel.outs
-        self.states: dict[int, tuple[int, str]] = {}  # numbers of folds, with their types
+        self.variables = ""  # in shared memory
+        self.header = ""  # of the arrays that points add to: one owner
+        self.moving: list[tuple[str, Made]] = []  # of these, those that might be others after a point
 
     def text(self) -> str:
         """The kernel's text; its name is @NAME."""
         self.arguments()
         self.first, self.step = self.w.let("call i64 @rt.thread()"), self.w.let("call i64 @rt.threads()")
+        if any(made.out.kind == "add" for made in self.outs):
+            self.header = self.w.slot(f"[{HEADER} x i8]")
+        mine = [(k, made) for k, made in enumerate(self.outs) if made.own]
+        steady = self.steady(mine) if mine else set[int]()
+        self.moving = [(self.places[k], made) for i, (k, made) in enumerate(mine) if i not in steady]
         if self.kernel.recursive:
             self.w.do(f"call void @rt.begin_thread(ptr {self.w.slot('i64')})")
         {"points": self.points, "sums": self.blocks, "rows": self.columns, "groups": self.groups_}[
@@ -56,7 +64,7 @@ class KernelEmitter(DeviceFunction):
         ]()
         body = "\n".join((*self.w.slots, "  br label %start", "start:", *self.w.lines))
         head = f'define ptx_kernel void @NAME({", ".join(self.params)}) "nvvm.maxntid"="{THREADS}" nounwind'
-        return f"{head} {{\nentry:\n{body}\n  ret void\n}}\n"
+        return f"{self.variables}{head} {{\nentry:\n{body}\n  ret void\n}}\n"
 
     # ---- parameters
 
@@ -119,6 +127,7 @@ class KernelEmitter(DeviceFunction):
         """A point, with what it keeps; its loops write their parts."""
         self.indices(point)
         self.w.do("call void @rt.begin_point()")
+        self.own_accumulators()
         for level in self.kernel.levels[:-1]:
             self.run(level.before)
         if self.kernel.loops:
@@ -127,6 +136,24 @@ class KernelEmitter(DeviceFunction):
         else:
             self.run(self.binds)
             self.keep(point)
+            for place, made in self.moving:
+                self.require_same(place, self.value(made.value)[1])
+
+    def own_accumulators(self) -> None:
+        """Defines the arrays to which each point adds at places of its own."""
+        for k, made in enumerate(self.outs):
+            if made.own and made.out.acc is not None:
+                self.w.store("i64", "1", self.header)
+                self.define((made.out.acc,), [self.header, self.places[k], *self.sizes[k]])
+
+    def steady(self, adds: Sequence[tuple[int, Made]]) -> set[int]:
+        """Which of the arrays that points add to, by number, are the same after a point, and need no checks."""
+        own = {index.name for level in self.kernel.levels for index, _ in level.par.space}
+        accs = [(made.out.acc, made.value) for _, made in adds if made.out.acc is not None]
+        chains = inplace.chains_in(self.leaf.body, accs, own)
+        for chain in chains:
+            self.ready.update(chain.variables)
+        return {chain.index for chain in chains}
 
     def inner(self, number_: int, point: str, depth: int) -> None:
         """The loops over the dimensions of the inner Pars; `point` numbers those of the outer ones."""
@@ -205,41 +232,16 @@ class KernelEmitter(DeviceFunction):
         return [number(0, expect_type(f.Num, made.elem).name) for _, made in folds]
 
     def blocks(self) -> None:
-        """Warps do blocks of points."""
-        w, folds = self.w, self.folds()
-        total = self.total()
-        warp, lane = w.let(f"lshr i64 {self.first}, 5"), w.let(f"and i64 {self.first}, {LANES - 1}")
-        warps = w.let(f"lshr i64 {self.step}, 5")
-        types = [leaf for _, made in folds for leaf in leaves(made.elem)]
-        blocks = w.let(f"udiv i64 {w.add(total, str(BLOCK - 1))}, {BLOCK}")
+        """Blocks of threads do blocks of points."""
+        folds = [(expect_type(f.Num, made.elem), self.places[k], made.value) for k, made in self.folds()]
+        sums = SharedSums(self, [(ty, place) for ty, place, _ in folds])
+        self.variables = sums.variables()
 
-        def block(b: str) -> None:
-            start = w.let(f"mul nuw nsw i64 {b}, {BLOCK}")
-            count = w.let(f"call i64 @llvm.smin.i64(i64 {w.let(f'sub i64 {total}, {start}')}, i64 {BLOCK})")
+        def point(number_: str) -> Values:
+            self.compute(number_)
+            return [self.one(value) for _, _, value in folds]
 
-            def step(state: Values) -> Values:
-                self.compute(w.add(start, state[0]))
-                sums = [self.add(made.elem, old, self.one(made.value))
-                        for (_, made), old in zip(folds, state[1:], strict=True)]  # fmt: skip
-                return [w.let(f"add nuw nsw i64 {state[0]}, {LANES}"), *sums]
-
-            def below(state: Values) -> str:
-                return w.let(f"icmp slt i64 {state[0]}, {count}")
-
-            last = w.loop(("i64", *types), [lane, *self.zeros_of(folds)], below, step)[1:]
-            sums = []
-            for (_, made), value in zip(folds, last, strict=True):
-                name = expect_type(f.Num, made.elem).name
-                sums.append(w.let(f"call {SCALARS[name]} @rt.warp.{name}({SCALARS[name]} {value}, i64 {count})"))
-
-            def store() -> Values:
-                for (k, made), value in zip(folds, sums, strict=True):
-                    self.put(made.elem, [value], w.at(self.places[k], w.scale(b, struct(made.elem).size)))
-                return []
-
-            w.choose(w.let(f"icmp eq i64 {lane}, 0"), (), store, list)
-
-        self.every(block, blocks, warp, warps)
+        sums.write(self.total(), point)
 
     def columns(self) -> None:
         """Threads do columns of blocks of rows."""
@@ -270,17 +272,13 @@ class KernelEmitter(DeviceFunction):
     def groups_(self) -> None:
         """Threads do groups of consecutive points, and add to copies of their own."""
         w, total = self.w, self.total()
-        adds = [(k, made) for k, made in enumerate(self.outs) if made.out.kind == "add"]
-        own = {index.name for level in self.kernel.levels for index, _ in level.par.space}
+        adds = [(k, made) for k, made in enumerate(self.outs) if made.out.kind == "add" and not made.own]
         accs = [(made.out.acc, made.value) for _, made in adds if made.out.acc is not None]
-        for chain in inplace.chains_in(self.leaf.body, accs, own):
-            self.ready.update(chain.variables)
+        steady = self.steady(adds)
         types = [leaf for _, made in adds for leaf in leaves(made.value.ty)]
-        header = w.slot(f"[{HEADER} x i8]")
-
         def group(g: str) -> None:
-            w.store("i64", "1", header)
-            inits = [leaf for k, made in adds for leaf in self.copy(k, made, g, header)]
+            w.store("i64", "1", self.header)
+            inits = [leaf for k, made in adds for leaf in self.copy(k, made, g)]
             first = w.let(f"udiv i64 {w.mul(g, total)}, %groups")
             last = w.let(f"udiv i64 {w.mul(w.add(g, '1'), total)}, %groups")
 
@@ -294,18 +292,18 @@ class KernelEmitter(DeviceFunction):
 
             ends = w.count_to(last, step, types, inits, first=first)
             at = 0
-            for _, made in adds:
-                n = len(leaves(made.value.ty))
-                self.require_same(inits[at + 1], ends[at + 1])
-                at += n
+            for i, (_, made) in enumerate(adds):
+                if i not in steady:
+                    self.require_same(inits[at + 1], ends[at + 1])
+                at += len(leaves(made.value.ty))
 
         self.every(group, "%groups", self.first, self.step)
 
-    def copy(self, k: int, made: Made, group: str, header: str) -> Values:
+    def copy(self, k: int, made: Made, group: str) -> Values:
         """The copy of a target that a group adds to; only this group knows it."""
         w, dims = self.w, self.sizes[k]
         size = w.scale(w.product(dims), struct(made.elem).size)
-        return [header, w.at(self.places[k], w.mul(group, size)), *dims]
+        return [self.header, w.at(self.places[k], w.mul(group, size)), *dims]
 
     def require_same(self, before: str, after: str) -> None:
         """Fails if the points made another array; the host does them then."""

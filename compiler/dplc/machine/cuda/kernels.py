@@ -21,11 +21,13 @@ from dplc.flat.walk import blocks, every
 from dplc.machine.cuda import helpers, library, products
 from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
 from dplc.machine.cuda.kernel import ENTRY, KernelEmitter
+from dplc.machine.cuda.ptx import PORTABLE
 from dplc.machine.emit.emitter import NEVER
 from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.kernels.device import Devices, Kernel, shortened
 from dplc.passes.kernels.independence import Independence
+from dplc.passes.kernels.streams import streamed
 from dplc.passes.recursion.modulo_cons import with_holes
 
 DIGITS = 16  # of the hash in a name
@@ -52,7 +54,8 @@ class Kernels:
         self.kernels: dict[str, str] = {}
         self.functions: dict[str, str] = {}  # functions that points call, by symbol
         self.uses: dict[str, frozenset[str]] = {}  # what a definition mentions
-        self.helpers: dict[tuple[str, str], None] = {}  # kernels of the library, by name and type
+        self.helpers: dict[tuple[str, str], None] = {}  # kernels that complete others, by name and type
+        self.products: dict[str, None] = {}  # types of matrices that are multiplied
 
     def of(self, par: f.Par) -> Kernel | None:
         """The kernel of a Par; None if it is none."""
@@ -61,7 +64,7 @@ class Kernels:
 
     def made(self, par: f.Par) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
-        plan = self.devices.plan(replace(par, body=shortened(par.body)))
+        plan = self.devices.plan(replace(par, body=streamed(shortened(par.body))))
         if isinstance(plan, str):
             return plan
         called = list(self.called(par.body))
@@ -77,13 +80,13 @@ class Kernels:
         if not arena:
             text = text.replace("  call void @rt.begin_point()\n", "")
         name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
-        self.kernels[name] = text.replace("@NAME", f"@{name}", 1)
+        self.kernels[name] = text.replace("@NAME", f"@{name}")
         self.helpers |= dict.fromkeys(helpers.needed(plan))
         return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
 
     def product(self, ty: str) -> None:
         """Adds the kernels of products of matrices of numbers of a type."""
-        self.helpers |= dict.fromkeys((name, ty) for name in products.KERNELS)
+        self.products[ty] = None
 
     def called(self, block: f.Block) -> Iterator[str]:
         """The functions that a block calls, directly or not."""
@@ -122,10 +125,11 @@ class Kernels:
             self.uses[name] = mentioned(own)
         return self.uses[name]
 
-    def text(self) -> str:
-        """The LLVM text of the module."""
+    def text(self, sm: int = PORTABLE) -> str:
+        """The LLVM text of the module, for a GPU of this compute capability."""
         droppers = self.unit.droppers.text().partition("\n")[2]
-        completing = [(helpers.KERNELS | products.KERNELS)[name](ty) for name, ty in self.helpers]
+        completing = [helpers.KERNELS[name](ty) for name, ty in self.helpers]
+        completing += [make(ty, sm) for ty in self.products for make in products.KERNELS.values()]
         parts = (
             *self.kernels.values(), *completing, *self.functions.values(), *self.unit.helpers.values(), droppers,
             *self.unit.globals, *self.unit.nodes,
@@ -136,9 +140,9 @@ class Kernels:
 
 
 def replace_functions(program: f.Program) -> f.Program:
-    """The program without what comes before certain failures."""
+    """The program as threads run it: without what comes before certain failures, and with streams."""
     made = program.copy()
-    made.fns = {name: replace(fn, body=shortened(fn.body)) for name, fn in program.fns.items()}
+    made.fns = {name: replace(fn, body=streamed(shortened(fn.body))) for name, fn in program.fns.items()}
     return made
 
 

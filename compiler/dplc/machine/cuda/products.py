@@ -8,7 +8,7 @@ zero of `a` (bit 0 of `masked`) or of `b` (bit 1) meets infinity, the product is
 as on the host.  The terms of a sum are added in one order, by fused multiply-add.
 
 A block of threads keeps 16 columns of its rows of a, and 16 rows of its columns of b, in shared memory.  A thread adds
-up 4 x 4 elements.
+up 4 x 4 elements; or a warp 16 x 32 of them in f64, by matrix instructions of the hardware (sm_80 on).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from dplc.passes.kernels.device import THREADS
 SIDE = 64  # of a tile
 DEPTH = 16  # columns of a that are kept
 PART = 4  # the side of a thread's part
+PITCH = SIDE + 8  # from one column in shared memory to the next: threads read from different banks
+MATRIX = 80  # the first compute capability with matrix instructions for f64
 FEW_ELEMENTS = 4096  # so many have a warp each
 WIDE = 16  # threads of a row of a tile
 LENGTHS = ("m", "n", "k", "ar", "ac", "br", "bc", "add", "masked")
@@ -122,8 +124,8 @@ def dots(ty: str) -> str:
     return k.text("dots")
 
 
-def matmul(ty: str) -> str:
-    return _Tiles(ty).kernel()
+def matmul(ty: str, sm: int) -> str:
+    return (_Matrices if ty == "f64" and sm >= MATRIX else _Tiles)(ty).kernel()
 
 
 class _Tiles(_Product):
@@ -132,19 +134,27 @@ class _Tiles(_Product):
     def kernel(self) -> str:
         w = self.w
         shared = [f"@matmul.{p}.{self.ty}" for p in "ab"]
-        before = "".join(
-            f"{name} = internal addrspace(3) global [{DEPTH * SIDE} x {self.leaf}] undef, align 32\n" for name in shared
-        )
+        room = f"internal addrspace(3) global [{DEPTH * PITCH} x {self.leaf}] undef, align 32"
+        before = "".join(f"{name} = {room}\n" for name in shared)
         self.shared = shared
         self.thread = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.tid.x()')} to i64")
         block = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()')} to i64")
         blocks = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()')} to i64")
-        self.column = w.let(f"mul i64 {w.let(f'and i64 {self.thread}, {WIDE - 1}')}, {PART}")
-        self.row = w.let(f"mul i64 {w.let(f'lshr i64 {self.thread}, 4')}, {PART}")
+        self.own()
         self.wide = w.let(f"udiv i64 {w.let(f'add i64 %n, {SIDE - 1}')}, {SIDE}")
         high = w.let(f"udiv i64 {w.let(f'add i64 %m, {SIDE - 1}')}, {SIDE}")
         self.every(block, w.mul(self.wide, high), blocks, self.tile)
         return self.text("matmul", before)
+
+    def own(self) -> None:
+        """The first row and column of this thread in a tile."""
+        w = self.w
+        self.column = w.let(f"mul i64 {w.let(f'and i64 {self.thread}, {WIDE - 1}')}, {PART}")
+        self.row = w.let(f"mul i64 {w.let(f'lshr i64 {self.thread}, 4')}, {PART}")
+
+    def elements(self) -> list[tuple[int, int]]:
+        """Which rows and columns after the first ones a thread adds up."""
+        return [(r, s) for r in range(PART) for s in range(PART)]
 
     def tile(self, number_: str) -> None:
         w = self.w
@@ -157,19 +167,17 @@ class _Tiles(_Product):
             self.fetch(self.shared[0], "%a", top, "%m", "%ar", p, "%ac")
             self.fetch(self.shared[1], "%b", left, "%n", "%bc", p, "%br")
             w.do("call void @llvm.nvvm.barrier0()")
-            for d in range(DEPTH):
-                sums = self.outer(d, sums)
+            sums = self.deep(sums)
             w.do("call void @llvm.nvvm.barrier0()")
             return [w.let(f"add i64 {p}, {DEPTH}"), *sums]
 
         types = ("i64", *[self.leaf] * PART * PART)
         sums = w.loop(types, ["0", *zeros], lambda s: w.let(f"icmp slt i64 {s[0]}, %k"), deeper)[1:]
-        for r in range(PART):
-            i = w.let(f"add i64 {w.add(top, self.row)}, {r}")
-            for s in range(PART):
-                j = w.let(f"add i64 {w.add(left, self.column)}, {s}")
-                inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, %m')}, {w.let(f'icmp slt i64 {j}, %n')}")
-                w.choose(inside, (), lambda i=i, j=j, at=r * PART + s: self.finished(i, j, sums[at]), list)
+        first, second = w.add(top, self.row), w.add(left, self.column)
+        for (r, s), total in zip(self.elements(), sums, strict=True):
+            i, j = w.add(first, str(r)), w.add(second, str(s))
+            inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, %m')}, {w.let(f'icmp slt i64 {j}, %n')}")
+            w.choose(inside, (), lambda i=i, j=j, total=total: self.finished(i, j, total), list)
 
     def finished(self, i: str, j: str, total: str) -> Values:
         self.finish(i, j, total)
@@ -188,20 +196,66 @@ class _Tiles(_Product):
             inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, {count}')}, {w.let(f'icmp slt i64 {p}, %k')}")
             offset = w.let(f"select i1 {inside}, i64 {self.sum((i, step), (p, deep))}, i64 0")
             value = w.let(f"select i1 {inside}, {t} {w.load(t, self.place(base, offset))}, {t} {number(0, self.ty)}")
-            place = w.add(w.let(f"mul i64 {at}, {SIDE}"), line)
+            place = w.add(w.let(f"mul i64 {at}, {PITCH}"), line)
             into = w.let(f"getelementptr {t}, ptr addrspace(3) {to}, i64 {place}")
             w.do(f"store {t} {value}, ptr addrspace(3) {into}")
+
+    def deep(self, sums: Values) -> Values:
+        """Adds the products of what is in shared memory."""
+        for d in range(DEPTH):
+            sums = self.outer(d, sums)
+        return sums
 
     def outer(self, d: int, sums: Values) -> Values:
         """Adds the products of a column of a and a row of b, at depth d."""
         w, vector = self.w, f"<{PART} x {self.leaf}>"
         parts: list[list[str]] = []
         for name, start in zip(self.shared, (self.row, self.column), strict=True):
-            at = w.let(f"getelementptr {self.leaf}, ptr addrspace(3) {name}, i64 {w.add(start, str(d * SIDE))}")
+            at = w.let(f"getelementptr {self.leaf}, ptr addrspace(3) {name}, i64 {w.add(start, str(d * PITCH))}")
             whole = w.let(f"load {vector}, ptr addrspace(3) {at}, align 16")
             parts.append([w.let(f"extractelement {vector} {whole}, i32 {i}") for i in range(PART)])
         rows, columns = parts
         return [self.fma(rows[r], columns[s], sums[r * PART + s]) for r in range(PART) for s in range(PART)]
 
 
-KERNELS = {"matmul": matmul, "dots": dots}
+class _Matrices(_Tiles):
+    """Tiles by matrix instructions: a warp multiplies 8 x 4 by 4 x 8 numbers.  Thread l has the number in row l / 4 and
+    column l mod 4 of the first factor, that in row l mod 4 and column l / 4 of the second one, and two numbers side by
+    side in row l / 4 of the product."""
+
+    HIGH, WIDE = 2, 4  # products of a warp in a column, and in a row
+
+    def own(self) -> None:
+        w = self.w
+        warp, lane = w.let(f"lshr i64 {self.thread}, 5"), w.let(f"and i64 {self.thread}, 31")
+        self.quarter, self.rest = w.let(f"lshr i64 {lane}, 2"), w.let(f"and i64 {lane}, 3")
+        self.top = w.let(f"mul i64 {w.let(f'lshr i64 {warp}, 1')}, {8 * self.HIGH}")
+        self.left = w.let(f"mul i64 {w.let(f'and i64 {warp}, 1')}, {8 * self.WIDE}")
+        self.row = w.add(self.top, self.quarter)
+        self.column = w.add(self.left, w.let(f"shl i64 {self.rest}, 1"))
+
+    def elements(self) -> list[tuple[int, int]]:
+        return [(8 * r, 8 * s + e) for r in range(self.HIGH) for s in range(self.WIDE) for e in (0, 1)]
+
+    def deep(self, sums: Values) -> Values:
+        w, after = self.w, list(sums)
+        for d in range(0, DEPTH, 4):
+            rows = [self.load(self.shared[0], d, self.top, 8 * r) for r in range(self.HIGH)]
+            columns = [self.load(self.shared[1], d, self.left, 8 * s) for s in range(self.WIDE)]
+            for r, a in enumerate(rows):
+                for s, b in enumerate(columns):
+                    at = 2 * (r * self.WIDE + s)
+                    args = ", ".join(f"double {x}" for x in (a, b, *after[at : at + 2]))
+                    both = w.let(f"call {{ double, double }} @llvm.nvvm.mma.m8n8k4.row.col.f64({args})")
+                    after[at : at + 2] = [w.let(f"extractvalue {{ double, double }} {both}, {e}") for e in (0, 1)]
+        return after
+
+    def load(self, name: str, d: int, start: str, more: int) -> str:
+        """This thread's number of a factor, of which column (or row) d begins the part."""
+        w = self.w
+        place = w.add(w.let(f"mul i64 {w.add(self.rest, str(d))}, {PITCH}"), w.add(start, self.quarter))
+        at = w.let(f"getelementptr double, ptr addrspace(3) {name}, i64 {w.add(place, str(more))}")
+        return w.let(f"load double, ptr addrspace(3) {at}")
+
+
+KERNELS = {"matmul": matmul, "dots": lambda ty, sm: dots(ty)}

@@ -119,8 +119,7 @@ def checked_counts(e: Emitter, given: Sequence[tuple[str, int]]) -> list[str]:
 
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
     e.allocated(size)
-    both = e.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){e.place()}")
-    owner, data = (e.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1))
+    owner, data = e.memory(size)
     return Array(elem, owner, data, tuple(dims))
 
 
@@ -165,6 +164,8 @@ def copy_elements(e: Emitter, elem: f.Type, to: str, source: str, count: str) ->
 
 def writable(e: Emitter, a: Array) -> Array:
     """The array itself if it is unique, else a copy.  Consumes `a`."""
+    if e.unit.device is not None:
+        e.w.do(f"call void @rt.device_home(ptr {a.owner})")
 
     def copy() -> Values:
         return e.outlined(f"copy {show_type(a.type)}", leaves(a.type), a.values, ("ptr", "ptr"), body)

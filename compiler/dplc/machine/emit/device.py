@@ -20,10 +20,11 @@ RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recu
 
 @record
 class Device:
-    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one; `ptx` gives the
-    text of all that were made."""
+    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
+    those of products of matrices of a type, and `ptx` gives the text of all of them."""
 
     of: Callable[[f.Par], Kernel | None]
+    product: Callable[[str], None]
     ptx: Callable[[], str]
     cells: dict[str, str] = field(default_factory=dict)
     recursive: bool = False

@@ -45,6 +45,11 @@ class Emitter:
         if self.unit.counting:
             self.count(BYTES, size)
 
+    def memory(self, size: str) -> Values:
+        """The owner and the address of a new block for an array."""
+        both = self.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){self.place()}")
+        return [self.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1)]
+
     def place(self) -> str:
         """The debug location of an allocation, if it is known: a failure reports it."""
         return ""

@@ -18,20 +18,18 @@ from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
-from dplc.flat.walk import atoms, used
 from dplc.machine.emit import arrays
-from dplc.machine.emit.arrays import Array, array_of
+from dplc.machine.emit.arrays import array_of
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import zeros
-from dplc.machine.emit.layout import counted, leaves, struct
+from dplc.machine.emit.launching import NO_ROOM, Launching, home
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels import work
-from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, Kernel, Made
-
-NO_ROOM = "-1"  # an address that the runtime gives if the device's memory is full
+from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
 
 
 def launched(
@@ -62,36 +60,6 @@ def launched(
     return w.choose(done, types, lambda: values, here)
 
 
-def home(e: BodyEmitter, par: f.Par) -> None:
-    """Makes valid what the points read on the host."""
-    mentioned = {a.name: a for a in (*atoms(par), *used(par.body)) if isinstance(a, f.Var) and a.name in e.env}
-    for var in mentioned.values():
-        need_host(e, var)
-
-
-def need_host(e: BodyEmitter, atom: f.Atom) -> None:
-    """Makes the host's copies of the arrays of numbers in a value valid."""
-    values = e.value(atom)
-    for at in plain_arrays(atom.ty):
-        if values[at] != "null":
-            e.w.do(f"call void @rt.device_home(ptr {values[at]})")
-
-
-def plain_arrays(ty: f.Type, at: int = 0) -> list[int]:
-    """The places of the owners of the arrays of numbers in a value."""
-    match ty:
-        case f.Arr(elem, _) if not counted(elem):
-            return [at]
-        case f.Tup(items):
-            found: list[int] = []
-            for item in items:
-                found += plain_arrays(item, at)
-                at += len(leaves(item))
-            return found
-        case _:
-            return []
-
-
 def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
     """The operations of all points, as a double."""
 
@@ -109,20 +77,17 @@ def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
     return total
 
 
-class _Launch:
+class _Launch(Launching):
     """A launch under construction: the kernel's parameters, and what its results will be."""
 
     def __init__(self, e: BodyEmitter, device: Device, kernel: Kernel, counts: list[str]) -> None:
-        self.e, self.w, self.device, self.kernel = e, e.w, device, kernel
+        super().__init__(e, device)
+        self.kernel = kernel
         self.counts = counts[: len(kernel.space)]
         self.params: list[tuple[str, str]] = []  # types and operands
-        self.addresses: list[str] = []  # on the device: none may be NO_ROOM
-        self.fresh: list[Array] = []  # to be dropped if the launch fails
-        self.written: list[Array] = []
         self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
-        self.before: list[tuple[str, str]] = []  # zeros: addresses and bytes
+        self.before: list[Callable[[], object]] = []  # what prepares the memory
         self.after: list[Callable[[], None]] = []  # more launches
-        self.last: list[Callable[[], None]] = []
 
     def write(self) -> Values:
         """Whether it was done, and the values of the variables."""
@@ -130,10 +95,7 @@ class _Launch:
         types = [leaf for made in self.kernel.outs for leaf in self.types(made)]
         self.points = w.product(self.counts)
         self.prepare()
-        fine = "true"
-        for address in self.addresses:
-            fine = w.let(f"and i1 {fine}, {w.let(f'icmp ne i64 {address}, {NO_ROOM}')}")
-        done = w.choose(fine, ("i1",), self.run, lambda: ["false"])[0]
+        done = w.choose(self.has_room(), ("i1",), self.run, lambda: ["false"])[0]
         values = w.choose(done, types, self.finish, self.give_up)
         return [done, *values]
 
@@ -154,7 +116,7 @@ class _Launch:
             self.argument(var.ty, self.e.value(var))
         for atom, count in zip(kernel.space, self.counts, strict=True):
             self.length(atom, count)
-        adds = [made for made in kernel.outs if made.out.kind == "add"]
+        adds = [made for made in kernel.outs if made.out.kind == "add" and not made.own]
         self.groups = self.number_of_groups(adds) if kernel.geometry == "groups" else "0"
         for made in kernel.outs:
             match made.out.kind:
@@ -164,6 +126,8 @@ class _Launch:
                     self.columns(made)
                 case "fold":
                     self.sum(made)
+                case "add" if made.own:
+                    self.add_in_place(made)
                 case "add":
                     self.add(made)
         if kernel.geometry == "groups":
@@ -193,26 +157,8 @@ class _Launch:
             return self.e.value(var)[2 + k]
         return self.e.one(dim)
 
-    def on_device(self, array: Array) -> str:
-        """The address of an array, whose elements are valid there."""
-        size = self.w.mul(self.w.product(array.dims), str(array.size))
-        return self.address(f"device_in(ptr {array.owner}, ptr {array.data}, i64 {size})")
-
-    def room_for(self, array: Array) -> str:
-        """The address of a fresh array, whose elements are still to be written."""
-        self.fresh.append(array)
-        self.written.append(array)
-        return self.address(f"device_room(ptr {array.owner})")
-
     def temporary(self, elem: f.Type, count: str) -> str:
         return self.address(f"device_temp(i64 {self.w.mul(count, str(struct(elem).size))})", none="0")
-
-    def address(self, call: str, none: str = "") -> str:
-        found = self.w.let(f"call i64 @rt.{call}")
-        if none:
-            found = self.w.let(f"select i1 {self.w.let(f'icmp eq i64 {found}, {none}')}, i64 {NO_ROOM}, i64 {found}")
-        self.addresses.append(found)
-        return found
 
     def blocks_of(self, count: str) -> str:
         return self.w.let(f"udiv i64 {self.w.add(count, str(BLOCK - 1))}, {BLOCK}")
@@ -244,30 +190,6 @@ class _Launch:
         for dim, operand in zip(made.row, dims[len(self.counts) :], strict=True):
             self.length(dim, operand)
         self.results.append(lambda: array.values)
-
-    def over(self, target: Array, dims: list[str], may: bool) -> tuple[Array, str]:
-        """The array to write, and its address: the target if it is unique, which may be written, or a new one."""
-        e, w = self.e, self.w
-
-        def same() -> Values:
-            size = w.mul(w.product(dims), str(target.size))
-            place = w.let(f"call i64 @rt.device_in(ptr {target.owner}, ptr {target.data}, i64 {size})")
-            return [target.owner, target.data, place]
-
-        def new() -> Values:
-            array = arrays.new_checked(e, target.elem, dims)
-            return [array.owner, array.data, w.let(f"call i64 @rt.device_room(ptr {array.owner})")]
-
-        alone = e.is_unique(target.owner) if may else "false"
-        owner, data, place = w.choose(alone, ("ptr", "ptr", "i64"), same, new)
-        self.addresses.append(place)
-        array = Array(target.elem, owner, data, tuple(dims))
-        other = w.let(f"icmp eq ptr {owner}, {target.owner}")
-        self.fresh.append(Array(target.elem, w.let(f"select i1 {other}, ptr null, ptr {owner}"), data, tuple(dims)))
-        self.written.append(array)
-        left = w.let(f"select i1 {other}, ptr null, ptr {target.owner}")
-        self.last.append(lambda: e.drop(target.type, [left, *target.values[1:]]))
-        return array, place
 
     def sum(self, made: Made) -> None:
         """A number: the sums of blocks are added as a tree."""
@@ -322,8 +244,32 @@ class _Launch:
         self.params.append(("i64", copies))
         for dim, operand in zip(made.dims, dims, strict=True):
             self.length(dim, operand)
-        self.before.append((copies, w.mul(self.groups, bytes_)))
+        all_bytes = w.mul(self.groups, bytes_)
+        self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {copies}, i64 {all_bytes})"))
         self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
+        self.results.append(lambda: array.values)
+
+    def add_in_place(self, made: Made) -> None:
+        """Points add to the target itself, or to a copy of it, each at places of its own."""
+        e, w, out = self.e, self.w, made.out
+        assert out.target is not None
+        target, dims = array_of(out.target.ty, e.value(out.target)), [self.dim(dim) for dim in made.dims]
+        bytes_ = w.mul(w.product(dims), str(target.size))
+        if isinstance(out.target, f.Var):
+            missing = w.let(f"icmp eq ptr {target.data}, null")
+            self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
+            old = self.on_device(target)
+            array, place = self.over(target, dims, may=self.kernel.in_place)
+            other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
+            moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
+            self.before.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
+        else:
+            array = arrays.new_checked(e, made.elem, dims)
+            place = self.room_for(array)
+            self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+        self.params.append(("i64", place))
+        for dim, operand in zip(made.dims, dims, strict=True):
+            self.length(dim, operand)
         self.results.append(lambda: array.values)
 
     # ---- launches
@@ -341,17 +287,6 @@ class _Launch:
 
         self.after.append(perhaps if unless_one else launch)
 
-    def launch(self, name: str, label: str, threads: str, params: list[tuple[str, str]], arena: bool = False) -> None:
-        """Writes the parameters to memory, and a launch."""
-        w = self.w
-        cells, pointers = w.slot(f"[{8 * max(len(params), 1)} x i8]"), w.slot(f"[{8 * max(len(params), 1)} x i8]")
-        for i, (ty, value) in enumerate(params):
-            place = w.at(cells, 8 * i)
-            w.store(ty, value, place)
-            w.store("ptr", place, w.at(pointers, 8 * i))
-        cell = self.device.cell(name, label)
-        w.do(f"call void @rt.device_launch(ptr {cell}, i64 {threads}, ptr {pointers}, i1 {str(arena).lower()})")
-
     def threads(self) -> str:
         """How many threads the kernel can use."""
         w, kernel = self.w, self.kernel
@@ -359,7 +294,7 @@ class _Launch:
             case "points":
                 return self.points
             case "sums":
-                return w.mul(self.blocks_of(self.points), "32")
+                return w.mul(self.blocks_of(self.points), str(THREADS))
             case "rows":
                 rank = max(made.out.rank for made in kernel.outs)
                 cut = len(self.counts) - rank
@@ -370,27 +305,22 @@ class _Launch:
     def run(self) -> Values:
         """Launches; whether all points were done."""
         w, kernel = self.w, self.kernel
-        for place, size in self.before:
-            w.do(f"call void @rt.device_zero(i64 {place}, i64 {size})")
+        for step in self.before:
+            step()
         if kernel.fails:
             w.do("call void @rt.device_watch()")
         self.launch(kernel.name, label(kernel), self.threads(), self.params, kernel.arena)
         return [w.let(f"xor i1 {w.let('call i1 @rt.device_failed()')}, true")] if kernel.fails else ["true"]
 
     def finish(self) -> Values:
-        w = self.w
-        for step in (*self.after, *self.last):
+        for step in self.after:
             step()
-        for array in self.written:
-            w.do(f"call void @rt.device_wrote(ptr {array.owner})")
         values = [leaf for result in self.results for leaf in result()]
-        w.do("call void @rt.device_done()")
+        self.done()
         return values
 
     def give_up(self) -> Values:
-        for array in self.fresh:
-            self.e.drop(array.type, array.values)
-        self.w.do("call void @rt.device_done()")
+        self.undone()
         return [zero for made in self.kernel.outs for zero in _zeros(self.types(made))]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import accumulators, array_ops, convolutions, launch
+from dplc.machine.emit import accumulators, array_ops, convolutions, launching
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
@@ -200,7 +200,7 @@ def tally(e: BodyEmitter, op: f.Op) -> Values:
 
 def need_host(e: BodyEmitter, op: f.Op) -> Values:
     if e.unit.device is not None:
-        launch.need_host(e, op.args[0])
+        launching.need_host(e, op.args[0])
     return []
 
 

@@ -6,6 +6,7 @@ int main(int argc, char **argv)     runs the program by `rt/executable.rt` and r
 from __future__ import annotations
 
 from dplc.flat import term as f
+from dplc.machine.emit.device import Device
 from dplc.machine.emit.program import emit_program
 from dplc.machine.emit.unit import Unit
 from dplc.machine.entry import lapack_link
@@ -16,13 +17,16 @@ from dplc.machine.object.assemble import module
 from dplc.machine.runtime import library
 
 
-def executable_text(program: f.Program, target: Target, debug: bool = False) -> tuple[str, Sites]:
-    """The text of the module, and the sites where it may fail."""
+def executable_text(
+    program: f.Program, target: Target, debug: bool = False, device: Device | None = None
+) -> tuple[str, Sites]:
+    """The text of the module, and the sites where it may fail.  With a `device`, parallel loops may run there."""
 
     def entry(unit: Unit) -> str:
         return main(unit, target)
 
-    text, sites = emit_program(program, library.library_for(target), entry_points=entry, debug=debug)
+    where = library.library_for(target)
+    text, sites = emit_program(program, where, entry_points=entry, debug=debug, device=device)
     text += tables(sites)
     return module(narrow(text) if target.arch == "wasm32" else text, target), sites
 

@@ -5,6 +5,7 @@ The names and numbers are those of the System V ABI, of its supplements for x86-
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 
 from dpl.diagnostics import Bug
@@ -66,7 +67,9 @@ class Object:
         return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
 
 
+@lru_cache(maxsize=4)
 def read(code: bytes) -> Object:
+    """A process that links several programs reads the runtime library once."""
     if code[:6] != b"\x7fELF\x02\x01":
         raise Bug("machine code that is no 64-bit little-endian ELF object")
     _, machine, table, size, count, names = HEADER.unpack_from(code)

@@ -14,6 +14,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
+from dplc.flat.conditions import Conditions
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
@@ -35,13 +36,23 @@ class _Bounds:
 
     def __init__(self, affine: Affine) -> None:
         self.affine = affine
+        self.conditions = Conditions(affine)
 
     def block(self, block: f.Block) -> f.Block:
         binds = [self.bind(bind) for bind in block.binds]
         same = all(new is old for new, old in zip(binds, block.binds, strict=True))
         return block if same else f.Block(tuple(binds), block.results)
 
+    def where(self, condition: f.Atom, truth: bool, block: f.Block) -> f.Block:
+        """A block that runs where a condition is true or false."""
+        facts = self.affine.facts
+        self.conditions.assume(condition, truth)
+        block = self.block(block)
+        self.affine.facts = facts
+        return block
+
     def bind(self, bind: f.Bind) -> f.Bind:
+        self.conditions.define(bind)
         match bind.rhs:
             case f.Op() as op:
                 if OPS[op.op].fails is Fails.BOUNDS and not op.attr("unchecked") and self.inside(op):
@@ -50,6 +61,10 @@ class _Bounds:
                 return bind
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
+            case f.If(condition, then, else_):
+                branches = self.where(condition, True, then), self.where(condition, False, else_)
+                same = branches[0] is then and branches[1] is else_
+                return bind if same else f.Bind(bind.vars, f.If(condition, *branches))
             case _:
                 pass
         rhs = with_blocks(bind.rhs, self.block)

@@ -27,8 +27,6 @@ from dplc.passes.arrays.bounds import without_checks
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.purity import HERE
 
-KEEPS = {"min": "le", "max": "ge"}  # the comparison by which the first operand is chosen
-
 
 def chosen_elements(program: f.Program) -> f.Program:
     derived = differentiated(program)
@@ -138,7 +136,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
         case f.For(i, _, (state,), (init,), f.Block(binds, (result,)), 0) as loop if len(binds) == 3:
             first = places.op(init, "index")
             least = places.made.get(result.name) if isinstance(result, f.Var) else None
-            if first is None or not isinstance(least, f.Op) or least.op not in KEEPS or least.args[0] != state:
+            if first is None or not isinstance(least, f.Op) or not OPS[least.op].keeps or least.args[0] != state:
                 return None
             read = places.op(least.args[1], "index")
             if read is None or len(read.args) != 2 or first.args[1:] != (f.Const(0, f.I64),):
@@ -148,7 +146,7 @@ def extreme(places: Places, bind: f.Bind) -> Extreme | None:
             if step is None or step.args != (i, f.Const(1, f.I64)) or array != first.args[0]:
                 return None
             if isinstance(array, f.Var) and isinstance(at, f.Var):
-                return Extreme(array, loop, at, KEEPS[least.op])
+                return Extreme(array, loop, at, OPS[least.op].keeps)
         case _:
             pass
     return None

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, with_blocks
 from dplc.passes.simplify.purity import HERE
-
-CHAINS = {"argmax": ("max", "ge"), "argmin": ("min", "le")}
 
 
 def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supply) -> f.Fn:
@@ -24,7 +23,7 @@ def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supp
     found = {
         op.args[0].name
         for op in (bind.rhs for bind in every(fn.body))
-        if isinstance(op, f.Op) and op.op in CHAINS
+        if isinstance(op, f.Op) and OPS[op.op].finds
         if isinstance(op.args[0], f.Var) and length(op.args[0])
     }
     if found <= built:
@@ -35,7 +34,7 @@ def few_extrema(fn: f.Fn, length: Callable[[f.Atom], int | None], supply: f.Supp
         binds: list[f.Bind] = []
         for bind in old.binds:
             match bind.rhs:
-                case f.Op(op, (f.Var(name) as array,)) if op in CHAINS and name in found - built:
+                case f.Op(op, (f.Var(name) as array,)) if OPS[op].finds and name in found - built:
                     (best,), n = bind.vars, length(array) or 0
                     values[name, best.name] = chain(binds, supply, op, array, n, best)
                 case f.Op("index", (f.Var(name), f.Var(at))) if (name, at) in values:
@@ -57,13 +56,13 @@ def chain(binds: list[f.Bind], supply: f.Supply, op: str, array: f.Var, n: int, 
         binds.append(f.Bind((var,), f.Op(name, args, tuple(attrs.items()))))
         return var
 
-    choose, keeps = CHAINS[op]
+    choose = OPS[op].finds
     place: f.Atom = f.Const(0, f.I64)
     value = write("index", elem, array, place, unchecked=HERE)
     for i in range(1, n):
         index = f.Const(i, f.I64)
         other = write("index", elem, array, index, unchecked=HERE)
-        keep = write(keeps, f.BOOL, value, other)
+        keep = write(OPS[choose].keeps, f.BOOL, value, other)
         if f.is_float(elem):
             keep = write("or", f.BOOL, keep, write("ne", f.BOOL, value, value))
         place = write("select", f.I64, keep, place, index)

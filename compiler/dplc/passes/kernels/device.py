@@ -1,6 +1,6 @@
 """Kernels: which Pars a GPU can compute, and how.
 
-    s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums": a warp does a block of 1024 points
+    s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums"
 
 A Par qualifies if its points are independent, use numbers and arrays of numbers from outside, and give numbers, or
 arrays of numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
@@ -10,7 +10,7 @@ The geometry says which points a thread does, so that sums have the order of `dp
 same on every device:
 
     points   any points: all results are kept
-    sums     32 threads do a block of 1024 points: thread l does l, l + 32, ...
+    sums     a block of threads does 1024 points, one of them each at a time, and then adds up what these give
     rows     a thread does a column of 1024 rows
     groups   a thread does some consecutive points, which add to a copy of the target of their own
 """
@@ -28,14 +28,16 @@ from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
-from dplc.passes.kernels.independence import SHARED, is_numbers, is_plain
+from dplc.passes.kernels.independence import is_numbers, is_plain
 from dplc.passes.kernels.nest import Level, nest
+from dplc.passes.kernels.own_places import own_places
 
+MOST_SUMS = 20  # whose numbers fit into shared memory
 THREADS = 256  # of a block on the device
 BLOCK = 1024  # points of a block of sums
 ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
-NOT_ALONE = ("lapack_", "conv")  # operations without code for a single thread
+NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
 Geometry = Literal["points", "sums", "rows", "groups"]
@@ -44,12 +46,14 @@ Geometry = Literal["points", "sums", "rows", "groups"]
 @node
 class Made:
     """What becomes of one result of the points, `out.kind`.  `row` has the dimensions of a value that is kept and is an
-    array, `dims` those of the array that is added to."""
+    array, `dims` those of the array that is added to.  If `own`, each point adds to places of its own, and all add
+    to one array."""
 
     out: f.Out
     value: f.Atom
     row: tuple[Dim, ...] = ()
     dims: tuple[Dim, ...] = ()
+    own: bool = False
 
     @property
     def elem(self) -> f.Type:
@@ -90,7 +94,7 @@ def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int
     """A good number of blocks of threads; with any, the results are the same."""
     blocks = -(-points // BLOCK)
     threads = {
-        "points": points, "sums": 32 * blocks, "groups": copies,
+        "points": points, "sums": THREADS * blocks, "groups": copies,
         "rows": -(-points // columns // BLOCK) * columns if columns else 0,
     }[kernel.geometry]  # fmt: skip
     return max(1, min(-(-threads // THREADS), 32 * processors))
@@ -143,7 +147,7 @@ class Devices:
             outs.append(made)
         geometry = geometry_of(outs)
         if geometry is None:
-            return "it has sums of rows and other sums"
+            return "it has too many sums, or sums of rows and others"
         return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
 
     def made(
@@ -156,7 +160,8 @@ class Devices:
         if out.kind == "add":
             assert out.acc is not None
             found = self.target(out, par.body, own)
-            return Made(out, value, dims=found) if found else "the lengths of what it adds to are not known before"
+            own_ = own_places(par, out, value)
+            return Made(out, value, (), found, own_) if found else "the lengths of what it adds to are not known before"
         row: list[Dim] = list(inner)
         for k in range(rank_of(value.ty)):
             dim = dims.of(value, k)
@@ -194,7 +199,7 @@ class Devices:
                 return f"its points use {x.ty}"
         match rhs:
             case f.Op(op):
-                if op in SHARED or op == "copied" or op.startswith(NOT_ALONE):
+                if OPS[op].shared or op == "copied" or op.startswith(NOT_ALONE):
                     return f"its points do {op}"
                 return "" if OPS[op].effects in (Effect.NONE, Effect.OWNERS) else f"its points do {op}"
             case f.Call(name):
@@ -271,9 +276,10 @@ def fails(bind: f.Bind) -> bool:
 
 
 def geometry_of(outs: list[Made]) -> Geometry | None:
-    kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind for made in outs}
+    kinds = {("rows" if made.out.rank else "sums") if made.out.kind == "fold" else made.out.kind
+             for made in outs if not made.own}  # fmt: skip
     ranks = {made.out.rank for made in outs if made.out.kind == "fold"}
-    if len(ranks) > 1 or {"add", "rows"} <= kinds:
+    if len(ranks) > 1 or {"add", "rows"} <= kinds or (ranks == {0} and len(outs) > MOST_SUMS):
         return None
     return "groups" if "add" in kinds else "rows" if "rows" in kinds else "sums" if "sums" in kinds else "points"
 

@@ -17,8 +17,6 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, blocks
 
-SHARED = ("state", "has_lapack")  # operations that use what all threads share
-
 
 class Independence:
     """What is known of the functions of a program."""
@@ -53,8 +51,7 @@ class Independence:
             return False
         match rhs:
             case f.Op(op):
-                apart = op not in SHARED and not op.startswith("lapack_")
-                return apart and OPS[op].effects in (Effect.NONE, Effect.OWNERS)
+                return not OPS[op].shared and OPS[op].effects in (Effect.NONE, Effect.OWNERS)
             case f.Call(name):
                 return self.function(name)
             case f.ConMake():

@@ -45,15 +45,27 @@ class _Places:
         """The block with its questions; adds to `home` what the host has after it."""
         binds: list[f.Bind] = []
         for bind in block.binds:
-            for var in self.wanted(bind.rhs, points):
-                if var.name not in home:
-                    home.add(var.name)
-                    binds.append(f.Bind((), f.Op("need_host", (var,))))
+            self.ask(self.wanted(bind.rhs, points), home, binds)
             rhs, made = self.inside(bind.rhs, home, points)
             home.update(var.name for var, known in zip(bind.vars, made, strict=False) if known)
             binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
         unchanged = len(binds) == len(block.binds) and all(map(is_, binds, block.binds))
         return block if unchanged else f.Block(tuple(binds), block.results)
+
+    def ask(self, wanted: Iterable[f.Var], home: set[str], binds: list[f.Bind]) -> None:
+        for var in wanted:
+            if var.name not in home:
+                home.add(var.name)
+                binds.append(f.Bind((), f.Op("need_host", (var,))))
+
+    def points(self, par: f.Par, home: set[str], points: bool) -> f.Par:
+        """A Par whose points ask for what they read, and for the rows that they give, which are copied."""
+        body = self.block(par.body, home, points)
+        binds = list(body.binds)
+        self.ask((x for x in body.results if isinstance(x, f.Var) and has_numbers(x.ty)), home, binds)
+        if len(binds) > len(body.binds):
+            body = f.Block(tuple(binds), body.results)
+        return par if body is par.body else replace(par, body=body)
 
     def wanted(self, rhs: f.Rhs, points: bool) -> Iterable[f.Var]:
         """What a right-hand side reads of variables from outside of it.  The points of a Par ask by themselves."""
@@ -66,11 +78,12 @@ class _Places:
     def inside(self, rhs: f.Rhs, home: set[str], points: bool) -> tuple[f.Rhs, list[bool]]:
         """A right-hand side with its questions, and which of its results the host has."""
         match rhs:
-            case f.Par(_, body, outs):
-                inner = home | {var.name for var in variables(rhs)}
-                here = points or rhs.ordered
-                body = self.block(body, set(home) if here else inner, points or not rhs.ordered)
-                return rhs if body is rhs.body else replace(rhs, body=body), [here for _ in outs]
+            case f.Par():
+                if points or rhs.ordered:
+                    return self.points(rhs, set(home), points), [True for _ in rhs.outs]
+                own = {var.name for var in bound_inside(rhs)}
+                outside = {var.name for var in variables(rhs) if var.name not in own}
+                return self.points(rhs, home | outside, True), [False for _ in rhs.outs]
             case f.For() | f.While():
                 return self.loop(rhs, home, points)
             case f.If() | f.Switch():
@@ -83,9 +96,12 @@ class _Places:
                     return done
 
                 return rebuild(rhs, same, arm, same), [all(column) for column in zip(*made, strict=True)]
-            case f.Op(op, args):
-                view = not looks(rhs) and any(is_home(x, home) for x in args[:1])
-                return rhs, [view or looks(rhs) or OPS[op].fresh]
+            case f.Op(_, args):
+                if holds_others(args):
+                    return rhs, []
+                if may_be_launched(rhs):
+                    return rhs, [points]
+                return rhs, [looks(rhs) or any(is_home(x, home) for x in args[:1])]
             case f.TupGet(tup):
                 return rhs, [is_home(tup, home)]
             case f.TupMake(items):
@@ -105,9 +121,7 @@ class _Places:
         self.depth -= 1
         return done, known
 
-    def steps(
-        self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool
-    ) -> tuple[f.Rhs, list[bool]]:
+    def steps(self, loop: f.For | f.While, home: set[str], known: list[bool], points: bool) -> tuple[f.Rhs, list[bool]]:
         """A loop with its questions, where the host has what is `known` of the state before each step; and what it has
         of that after a step."""
         before = home | {var.name for var, here in zip(loop.state, known, strict=True) if here}
@@ -130,7 +144,7 @@ def same(x: Same) -> Same:
 def read(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
     """The variables whose elements the host reads in a right-hand side."""
     match rhs:
-        case f.Op() if looks(rhs):
+        case f.Op() if looks(rhs) and (points or not may_be_launched(rhs)):
             yield from (x for x in rhs.args if isinstance(x, f.Var) and has_numbers(x.ty))
         case f.Par() if not rhs.ordered:
             if points:
@@ -161,7 +175,19 @@ def looks(op: f.Op) -> bool:
     """True if an operation looks at elements: not for views and lengths, which cost nothing."""
     if op.op == "index":
         return rank_of(op.args[0].ty) == len(op.args) - 1
-    return OPS[op.op].cost is not free
+    row = OPS[op.op]
+    return row.cost is not free or row.fresh or row.elementwise
+
+
+def may_be_launched(op: f.Op) -> bool:
+    """True for products of matrices for which devices have kernels."""
+    return op.op.startswith("matmul") and elem_of(op.args[-1].ty) in (f.F32, f.F64)
+
+
+def holds_others(args: tuple[f.Atom, ...]) -> bool:
+    """True if an operand is a reference, or an array of values that hold arrays: what comes from there may be
+    anywhere."""
+    return any(isinstance(x.ty, f.Ref) or (isinstance(x.ty, f.Arr) and has_numbers(x.ty.elem)) for x in args)
 
 
 def is_home(atom: f.Atom, home: set[str]) -> bool:

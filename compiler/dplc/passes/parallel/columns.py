@@ -27,6 +27,7 @@ from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.types import elem_of
 from dplc.flat.walk import blocks, supply_for, with_blocks
+from dplc.passes.parallel.invariants import computed_once
 from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
@@ -56,7 +57,8 @@ class _Columns:
         binds: list[f.Bind] = []
         for bind in block.binds:
             if isinstance(bind.rhs, f.Par):
-                binds += self.nest(bind, bind.rhs)
+                for one in computed_once(self.supply, bind, bind.rhs):
+                    binds += self.nest(one, one.rhs) if isinstance(one.rhs, f.Par) else (one,)
             else:
                 rhs = with_blocks(bind.rhs, self.block)
                 binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))

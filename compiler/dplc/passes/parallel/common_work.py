@@ -6,6 +6,8 @@ Numbers stand for values: two operations have one number if they are the same op
 
 from __future__ import annotations
 
+from dpl.node import replace
+
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks
@@ -38,7 +40,7 @@ class CommonWork:
         for bind in par.body.binds:
             if isinstance(bind.rhs, f.Call) or blocks(bind.rhs):
                 return frozenset()
-            key = expression(point.rhs(bind.rhs))
+            key = result_of(point.rhs(bind.rhs))
             if key is None:
                 continue
             number = self.numbers.setdefault(key, len(self.numbers))
@@ -46,6 +48,14 @@ class CommonWork:
             if isinstance(bind.rhs, f.Op) and bind.rhs.op not in ("index", "dim"):
                 found.add(number)
         return frozenset(found)
+
+
+def result_of(rhs: f.Rhs) -> object | None:
+    """A key that is equal for equal results; None for what must not be shared.  Whether a read is checked changes
+    nothing: it is read where the other one is."""
+    if isinstance(rhs, f.Op) and rhs.op == "index" and rhs.attr("unchecked"):
+        return expression(replace(rhs, attrs=()))
+    return expression(rhs)
 
 
 def computed_once(body: f.Block) -> f.Block:
@@ -72,7 +82,7 @@ class _Once(Renamed):
         kept: list[f.Bind] = []
         for bind in binds:
             rhs = self.rhs(bind.rhs)
-            key = expression(rhs)
+            key = result_of(rhs)
             if key in self.made:
                 self.atoms[bind.vars[0].name] = self.made[key]
                 continue

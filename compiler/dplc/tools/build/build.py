@@ -30,8 +30,8 @@ STDOUT = "-"
 
 @node
 class Job:
-    """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library; `gpu`
-    is the GPU's compute capability."""
+    """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library,
+    `device` if parallel loops may run on a GPU; `gpu` is the compute capability of PTX as an output."""
 
     file: Path
     kind: str
@@ -39,6 +39,7 @@ class Job:
     target: Target
     wish: Wish
     gpu: int = 0
+    device: bool = False
 
     @property
     def name(self) -> str:
@@ -51,12 +52,15 @@ class Job:
 
 
 def build(
-    file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish
-) -> int:
+    file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish,
+    device: bool = False,
+) -> int:  # fmt: skip
     kind = kind or (LIBRARY if library else EXECUTABLE)
     gpu, cpu = (of_gpu(cpu), None) if kind == PTX else (0, cpu)
     code_of_library = library or kind in (LIBRARY, HEADER, WHEEL)
-    job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu)
+    job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu, device)
+    if device and (job.library or kind in (HEADER, PTX) or job.target.system != "linux"):
+        raise click.UsageError("--gpu is for executables for Linux")
     if job.target.system == "wasi" and job.library and kind != HEADER:
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
@@ -178,7 +182,7 @@ def compiled(job: Job) -> tuple[Program, list[Export]]:
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
-    context = Context(library=job.library)
+    context = Context(library=job.library, device=job.device)
     try:
         _, program = compile_to("reference_counts", text_of(str(job.file), None), context)
     except NeedsInterpreter as need:
@@ -202,7 +206,12 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
     if job.library:
         worlds = job.kind != WHEEL or not keeps_state(program)
         return library_text(program, exports, job.name, job.target, worlds, job.wish.debug, job.kind == WHEEL)
-    return executable_text(program, job.target, job.wish.debug)
+    device = None
+    if job.device:
+        from dplc.machine.cuda.host import device_of
+
+        device = device_of(program)
+    return executable_text(program, job.target, job.wish.debug, device)
 
 
 def emitted(job: Job, text: str) -> bytes:

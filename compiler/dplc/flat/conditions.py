@@ -1,0 +1,83 @@
+"""What conditions say of whole numbers.
+
+    i < n        c = eq i 0        if c { ... } else { here i - 1 is 0 or greater }
+
+A fact is a sum (`affine.py`) that is 0 or greater.
+"""
+
+from __future__ import annotations
+
+from dplc.flat import term as f
+from dplc.flat.affine import ONE, Affine, Sum, combined
+
+
+class Conditions:
+    """The conditions of a function; `defined` has the operation or branch, and which of its results, by variables."""
+
+    def __init__(self, affine: Affine) -> None:
+        self.affine = affine
+        self.defined: dict[str, tuple[f.Rhs, int]] = {}
+
+    def define(self, bind: f.Bind) -> None:
+        if isinstance(bind.rhs, f.Op | f.If):
+            self.defined |= {var.name: (bind.rhs, k) for k, var in enumerate(bind.vars) if var.ty == f.BOOL}
+
+    def assume(self, condition: f.Atom, truth: bool) -> None:
+        """Adds what holds where a condition is true or false to the facts of `affine`."""
+        rhs, k = self.defined.get(condition.name, (None, 0)) if isinstance(condition, f.Var) else (None, 0)
+        match rhs:
+            case f.If(inner, then, other):
+                if is_never(then.results[k], truth):
+                    self.assume(inner, False)
+                    self.assume(other.results[k], truth)
+                elif is_never(other.results[k], truth):
+                    self.assume(inner, True)
+                    self.assume(then.results[k], truth)
+            case f.Op("not", (inner,)):
+                self.assume(inner, not truth)
+            case f.Op("and", parts) if truth:
+                for part in parts:
+                    self.assume(part, True)
+            case f.Op("or", parts) if not truth:
+                for part in parts:
+                    self.assume(part, False)
+            case f.Op(name, (a, b)) if a.ty == f.I64:
+                self.compare(name, a, b, truth)
+            case _:
+                pass
+
+    def compare(self, name: str, a: f.Atom, b: f.Atom, truth: bool) -> None:
+        if not (self.is_exact(a) and self.is_exact(b)):
+            return
+        difference = combined(self.affine.sum(a), self.affine.sum(b), -1)
+        match name, truth:
+            case ("ge", True) | ("lt", False):
+                self.fact(difference)
+            case ("le", True) | ("gt", False):
+                self.fact(difference, -1)
+            case ("gt", True) | ("le", False):
+                self.fact(difference, less=1)
+            case ("lt", True) | ("ge", False):
+                self.fact(difference, -1, less=1)
+            case ("eq", True) | ("ne", False):
+                self.fact(difference)
+                self.fact(difference, -1)
+            case ("ne", True) | ("eq", False):
+                for sign in (1, -1):
+                    if self.affine.is_natural(combined({}, difference, sign)):
+                        self.fact(difference, sign, less=1)
+            case _:
+                pass
+
+    def fact(self, total: Sum, sign: int = 1, less: int = 0) -> None:
+        """sign * total - less is 0 or greater."""
+        self.affine.facts = (*self.affine.facts, combined({ONE: -less} if less else {}, total, sign))
+
+    def is_exact(self, atom: f.Atom) -> bool:
+        """True if the number is its sum: of lengths and loops' indices, it cannot overflow."""
+        total = self.affine.sum(atom)
+        return all(map(self.affine.is_small, total)) or (isinstance(atom, f.Var) and total == {atom.name: 1})
+
+
+def is_never(result: f.Atom, value: bool) -> bool:
+    return isinstance(result, f.Const) and result.value is not value

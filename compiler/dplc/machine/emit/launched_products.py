@@ -1,0 +1,139 @@
+"""Products of matrices on a device: the host's side.
+
+    c = matmul a b        if rt.device_pays(2 m n k):
+                      =>      c = a new array, whose copy on the host is not valid; launch (`machine/cuda/products.py`)
+                          if that was not done:
+                              c = the product by the host
+
+A product that the host does asks for its operands itself: `place` leaves it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dplc.flat import term as f
+from dplc.flat.masked import masked
+from dplc.machine.emit import arrays
+from dplc.machine.emit.arrays import Array, array_of
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.device import Device
+from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.launching import Launching, need_host
+from dplc.machine.emit.layout import leaves
+from dplc.machine.llvm.literals import number
+from dplc.machine.llvm.writer import Values
+from dplc.narrow import expect_type
+from dplc.passes.kernels.place import may_be_launched
+
+FEW_ELEMENTS = 4096  # up to so many have a warp each
+SIDE = 64  # of a tile that a block of threads does
+
+
+def product(e: BodyEmitter, op: f.Op, on_host: Callable[[], Values]) -> Values:
+    """The result of matmul or matmul_acc, by the device where that pays.  `on_host` writes the call of the host's."""
+    device = e.unit.device
+    if device is None or e.in_points or not may_be_launched(op):
+        return on_host()
+
+    def here() -> Values:
+        for atom in op.args:
+            need_host(e, atom)
+        return on_host()
+
+    w, types = e.w, leaves(op.args[-1].ty)
+    launch = _Product(e, device, op)
+    done, *values = w.choose(launch.pays(), ("i1", *types), launch.write, lambda: ["false", *zeros(op.args[-1].ty)])
+    return w.choose(done, types, lambda: values, here)
+
+
+class _Product(Launching):
+    """The launch of a product: a is m x k, b is k x n."""
+
+    def __init__(self, e: BodyEmitter, device: Device, op: f.Op) -> None:
+        super().__init__(e, device)
+        self.op = op
+        self.a, self.b = (array_of(atom.ty, e.value(atom)) for atom in op.args[-2:])
+        self.ta, self.tb = bool(op.attr("ta")), bool(op.attr("tb"))
+        self.m, self.k = reversed(self.a.dims) if self.ta else self.a.dims
+        self.also_k, self.n = reversed(self.b.dims) if self.tb else self.b.dims
+
+    def pays(self) -> str:
+        """Whether the work pays, and nothing fails."""
+        w, work = self.w, number(2.0, "f64")
+        for length in (self.m, self.n, self.k):
+            work = w.let(f"fmul double {work}, {w.let(f'sitofp i64 {length} to double')}")
+        big = w.let(f"call i1 @rt.device_pays(double {work})")
+        fine = w.let(f"icmp eq i64 {self.k}, {self.also_k}")
+        if len(self.op.args) == 3:
+            old = self.e.value(self.op.args[0])
+            same = [w.let(f"icmp eq i64 {x}, {y}") for x, y in zip(old[2:], (self.m, self.n), strict=True)]
+            agree = w.let(f"and i1 {same[0]}, {same[1]}")
+            fine = w.let(f"and i1 {fine}, {w.let(f'or i1 {self.null(old)}, {agree}')}")
+        return w.let(f"and i1 {big}, {fine}")
+
+    def null(self, values: Values) -> str:
+        return self.w.let(f"icmp eq ptr {values[1]}, null")
+
+    def write(self) -> Values:
+        """Whether it was done, and the product."""
+        w, types = self.w, leaves(self.op.args[-1].ty)
+        places = [self.on_device(self.a), self.on_device(self.b)]
+        if len(self.op.args) == 3:
+            made, place, adds = self.accumulator(array_of(self.op.args[0].ty, self.e.value(self.op.args[0])))
+        else:
+            made = arrays.new_checked(self.e, self.a.elem, [self.m, self.n])
+            place, adds = self.room_for(made), "0"
+
+        def run() -> Values:
+            self.multiply([place, *places], adds)
+            self.done()
+            return made.values
+
+        def give_up() -> Values:
+            self.undone()
+            return zeros(made.type)
+
+        fine = self.has_room()
+        return [fine, *w.choose(fine, types, run, give_up)]
+
+    def accumulator(self, old: Array) -> tuple[Array, str, str]:
+        """The array that the product is added to, its address, and whether it has anything: the operand if it is
+        unique, a copy if others own it, or a new one if it is null."""
+        w, size = self.w, self.w.mul(self.w.mul(self.m, self.n), str(old.size))
+        none = self.null(old.values)
+
+        def there() -> Values:
+            return [w.let(f"call i64 @rt.device_in(ptr {old.owner}, ptr {old.data}, i64 {size})")]
+
+        before = w.choose(none, ("i64",), lambda: ["0"], there)[0]
+        self.addresses.append(before)
+        made, place = self.over(old, [self.m, self.n], may=True)
+        moved = w.let(f"icmp ne i64 {place}, {before}")
+        copies = w.let(f"and i1 {moved}, {w.let(f'xor i1 {none}, true')}")
+        self.copied = (place, before, w.let(f"select i1 {copies}, i64 {size}, i64 0"))
+        return made, place, w.let(f"select i1 {none}, i64 0, i64 1")
+
+    copied: tuple[str, str, str] | None = None
+
+    def multiply(self, places: list[str], adds: str) -> None:
+        w, ty = self.w, expect_type(f.Num, self.a.elem).name
+        if self.copied:
+            to, source, size = self.copied
+            w.do(f"call void @rt.device_across(i64 {to}, i64 {source}, i64 {size})")
+        steps = [*(("1", self.m) if self.ta else (self.k, "1")), *(("1", self.k) if self.tb else (self.n, "1"))]
+        given = [*places, self.m, self.n, self.k, *steps, adds, str(masked(self.op))]
+        params = [("i64", value) for value in given]
+        self.device.product(ty)
+        elements = w.mul(self.m, self.n)
+
+        def dots() -> Values:
+            self.launch(f"dots_{ty}", f"dots_{ty}", w.mul(elements, "32"), params)
+            return []
+
+        def tiles() -> Values:
+            sides = [w.let(f"udiv i64 {w.add(n, str(SIDE - 1))}, {SIDE}") for n in (self.m, self.n)]
+            self.launch(f"matmul_{ty}", f"matmul_{ty}", w.mul(w.mul(*sides), "256"), params)
+            return []
+
+        w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), dots, tiles)

@@ -1,0 +1,47 @@
+"""Escape analysis: the arrays that do not outlive the block that makes them.
+
+    ds = par j < 16 to keep { ... }        ds is only read: its memory can be in the stack frame
+    k = argmin ds
+    yield k
+
+An array stays if all its uses read elements or lengths, or copy it.  Views, results of branches and loops, arguments of
+calls and parts of tuples leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import rank_of
+from dplc.flat.walk import atoms, blocks, every, names, operands_of
+
+
+def staying(body: f.Block) -> set[str]:
+    """The arrays of numbers that a body and its inner blocks make, and that do not leave their blocks."""
+    made = {var.name for bind in every(body) for var in bind.vars
+            if isinstance(var.ty, f.Arr) and isinstance(var.ty.elem, f.Num)}  # fmt: skip
+    return made.difference(body_leaves(body), *map(leaves, (bind.rhs for bind in every(body)))) if made else made
+
+
+def body_leaves(body: f.Block) -> Iterator[str]:
+    return names(body.results)
+
+
+def leaves(rhs: f.Rhs) -> Iterator[str]:
+    """The variables that leave their block by a right-hand side, or by the ends of its inner blocks."""
+    match rhs:
+        case f.Op(op) if OPS[op].reads:
+            pass
+        case f.Op("index", (array, *indices)) if len(indices) == rank_of(array.ty):
+            pass
+        case f.Par(_, body, outs):
+            for out, result in zip(outs, body.results, strict=True):
+                yield from names(operands_of(out))
+                if out.kind != "keep":
+                    yield from names((result,))
+        case _:
+            yield from names(atoms(rhs))
+            for block in blocks(rhs):
+                yield from names(block.results)

@@ -1,0 +1,124 @@
+"""What an inner loop computes of its own index, in each step of the outer loops, is computed once, before the nest.
+
+    par i < n {                            e = par k < m to keep { y = index b k; exp y }
+      s = par j < m to fold 0 {            par i < n {
+        y = index b j                 =>     s = par j < m to fold 0 {
+        z = exp y                              z = index e j
+        ... z ... } }                          ... z ... } }
+
+This is loop-invariant code motion from a loop that is not the innermost one.  Only what takes longer than reading it
+again is kept, and only what cannot fail is moved.  A nest without points computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier, Renamed
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import atoms, bound_inside, mentions, names
+from dplc.passes.parallel.strides import is_long
+from dplc.passes.simplify.purity import pure, takes_over
+
+
+def computed_once(supply: f.Supply, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
+    """The bindings in place of that of a Par: what is computed once, and then the Par."""
+    if par.ordered or (len(par.space) == 1 and not any(isinstance(inner.rhs, f.Par) for inner in par.body.binds)):
+        return (bind,)
+    work = _Invariants(supply, par)
+    made = work.par(par, ())
+    return (bind,) if made is par else (*block_of(work.b.binds, ()).binds, f.Bind(bind.vars, made))
+
+
+class _Invariants:
+    """One outermost Par."""
+
+    def __init__(self, supply: f.Supply, par: f.Par) -> None:
+        self.b = Builder(supply)
+        self.own = {var.name for var in bound_inside(par)}
+
+    def outside(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Const) or atom.name not in self.own
+
+    def par(self, par: f.Par, outer: tuple[f.Atom, ...]) -> f.Par:
+        """A Par inside of loops of the counts `outer`."""
+        counts = (*outer, *[count for _, count in par.space])
+        if not all(map(self.outside, counts)):
+            return par
+        body = self.body(par.body, par.space[-1][0], counts) if len(counts) > 1 and is_long(counts[-1]) else par.body
+        binds = tuple([replace(bind, rhs=self.par(bind.rhs, counts)) if isinstance(bind.rhs, f.Par) else bind
+                       for bind in body.binds])  # fmt: skip
+        if body is par.body and all(new.rhs is old.rhs for new, old in zip(binds, body.binds, strict=True)):
+            return par
+        return replace(par, body=f.Block(binds, body.results))
+
+    def body(self, body: f.Block, index: f.Var, counts: tuple[f.Atom, ...]) -> f.Block:
+        """A body without what is computed once of its index."""
+        alone: dict[str, f.Bind] = {}
+        for bind in body.binds:
+            others = [name for name in names(atoms(bind.rhs)) if name in self.own and name != index.name]
+            if is_moved(bind.rhs) and alone.keys() >= set(others):
+                alone[bind.vars[0].name] = bind
+        if not any(takes_long(bind.rhs) for bind in alone.values()):
+            return body
+        rest = f.Block(tuple([bind for bind in body.binds if name_of(bind) not in alone]), body.results)
+        used = set(mentions(rest))
+        wanted = [bind for name, bind in alone.items() if name in used and isinstance(bind.vars[0].ty, f.Num)
+                  and any(takes_long(one.rhs) for one in needed_for([bind], alone))]  # fmt: skip
+        if not wanted:
+            return body
+        columns = self.columns(wanted, needed_for(wanted, alone), index, counts)
+        reads: list[f.Bind] = []
+        atoms_: dict[str, f.Atom] = {}
+        for bind, column in zip(wanted, columns, strict=True):
+            x = self.b.var("x", bind.vars[0].ty)
+            reads.append(f.Bind((x,), f.Op("index", (column, index), (("unchecked", True),))))
+            atoms_[bind.vars[0].name] = x
+        still = [alone[name] for name in used if name in alone and name not in atoms_]
+        gone = alone.keys() - {name_of(bind) for bind in needed_for(still, alone)}
+        binds = tuple([bind for bind in body.binds if name_of(bind) not in gone])
+        left = Renamed(atoms_).block(f.Block(binds, body.results))
+        return f.Block((*reads, *left.binds), left.results)
+
+    def columns(
+        self, wanted: list[f.Bind], needed: list[f.Bind], index: f.Var, counts: tuple[f.Atom, ...]
+    ) -> list[f.Var]:
+        """Arrays of what these bindings give for all values of the index."""
+        b, i, count = self.b, self.b.var("k", f.I64), counts[-1]
+        for outer in dict.fromkeys(counts[:-1]):
+            if not isinstance(outer, f.Const) and outer != count:
+                count = b.op("select", (b.op("eq", (outer, integer(0))), integer(0), count))
+        copied = Copier(b.supply, {index.name: i})
+        binds = copied.binds(tuple(needed))
+        results = [copied.atom(bind.vars[0]) for bind in wanted]
+        par = f.Par(((i, count),), f.Block(binds, tuple(results)), (f.Out("keep"),) * len(wanted))
+        return b.bind(par, [f.Arr(bind.vars[0].ty, 1) for bind in wanted], "column")
+
+
+def name_of(bind: f.Bind) -> str:
+    return bind.vars[0].name if bind.vars else ""
+
+
+def is_moved(rhs: f.Rhs) -> bool:
+    """True for an operation that cannot fail and may run elsewhere, if its reads are in bounds there."""
+    return isinstance(rhs, f.Op) and pure(rhs) and OPS[rhs.op].repeatable and not takes_over(rhs)
+
+
+def takes_long(rhs: f.Rhs) -> bool:
+    """True for what takes longer than a read."""
+    return isinstance(rhs, f.Op) and not (OPS[rhs.op].cheap or OPS[rhs.op].light)
+
+
+def needed_for(wanted: list[f.Bind], alone: dict[str, f.Bind]) -> list[f.Bind]:
+    """These bindings and those that they depend on, in order."""
+    todo, found = list(wanted), dict[str, f.Bind]()
+    while todo:
+        bind = todo.pop()
+        if bind.vars[0].name not in found:
+            found[bind.vars[0].name] = bind
+            todo += [alone[name] for name in names(atoms(bind.rhs)) if name in alone]
+    return [bind for name, bind in alone.items() if name in found]
