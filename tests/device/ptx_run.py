@@ -31,6 +31,7 @@ class Machine:
     def __init__(self, text: str, blocks: Blocks | None = None) -> None:
         self.module = parse(text)
         self.blocks = blocks or Blocks()
+        self.exchanging = self.module.exchanging()
         self.globals: dict[str, int] = {}
 
     def size_of_globals(self) -> int:
@@ -110,6 +111,7 @@ class Activation:
         self.registers: dict[str, Bits] = {}
         self.given, self.passed, self.results = given, {}, {}
         self.literals: dict[str, Bits] = {}
+        self.inside = np.zeros(self.count, bool)  # threads that have not returned
         self.groups: dict[int, Threads] = {}  # threads that are ready, by program counter
         self.waiting: dict[int, Threads] = {}  # threads at a barrier, by where they go on
         self.warps: dict[int, Threads] = {}  # threads that wait for others of their warp
@@ -152,6 +154,7 @@ class Activation:
     def run(self, threads: Threads) -> Params:
         """Runs the function; its results."""
         leaders = self.function.leaders()
+        self.inside[threads] = True
         self.groups[0] = threads
         while self.groups or self.waiting:
             if not self.groups:
@@ -213,6 +216,7 @@ class Activation:
         return False
 
     def end(self, one: Instruction, at: int, threads: Threads, active: Threads) -> bool:
+        self.inside[active] = False
         if one.parts[0] == "exit":
             self.launch.gone[active] = True
         if len(active) < len(threads):
@@ -267,6 +271,10 @@ class Activation:
         callee = self.launch.machine.module.functions.get(name)
         if callee is None:
             raise Fault(f"a call of {name}, which is nowhere")
+        if name in self.launch.machine.exchanging:
+            active = self.together(at, active)
+            if not len(active):
+                return False
         params = dict(zip(given, callee.params, strict=True))
         passed = {(params[p], place): value for (p, place), value in self.passed.items() if p in params}
         self.passed = {}
@@ -274,10 +282,21 @@ class Activation:
         made = self.launch.run(callee, passed, active, frame, self.depth + 1)
         results = dict(zip(callee.results, back))
         self.given |= {(results[r], place): value for (r, place), value in made.items()}
-        if self.launch.gone[active].any():
-            self.go(at + 1, threads[~self.launch.gone[threads]])
+        if name in self.launch.machine.exchanging or self.launch.gone[active].any():
+            self.inside &= ~self.launch.gone
+            self.go(at + 1, active[~self.launch.gone[active]])
             return False
         return True
+
+    def together(self, at: int, active: Threads) -> Threads:
+        """Those threads whose whole warps are at this instruction.  The others wait."""
+        active = np.sort(np.concatenate((self.warps.pop(at, active[:0]), active)))
+        missing = self.inside & ~self.launch.gone
+        missing[active] = False
+        ready = ~missing.reshape(-1, WARP).any(1)[active // WARP]
+        if not ready.all():
+            self.warps[at] = active[~ready]
+        return active[ready]
 
     # ---- instructions that compute, and memory
 
@@ -384,12 +403,12 @@ class Activation:
     # ---- warps
 
     def whole_warps(self, one: Instruction, at: int, threads: Threads, active: Threads) -> bool:
-        """shfl, match and vote: threads wait until all that the mask names are here."""
+        """shfl, match and vote: threads wait until all that the mask names are here, or gone."""
         active = np.sort(np.concatenate((self.warps.pop(at, active[:0]), active)))
         mask = np.uint64(0xFFFFFFFF)
         if one.parts[0] != "mma":
             mask = np.broadcast_to(self.read(one.operands[-1], active), len(active))
-        here = np.zeros(self.count, bool)
+        here = self.launch.gone.copy()
         here[active] = True
         lanes = here.reshape(-1, WARP) @ (np.uint64(1) << np.arange(WARP, dtype=np.uint64))
         ready = mask & ~lanes[active // WARP] & np.uint64(0xFFFFFFFF) == 0

@@ -20,6 +20,7 @@ VARIABLE = re.compile(
 )
 OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,\s][^,]*")
 IGNORED = (".reg", ".param", ".loc", ".file", ".pragma", ".maxntid", ".minnctapersm", ".reqntid", ".callprototype")
+WARP_WIDE = ("shfl", "match", "vote")
 BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -62,6 +63,11 @@ class Function:
     frame: int = 0  # bytes
     shared: list[Variable] = field(default_factory=list)
 
+    def called(self) -> set[str]:
+        """The functions that it calls itself."""
+        calls = (one for one in self.code if one.parts[0] == "call")
+        return {part for one in calls for part in one.operands if not part.startswith("(")}
+
     def leaders(self) -> set[int]:
         """Where basic blocks begin."""
         after = {i + 1 for i, one in enumerate(self.code) if one.parts[0] in ("bra", "brx", "ret", "exit", "bar")}
@@ -72,6 +78,13 @@ class Function:
 class Module:
     functions: dict[str, Function]
     variables: list[Variable]
+
+    def exchanging(self) -> set[str]:
+        """The functions in which threads of a warp exchange values, or that call such."""
+        found = {f.name for f in self.functions.values() if any(one.parts[0] in WARP_WIDE for one in f.code)}
+        while more := {f.name for f in self.functions.values() if f.called() & found} - found:
+            found |= more
+        return found
 
     @property
     def entries(self) -> list[Function]:

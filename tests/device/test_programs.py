@@ -14,8 +14,9 @@ from stand_in import Server
 pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="needs a C compiler, Linux")
 
 AGREE = ROOT / "tests" / "agree"
+FAILURES = sorted((ROOT / "tests" / "golden" / "run_errors").glob("*.dp"))
 PROGRAMS = [p for folder in ("cases", "programs") for p in sorted((AGREE / folder).glob("*.dp"))]
-QUICK = ("comprehensions", "array_gradients", "sums", "grown_arrays", "array_rows")
+QUICK = ("comprehensions", "array_gradients", "array_rows", "in_comprehension", "in_gradient", "in_map")
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,27 @@ def test_same_output(on_device, program: Path) -> None:
     run = on_device("--engine", "native", program.relative_to(ROOT))
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, program.with_suffix(".out").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in FAILURES],
+)
+def test_same_failure(on_device, dpl, program: Path) -> None:
+    """The host does the points of a loop again in which one has failed: same message, place and path."""
+    place = program.relative_to(ROOT)
+    there, here = on_device("--engine", "native", place), dpl("run", "--engine", "native", place)
+    assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(10))
+def test_random_programs(server: Server, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    from doubt.oracle import DEVICE
+    from doubt.programs import Size
+    from doubt.test_random_programs import doubt
+
+    for name, value in {**server.environment, "DPL_DEVICE": "gpu", "DPL_DEVICE_LEAST": "1"}.items():
+        monkeypatch.setenv(name, value)
+    doubt(batch, 50, Size(budget=14, depth=3, definitions=1), DEVICE)
+    assert not server.complaints()

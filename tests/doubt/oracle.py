@@ -30,8 +30,8 @@ SECONDS = 30  # of the processor, for one program on one engine
 OUT_OF_TIME = "by SIGPROF"
 AGE = 100  # programs
 DONE = "done"
-INTERP, NATIVE, OPTIMISED = "interp", "native", "optimised"
-EFFORT = {NATIVE: 0, OPTIMISED: 2}  # LLVM's: to optimise takes longer than all else together
+INTERP, NATIVE, OPTIMISED, DEVICE = "interp", "native", "optimised", "device"
+EFFORT = {NATIVE: 0, OPTIMISED: 2, DEVICE: 0}  # LLVM's: to optimise takes longer than all else together
 SELDOM = (200_000, 20, 100)  # cycles of garbage are few
 
 
@@ -130,7 +130,7 @@ def serve(questions: int, answers: int) -> None:
         engine, _, text = question.partition("\n")
         os.lseek(1, 0, os.SEEK_SET)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        answer = ended(lambda: interpreted(text) if engine == INTERP else native(text, EFFORT[engine]))  # noqa: B023
+        answer = ended(lambda: interpreted(text) if engine == INTERP else native(text, engine))  # noqa: B023
         signal.setitimer(signal.ITIMER_PROF, 0)
         send(answers, answer)
 
@@ -148,9 +148,9 @@ def ended(work: Callable[[], object]) -> str:
         return f"crashed\n{traceback.format_exc()}"
 
 
-def through_stages(text: str) -> Iterator:
+def through_stages(text: str, device: bool = False) -> Iterator:
     """What the stages give; every form that has a verifier is verified."""
-    value, context = Source("<random>", text), Context(verify=True)
+    value, context = Source("<random>", text), Context(verify=True, device=device)
     for stage in STAGES:
         value = stage.run(value, context)
         stage.verify(value)
@@ -166,6 +166,6 @@ def interpreted(text: str) -> None:
         os.write(1, out.getvalue().encode())
 
 
-def native(text: str, effort: int) -> None:
-    module, sites = next(value for name, value in through_stages(text) if name == "llvm")
-    execute(linked(Compiled(assemble(final(module), most=effort), sites.to_json())))
+def native(text: str, engine: str) -> None:
+    module, sites = next(value for name, value in through_stages(text, engine == DEVICE) if name == "llvm")
+    execute(linked(Compiled(assemble(final(module), most=EFFORT[engine]), sites.to_json())))
