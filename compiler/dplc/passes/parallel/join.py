@@ -31,7 +31,13 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 
 def join(program: f.Program) -> f.Program:
     supply = supply_for(program)
-    return replace(program, fns={name: joined(inverted(fn, supply)) for name, fn in program.fns.items()})
+    return replace(program, fns={name: with_sums(joined(fn), supply) for name, fn in program.fns.items()})
+
+
+def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
+    """The function with inversions, whose sums may be joined in turn."""
+    made = inverted(fn, supply)
+    return fn if made is fn else joined(made)
 
 
 def joined(fn: f.Fn) -> f.Fn:

@@ -1,0 +1,204 @@
+"""What the points of a nest add, and where: what `invert.py` makes sums of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.affine import ONE, Affine, Sum
+from dplc.flat.ops.table import OPS
+from dplc.flat.types import rank_of
+from dplc.flat.walk import rhs_mentions
+from dplc.passes.parallel.zeros import gives_zero
+from dplc.passes.simplify.purity import droppable
+
+MOST = 16  # operations of a point, which is computed again for each of its places
+
+
+@node
+class Loop:
+    index: f.Var
+    count: f.Atom
+
+
+@node
+class Added:
+    """An addition at places of an accumulator; `loops` are those around it."""
+
+    loops: tuple[Loop, ...]
+    value: f.Atom
+    dims: tuple[f.Atom, ...]
+    places: tuple[f.Atom, ...]
+
+
+@node
+class Read:
+    """An element of an array from outside, at indices that are sums."""
+
+    var: f.Var
+    array: f.Var
+    at: tuple[Sum, ...]
+
+    def mentions(self) -> set[object]:
+        return {term for total in self.at for term in total}
+
+
+class Unfit(Exception):
+    """A nest cannot be inverted."""
+
+
+class Points:
+    """A nest: what its points compute, and what they add to each of its accumulators."""
+
+    def __init__(self, par: f.Par, affine: Affine) -> None:
+        self.affine = affine
+        self.defined: dict[str, f.Rhs] = {}
+        self.rows: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # parts of arrays from outside
+        self.kept: dict[str, tuple[f.Atom, Loop, f.Atom]] = {}  # by inner Pars: an element, its index, a length
+        self.opaque: set[str] = set()  # what cannot be computed again alone
+        self.added: dict[int, list[Added]] = {}
+        self.used = set(rhs_mentions(par))
+        self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, ())
+
+    def walk(self, par: f.Par, accs: dict[str, int], loops: tuple[Loop, ...]) -> None:
+        """Walks a Par; `accs` are the names of accumulators in its body."""
+        loops = (*loops, *[Loop(*dimension) for dimension in par.space])
+        if any(isinstance(loop.count, f.Var) and loop.count.name in self.defined for loop in loops):
+            raise Unfit
+        for bind in par.body.binds:
+            held = [accs[name] for name in rhs_mentions(bind.rhs) if name in accs]
+            match bind.rhs:
+                case f.Par() as inner if not inner.ordered:
+                    self.inner(bind, inner, accs, loops)
+                case f.Op("acc_index", (acc, value, *rest)) as op if len(held) == 1 and is_in(acc, accs):
+                    rank = rank_of(acc.ty)
+                    if op.attr("rank") != rank or len(rest) != 2 * rank or not isinstance(value.ty, f.Num):
+                        raise Unfit
+                    self.add(held[0], Added(loops, value, tuple(rest[:rank]), tuple(rest[rank:])))
+                    accs = accs | {bind.vars[0].name: held[0]}
+                case f.Op("acc_add", (acc, f.Var(name))) if len(held) == 1 and is_in(acc, accs) and name in self.kept:
+                    value, own, length = self.kept[name]
+                    self.add(held[0], Added((*loops, own), value, (length,), (own.index,)))
+                    accs = accs | {bind.vars[0].name: held[0]}
+                case f.Op("acc_extend", (f.Var(short), length)) if short in self.kept and not held:
+                    value, own, _ = self.kept[short]
+                    self.kept[bind.vars[0].name] = value, own, length
+                case f.Op() if not held and droppable(bind.rhs):
+                    self.plain(bind, bind.rhs)
+                case f.Op("fill") if bind.vars[0].name not in self.used:
+                    pass
+                case rhs if not held and droppable(rhs):
+                    self.opaque.update(var.name for var in bind.vars)
+                case _:
+                    raise Unfit
+
+    def inner(self, bind: f.Bind, par: f.Par, accs: dict[str, int], loops: tuple[Loop, ...]) -> None:
+        names = dict[str, int]()
+        for var, out, x in zip(bind.vars, par.outs, par.body.results, strict=True):
+            match out:
+                case f.Out("add", _, f.Var(name), f.Var() as acc) if name in accs:
+                    names[acc.name] = accs[var.name] = accs[name]
+                case f.Out("keep") if len(par.space) == 1 and isinstance(x.ty, f.Num):
+                    self.kept[var.name] = x, Loop(*par.space[0]), par.space[0][1]
+                    self.opaque.add(var.name)
+                case f.Out("add"):
+                    raise Unfit
+                case _:
+                    self.opaque.add(var.name)
+        self.walk(par, names, loops)
+
+    def add(self, k: int, added: Added) -> None:
+        self.added.setdefault(k, []).append(added)
+
+    def plain(self, bind: f.Bind, op: f.Op) -> None:
+        self.affine.define(bind)
+        self.defined[bind.vars[0].name] = op
+        if op.op == "index" and isinstance(op.args[0], f.Var):
+            array, before = self.rows.get(op.args[0].name, (op.args[0], ()))
+            self.rows[bind.vars[0].name] = array, (*before, *op.args[1:])
+
+
+def is_in(atom: f.Atom | None, names: Iterable[str]) -> bool:
+    return isinstance(atom, f.Var) and atom.name in names
+
+
+class Site:
+    """An addition that can be done at its place.  `solved` has the index of the nest that follows from each place; the
+    others are `summed` over.  What is added to an index at its place: another one (`shifts`) and a constant."""
+
+    def __init__(self, points: Points, added: Added) -> None:
+        self.points, self.affine, self.added = points, points.affine, added
+        self.loops = {loop.index.name: loop for loop in added.loops}
+        self.reads: list[Read] = []
+        self.code: list[tuple[f.Var, f.Op]] = []
+        self.seen: set[str] = set()
+        self.collect(added.value)
+        self.solved: list[str] = []
+        self.shifts: dict[str, str] = {}
+        self.constants: dict[str, int] = {}
+        for at in added.places:
+            self.solve(self.affine.sum(at))
+        self.summed = [loop for loop in added.loops if loop.index.name not in self.solved]
+        self.check()
+
+    def collect(self, atom: f.Atom) -> None:
+        """Collects what computes a value: reads, and operations on numbers."""
+        if not isinstance(atom, f.Var) or atom.name in self.seen:
+            return
+        self.seen.add(atom.name)
+        op = self.points.defined.get(atom.name)
+        if not isinstance(atom.ty, f.Num) or atom.name in self.points.opaque:
+            raise Unfit
+        if op is None:
+            return
+        assert isinstance(op, f.Op)
+        if op.op == "index":
+            array, at = self.points.rows[atom.name]
+            if array.name in self.points.defined or array.name in self.points.opaque:
+                raise Unfit
+            self.reads.append(Read(atom, array, tuple(map(self.affine.sum, at))))
+            return
+        if not (OPS[op.op].elementwise and OPS[op.op].cheap) or op.op == "cast":
+            raise Unfit
+        for arg in op.args:
+            self.collect(arg)
+        self.code.append((atom, op))
+
+    def solve(self, at: Sum) -> None:
+        """Finds the index of the nest that follows from a place."""
+        terms = [str(term) for term in at if term in self.loops]
+        constant = at.get(ONE, 0)
+        if len(terms) + (ONE in at) < len(at) or any(at[term] != 1 for term in terms) or len(terms) not in (1, 2):
+            raise Unfit
+        moved = len(terms) == 2 or constant != 0
+        one, *others = sorted(terms, key=lambda term: not self.can_follow(term))
+        if one in self.solved or constant < 0 or (moved and not self.can_follow(one)):
+            raise Unfit
+        self.solved.append(one)
+        self.constants[one] = constant
+        if others:
+            self.shifts[one] = others[0]
+
+    def can_follow(self, index: str) -> bool:
+        """True if the points give zero where what is read at this index is zero."""
+        padded = {read.var.name for read in self.reads if {index: 1} in read.at}
+        return bool(padded) and gives_zero(self.code, self.added.value, padded)
+
+    def check(self) -> None:
+        if len(self.code) > MOST or any(shift in self.solved for shift in self.shifts.values()):
+            raise Unfit
+        used = {a.name for _, op in self.code for a in op.args if isinstance(a, f.Var)}
+        if used & self.loops.keys():
+            raise Unfit
+        outside = self.points.defined.keys() | self.points.opaque
+        if any(isinstance(term, str) and term in outside for read in self.reads for term in read.mentions()):
+            raise Unfit
+
+    def is_place(self, total: Sum, index: str) -> bool:
+        """True if an index of a read is the place itself."""
+        place: Sum = {index: 1}
+        if index in self.shifts:
+            place[self.shifts[index]] = 1
+        return total == (place | {ONE: self.constants[index]} if self.constants[index] else place)
