@@ -46,6 +46,9 @@ class Machine:
                 self.globals[v.name] = base + at
                 self.blocks.add(base + at, memory[at : at + v.size])
                 at += -(-v.size // 256) * 256
+        for v in self.module.variables:
+            for place, other in v.links.items():
+                memory[self.globals[v.name] - base + place :][:8].view(np.uint64)[0] = self.globals[other]
 
     def launch(self, name: str, grid: int, block: int, arguments: list[int], races: bool = True) -> None:
         """Runs an entry.  Arguments are bits."""

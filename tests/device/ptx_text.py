@@ -41,13 +41,14 @@ class Instruction:
 
 @dataclass(slots=True)
 class Variable:
-    """A variable in memory; `data` is what it contains at first."""
+    """A variable in memory; `data` is what it contains at first, and `links` addresses of others in it, by place."""
 
     name: str
     space: str
     align: int
     size: int
     data: bytes
+    links: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -127,8 +128,10 @@ def variable(found: re.Match[str]) -> Variable:
     space, align, ty, name, count, init = found.groups()
     size = BYTES[ty[1:]]
     total = size * int(count or 1)
-    data = b"".join(number(item).to_bytes(8, "little")[:size] for item in re.findall(r"0[df]\w+|-?\w+", init or ""))
-    return Variable(name, space, int(align or size), total, data.ljust(total, b"\0"))
+    items = re.findall(rf"generic\(({NAME})\)|(0[df]\w+|-?\w+)", init or "")
+    data = b"".join(number(item or "0").to_bytes(8, "little")[:size] for _, item in items)
+    links = {i * size: other for i, (other, _) in enumerate(items) if other}
+    return Variable(name, space, int(align or size), total, data.ljust(total, b"\0"), links)
 
 
 def number(text: str) -> int:

@@ -180,3 +180,10 @@ do print (grad scores [for i < 40, j < 5 -> sin (float (i * j))])
 """)
     own = [one for one in made if any(out.own for out in one.kernel.outs)]
     assert own and all(one.kernel.geometry != "groups" for one in own)
+
+
+def test_constants_that_hold_others() -> None:
+    compared("""
+let pick n = if n = 0 then [1.0; 2.0] else if n = 1 then [3.0;] else []
+do print [for i < 9 -> match pick (i % 3) with x :: y :: _ -> x + y | x :: _ -> x | [] -> float i]
+""")

@@ -30,6 +30,13 @@ class DeviceDroppers(Droppers):
     def uncounted(self, w: Writer, ty: f.Type, owner: str) -> str:
         return w.let(f"call i1 @rt.foreign(ptr {owner})")
 
+    def one_less(self, w: Writer, cell: str) -> None:
+        def less() -> Values:
+            super(DeviceDroppers, self).one_less(w, cell)
+            return []
+
+        w.choose(w.let(f"call i1 @rt.foreign(ptr {cell})"), (), list, less)
+
 
 class DeviceUnit(Unit):
     """The module of a program's kernels."""

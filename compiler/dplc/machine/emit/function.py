@@ -18,7 +18,7 @@ from dplc.flat import term as f
 from dplc.machine.emit import loops, ops, par, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
-from dplc.machine.emit.layout import HEADER, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, has_nullary, leaves, spread, struct
 from dplc.machine.emit.sums import BlockSums
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
@@ -154,9 +154,8 @@ class FunctionEmitter(BodyEmitter):
                 raise Bug(f"an earlier stage has left this: {bind.rhs}")
 
     def _project(self, tup: f.Atom, index: int) -> Values:
-        items = expect_type(f.Tup, tup.ty).items
-        start = len(leaves(f.Tup(items[:index])))
-        return self.value(tup)[start : start + len(leaves(items[index]))]
+        start, end = spread(expect_type(f.Tup, tup.ty)).starts[index : index + 2]
+        return self.value(tup)[start:end]
 
     # ---- calls
 

@@ -52,7 +52,9 @@ def chains_in(
     uses = Counter(mentions(body))
     uses.update(more)
     inside = own | {var.name for bind in body.binds for var in bind.vars} | {var.name for var, _ in state}
-    found = [_chain(body, i, var, after, uses, inside) for i, (var, after) in enumerate(state)
+    links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
+    more_than_read = uses - Counter(name for bind in body.binds for name in _read(bind.rhs))
+    found = [_chain(links, i, var, after, uses, more_than_read, inside) for i, (var, after) in enumerate(state)
              if isinstance(var.ty, f.Arr)]  # fmt: skip
     return [chain for chain in found if chain]
 
@@ -63,13 +65,12 @@ def _only_computes(rhs: f.Rhs) -> bool:
 
 
 def _chain(
-    body: f.Block, index: int, var: f.Var, after: f.Atom, uses: Counter[str], inside: set[str]
-) -> Chain | None:
-    links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
-    reads = Counter(name for bind in body.binds for name in _read(bind.rhs))
+    links: dict[str, tuple[f.Op, str]], index: int, var: f.Var, after: f.Atom, uses: Counter[str],
+    more_than_read: Counter[str], inside: set[str],
+) -> Chain | None:  # fmt: skip
     name, variables, dims = var.name, [], ()
     while name in links:
-        if uses[name] - reads[name] != 1:
+        if more_than_read[name] != 1:
             return None
         variables.append(name)
         change, name = links[name]

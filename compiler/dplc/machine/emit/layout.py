@@ -25,6 +25,8 @@ null pointer.  A constructor without payload is the odd pointer 2 * tag + 1.
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
+
 from dpl.diagnostics import Bug
 from dpl.node import node
 
@@ -46,10 +48,34 @@ def leaves(ty: f.Type) -> tuple[str, ...]:
             return ("ptr", "ptr", *("i64",) * rank)
         case f.Data() | f.Ref():
             return ("ptr",)
-        case f.Tup(items):
-            return tuple([leaf for item in items for leaf in leaves(item)])
+        case f.Tup():
+            return spread(ty).leaves
         case f.Res():
             raise Bug(f"no layout for {ty}")
+
+
+@node
+class Spread:
+    """The leaves of a tuple; those of item k begin at `starts[k]`."""
+
+    leaves: tuple[str, ...]
+    starts: tuple[int, ...]
+
+
+SPREADS: dict[int, tuple[f.Tup, Spread]] = {}  # by identity: to hash a type would take as long
+MOST_SPREADS = 50_000
+
+
+def spread(tup: f.Tup) -> Spread:
+    """The layout of a tuple in registers, remembered."""
+    known = SPREADS.get(id(tup))
+    if known is None:
+        parts = [leaves(item) for item in tup.items]
+        made = Spread(tuple(chain.from_iterable(parts)), tuple(accumulate(map(len, parts), initial=0)))
+        if len(SPREADS) >= MOST_SPREADS:
+            SPREADS.clear()
+        known = SPREADS[id(tup)] = (tup, made)  # which keeps the tuple alive
+    return known[1]
 
 
 @node
@@ -64,14 +90,14 @@ class Struct:
 
 def struct(ty: f.Type) -> Struct:
     """The layout of a value in memory, as the element of an array or behind a header."""
-    offsets, end, align = [], 0, 1
-    for leaf in leaves(ty):
+    parts, offsets, end, align = leaves(ty), [], 0, 1
+    for leaf in parts:
         size = SIZES[memory_type(leaf)]
         end = -(-end // size) * size
         offsets.append(end)
         end += size
         align = max(align, size)
-    return Struct(leaves(ty), tuple(offsets), -(-end // align) * align, align)
+    return Struct(parts, tuple(offsets), -(-end // align) * align, align)
 
 
 def counted(ty: f.Type) -> bool:

@@ -100,6 +100,11 @@ class Droppers:
         w.do(f"store i64 {w.let(f'add i64 {count}, 1')}, ptr {cell}")
         return []
 
+    def one_less(self, w: Writer, cell: str) -> None:
+        """Decrements the count of a cell that has more owners."""
+        owners = w.let(f"load i64, ptr {cell}")
+        w.do(f"store i64 {w.let(f'sub i64 {owners}, 1')}, ptr {cell}")
+
     def drop(self, w: Writer, ty: f.Type, values: Values) -> None:
         for i, part in parts(ty):
             if values[i] != "null":

@@ -173,8 +173,7 @@ def take(e: BodyEmitter, op: f.Op) -> Values:
 
     def share(inner: Emitter, values: Values) -> Values:
         (shared,) = values
-        owners = inner.w.let(f"load i64, ptr {shared}")
-        inner.w.do(f"store i64 {inner.w.let(f'sub i64 {owners}, 1')}, ptr {shared}")
+        inner.unit.droppers.one_less(inner.w, shared)
         inner.dup(payload, inner.get(payload, inner.w.at(shared, HEADER)))
         return []
 

@@ -6,7 +6,7 @@
 
 Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
 branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
-of parallel loops without control are left as they are, to be vectorised.
+of parallel loops without control are left as they are, to be vectorised; so are blocks with many guards.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dplc.flat.walk import every, supply_for, with_blocks
 from dplc.passes.simplify.dead_code import drop_unused
 
 PLAIN = f.Op | f.TupMake | f.TupGet
+MANY = 32  # guards of a block that stay selections: wide code does not wait, and LLVM takes long for small blocks
 
 
 def branch_on_nan_guards(program: f.Program) -> f.Program:
@@ -40,8 +41,10 @@ class _Brancher:
 
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
-        for bind in block.binds:
-            found = self.guarded(bind.rhs)
+        guards = [self.guarded(bind.rhs) for bind in block.binds]
+        many = sum(1 for guard in guards if guard) > MANY
+        for bind, guard in zip(block.binds, guards, strict=True):
+            found = None if many else guard
             if found is not None:
                 binds += self.branch(bind.vars[0], *found)
             else:
