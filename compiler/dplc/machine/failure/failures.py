@@ -169,10 +169,12 @@ KINDS = {
     Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
     Failure.TEXT: Kind("R0509", "{t} is not UTF-8 text: the byte at offset {a} begins no character"),
     Failure.ARGUMENT: Kind("R0510", "{w}"),
-    Failure.NO_DEVICE: Kind(
-        "R0511", "there is no GPU",
-        help="the driver's library `{t}` (DPL_CUDA may name another one) said {a}; 0: it was not found, or is too old",
+    Failure.NO_DRIVER: Kind(
+        "R0511",
+        "there is no GPU: its driver's library `{t}` was not found, or is too old",
+        help="the environment variable DPL_CUDA names another library",
     ),
+    Failure.NO_DEVICE: Kind("R0511", "there is no GPU: its driver's library `{t}` reports error {a}"),
     Failure.DEVICE: Kind("R0512", "the GPU's driver reports error {a}: {t}"),
 }
 

@@ -35,6 +35,8 @@ class Function(Expressions):
         fn = self.fn
         params = ", ".join(f"{STORED[ty][0]} %a.{name}" for name, ty in parameters(fn))
         for name, ty in parameters(fn):
+            if name in self.source.globals:
+                raise Bug(f"runtime library: {fn.name}: the parameter {name} has the name of a global")
             self.assign(name, self.widened(ty, f"%a.{name}"))
         self.statements(fn.body)
         if self.open:

@@ -25,6 +25,7 @@ class Failure(IntEnum):
     CODE_POINT = 12  # a: what is no code point
     FORM = 14  # a, b: lengths in two values that should have one form; which stands with the site
     TEXT = 15  # text: what is not UTF-8; a: where, in bytes
-    NO_DEVICE = 17  # text: the driver's library; a: what the driver said, 0 if the library was not found
-    DEVICE = 18  # text: what the driver says; a: its code
     ARGUMENT = 16  # a, b: numbers; what is wrong with something that C gave stands with the site
+    NO_DEVICE = 17  # text: the driver's library; a: its error
+    DEVICE = 18  # text: what the driver says; a: its error
+    NO_DRIVER = 19  # text: the driver's library, which is not there, or lacks functions
