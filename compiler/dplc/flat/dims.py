@@ -49,7 +49,7 @@ class Dims:
                     made = OPS[op.op].dims
                     for var in bind.vars:
                         for k in range(rank_of(var.ty)):
-                            self.set(var, k, made(self.of, op, rank_of(var.ty), k))
+                            self.set(var.name, k, made(self.of, op, rank_of(var.ty), k))
                 case f.For() | f.While():
                     self.loop(bind, bind.rhs)
                 case f.Call(fn) if known := self.results.get(fn):
@@ -64,11 +64,11 @@ class Dims:
                         self.block(inner)
                     self.joined(bind)
 
-    def set(self, var: f.Var, k: int, dim: Dim | None) -> None:
+    def set(self, name: str, k: int, dim: Dim | None) -> None:
         if dim is None:
-            self.found.pop((var.name, k), None)
+            self.found.pop((name, k), None)
         else:
-            self.found[(var.name, k)] = dim
+            self.found[(name, k)] = dim
 
     def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
         """The results of a function; `known` names them by their numbers."""
@@ -77,12 +77,13 @@ class Dims:
                 self.found |= {(here, k): known[there, k] for k in range(rank) if (there, k) in known}
 
     def moved(self, source: f.Atom, name: str) -> None:
-        """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name."""
-        if isinstance(source, f.Var):
-            for (old, rank), (new, _) in zip(parts(source.name, source.ty), parts(name, source.ty), strict=True):
-                for k in range(rank):
-                    if isinstance(known := self.found.get((old, k)), f.Const):
-                        self.found[(new, k)] = known
+        """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
+        body of a loop may have been seen before, under an assumption that was dropped."""
+        old_name = source.name if isinstance(source, f.Var) else ""
+        for (old, rank), (new, _) in zip(parts(old_name, source.ty), parts(name, source.ty), strict=True):
+            for k in range(rank):
+                known = self.found.get((old, k))
+                self.set(new, k, known if isinstance(known, f.Const) else None)
 
     def joined(self, bind: f.Bind) -> None:
         """The dimensions of the results of branches, where these agree, and of comprehensions."""
@@ -90,19 +91,19 @@ class Dims:
             for k in range(rank_of(var.ty)):
                 match bind.rhs:
                     case f.Build(_, count, _) if k == 0:
-                        self.set(var, k, count)
+                        self.set(var.name, k, count)
                     case f.Par(space, _, outs) if outs[i].kind == "keep" and k < len(space):
-                        self.set(var, k, space[k][1])
+                        self.set(var.name, k, space[k][1])
                     case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
-                        self.set(var, k, self.of(target, k))
+                        self.set(var.name, k, self.of(target, k))
                     case f.Build() as build:
-                        self.set(var, k, self.inner(build, i, k - 1))
+                        self.set(var.name, k, self.inner(build, i, k - 1))
                     case f.If() | f.Switch():
                         first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
                         same = all(dim == first for dim in rest) and not inside(first, bind.rhs)
-                        self.set(var, k, first if same else None)
+                        self.set(var.name, k, first if same else None)
                     case _:
-                        self.set(var, k, None)
+                        self.set(var.name, k, None)
 
     def inner(self, build: f.Build, i: int, k: int) -> f.Const | None:
         """Dimension k of the elements of a comprehension, if it is a number also where there are no elements."""
@@ -117,18 +118,18 @@ class Dims:
         ]
         while True:
             for i, k in keys:
-                self.set(loop.state[i], k, self.of(loop.inits[i], k))
+                self.set(loop.state[i].name, k, self.of(loop.inits[i], k))
             for inner in blocks(loop):
                 self.block(inner)
             kept = [(i, k) for i, k in keys if self.of(loop.body.results[i], k) == self.of(loop.inits[i], k)]
             if kept == keys:
                 break
             for i, k in keys:
-                self.set(loop.state[i], k, None)
+                self.set(loop.state[i].name, k, None)
             keys = kept
         for i, var in enumerate(bind.vars):
             for k in range(rank_of(var.ty)):
-                self.set(var, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
+                self.set(var.name, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
 
 
 def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
