@@ -71,7 +71,7 @@ def test_all_of_the_runtime_library(name: str) -> None:
     """Whatever a program may mention: what the files define for a system means something there."""
     where = target.to_build(name, None)
     target.start_all()
-    source = runtime._source(where.system)
+    source = runtime.source(where.system)
     own = [symbol for symbol in source.symbols if symbol.startswith("rt.")]
     text = assemble.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
     module = assemble.parse(narrow(text) if where.arch == "wasm32" else text)

@@ -64,7 +64,7 @@ def summed_to(args: Types, at: Attrs) -> Types:
 
 def of_product(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     *_, a, b = op.args
-    return of(a, int(op.attr("ta"))) if k == 0 else of(b, 1 - int(op.attr("tb")))
+    return of(a, int(op.attr("ta", False))) if k == 0 else of(b, 1 - int(op.attr("tb", False)))
 
 
 def of_filled(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:

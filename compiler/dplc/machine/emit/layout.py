@@ -63,19 +63,21 @@ class Spread:
 
 
 SPREADS: dict[int, tuple[f.Tup, Spread]] = {}  # by identity: to hash a type would take as long
-MOST_SPREADS = 50_000
 
 
 def spread(tup: f.Tup) -> Spread:
-    """The layout of a tuple in registers, remembered."""
+    """The layout of a tuple in registers, remembered until the program is written."""
     known = SPREADS.get(id(tup))
     if known is None:
         parts = [leaves(item) for item in tup.items]
         made = Spread(tuple(chain.from_iterable(parts)), tuple(accumulate(map(len, parts), initial=0)))
-        if len(SPREADS) >= MOST_SPREADS:
-            SPREADS.clear()
         known = SPREADS[id(tup)] = (tup, made)  # which keeps the tuple alive
     return known[1]
+
+
+def forget() -> None:
+    """Ends the life of what is remembered: types of a program that has been written."""
+    SPREADS.clear()
 
 
 @node

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
+from dplc.machine.emit import layout
 from dplc.machine.emit.debug import DebugInfo
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import BYTES, NEVER, OPERATIONS
@@ -62,6 +63,7 @@ def emit_program(
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
+    layout.forget()
     prelude = PRELUDE.replace("LineTablesOnly", "FullDebug") if debug else PRELUDE
     return prelude + text + library(text), unit.sites
 

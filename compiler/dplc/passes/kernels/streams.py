@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, every, mentions, with_blocks
 
-SEARCHES = ("argmin", "argmax")
-FREE = ("drop", "dim")  # what else may use the array
+SEARCHES = tuple(name for name, row in OPS.items() if row.finds)
 
 
 def streamed(block: f.Block) -> f.Block:
@@ -37,6 +37,11 @@ def candidates(block: f.Block) -> Iterator[f.Bind]:
 def of_one_array(par: f.Par) -> bool:
     """True for a comprehension of one dimension and one result."""
     return len(par.space) == 1 and len(par.outs) == 1 and par.outs[0] == f.Out("keep", inner=par.outs[0].inner)
+
+
+def asks_little(op: f.Op) -> bool:
+    """True if an operation on an array needs no more of it than its length."""
+    return op.op == "drop" or (op.op == "dim" and not op.attr("k", 0))
 
 
 class _Streams:
@@ -86,9 +91,7 @@ class _Streams:
     def only(self, var: f.Var, wanted: tuple[str, ...]) -> set[str]:
         """The wanted operations on an array; none if anything else uses it, or lengths of its rows."""
         ops = self.ops.get(var.name, [])
-        fine = len(ops) == self.uses[var.name] and all(
-            op.op in wanted or (op.op in FREE and not op.attr("k", 0)) for op in ops
-        )
+        fine = len(ops) == self.uses[var.name] and all(op.op in wanted or asks_little(op) for op in ops)
         return {op.op for op in ops if op.op in wanted} if fine else set()
 
     # ---- searches
