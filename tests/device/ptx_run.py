@@ -19,8 +19,8 @@ from ptx_matrices import multiplied
 from ptx_memory import LOCAL, SHARED, Blocks, Memory, Threads
 from ptx_scalars import TYPES, Bits, Fault, compute, numbers
 from ptx_text import Function, Instruction, number, parse
+from ptx_warps import WARP, matched, shuffled, voted
 
-WARP = 32
 ATOMICS = ("add", "cas", "exch", "min", "max", "or", "and")
 DEEPEST = 200  # calls in calls
 
@@ -425,29 +425,16 @@ class Activation:
 
     def shuffle(self, one: Instruction, threads: Threads) -> None:
         """shfl: the value of another lane, or its own if that lane is outside of the segment."""
-        lane = threads % WARP
-        by = np.broadcast_to(self.read(one.operands[2], threads), len(threads)).astype(np.int64) & 31
-        clamp = np.broadcast_to(self.read(one.operands[3], threads), len(threads)).astype(np.int64)
-        segment, most = clamp >> 8 & 31, clamp & 31
-        low = lane & segment
-        most = low | most & ~segment
-        other = {"up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": low | by & ~segment}[one.parts[2]]
-        fine = other >= most if one.parts[2] == "up" else other <= most
-        source = np.where(fine, threads - lane + other, threads)
+        by, clamp = (np.broadcast_to(self.read(operand, threads), len(threads)) for operand in one.operands[2:4])
+        source, fine = shuffled(one.parts[2], by, clamp, threads)
         names = one.operands[0].split("|")
         self.write(names[0], np.broadcast_to(self.read(one.operands[1], source), len(threads)).copy(), threads)
         if len(names) > 1:
             self.write(names[1], fine.astype(np.uint64), threads)
 
     def match_any(self, one: Instruction, threads: Threads) -> None:
-        """match.any: the lanes with the same value."""
         value = np.broadcast_to(self.read(one.operands[1], threads), len(threads))
-        lanes = np.zeros(len(threads), np.uint64)
-        for warp in np.unique(threads // WARP):
-            here = np.nonzero(threads // WARP == warp)[0]
-            same = value[here][:, None] == value[here][None, :]
-            lanes[here] = same @ (np.uint64(1) << (threads[here] % WARP).astype(np.uint64))
-        self.write(one.operands[0], lanes, threads)
+        self.write(one.operands[0], matched(value, threads), threads)
 
     def matrices(self, one: Instruction, threads: Threads) -> None:
         given = [np.broadcast_to(self.read(name, threads), len(threads))
@@ -458,12 +445,7 @@ class Activation:
     def vote(self, one: Instruction, threads: Threads) -> None:
         name = one.operands[1].lstrip("!")
         value = np.broadcast_to(self.read(name, threads) != 0, len(threads)) ^ one.operands[1].startswith("!")
-        made = np.zeros(len(threads), np.uint64)
-        for warp in np.unique(threads // WARP):
-            here = np.nonzero(threads // WARP == warp)[0]
-            bits = (np.uint64(1) << (threads[here] % WARP).astype(np.uint64))[value[here]].sum(dtype=np.uint64)
-            made[here] = {"ballot": bits, "any": value[here].any(), "all": value[here].all()}[one.parts[2]]
-        self.write(one.operands[0], made, threads)
+        self.write(one.operands[0], voted(one.parts[2], value, threads), threads)
 
 
 def names_in(operand: str) -> list[str]:
