@@ -296,7 +296,7 @@ class Activation:
         active = np.sort(np.concatenate((self.warps.pop(at, active[:0]), active)))
         missing = self.inside & ~self.launch.gone
         missing[active] = False
-        ready = ~missing.reshape(-1, WARP).any(1)[active // WARP]
+        ready = ~np.any(missing.reshape(-1, WARP), axis=1)[active // WARP]
         if not ready.all():
             self.warps[at] = active[~ready]
         return active[ready]

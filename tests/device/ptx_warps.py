@@ -12,11 +12,11 @@ Bits = NDArray[np.uint64]
 
 def shuffled(how: str, by: Bits, clamp: Bits, threads: Threads) -> tuple[Threads, NDArray[np.bool_]]:
     """The threads whose values are taken, and whether their lanes are within the segment; the thread itself if not."""
-    lane, by = threads % WARP, by.astype(np.int64) & 31
+    lane, step = threads % WARP, by.astype(np.int64) & 31
     segment, most = clamp.astype(np.int64) >> 8 & 31, clamp.astype(np.int64) & 31
     low = lane & segment
     most = low | most & ~segment
-    other = {"up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": low | by & ~segment}[how]
+    other = {"up": lane - step, "down": lane + step, "bfly": lane ^ step, "idx": low | step & ~segment}[how]
     fine = other >= most if how == "up" else other <= most
     return np.where(fine, threads - lane + other, threads), fine
 
