@@ -19,7 +19,7 @@ from dpl.prims.sums import BLOCK
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
 from dplc.machine.emit import arrays
-from dplc.machine.emit.arrays import array_of
+from dplc.machine.emit.arrays import Array, array_of
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import zeros
@@ -87,7 +87,7 @@ class _Launch(Launching):
         self.params: list[tuple[str, str]] = []  # types and operands
         self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
         self.before: list[Callable[[], object]] = []  # what prepares the memory
-        self.after: list[Callable[[], None]] = []  # more launches
+        self.after: list[Callable[[], object]] = []  # more launches
 
     def write(self) -> Values:
         """Whether it was done, and the values of the variables."""
@@ -178,7 +178,7 @@ class _Launch(Launching):
     # ---- results
 
     def keep(self, made: Made) -> None:
-        """An array of all values, written over the target if nobody else has it."""
+        """An array of all values, written over the target if it has no other owner."""
         e, dims = self.e, [*self.counts, *[self.dim(dim) for dim in made.row]]
         target = made.out.target
         if target is None:
@@ -229,18 +229,7 @@ class _Launch(Launching):
         size = w.product(dims)
         copies = self.temporary(made.elem, w.mul(self.groups, size))
         bytes_ = w.mul(size, str(target.size))
-        if isinstance(out.target, f.Var):
-            missing = w.let(f"icmp eq ptr {target.data}, null")
-            self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
-            old = self.on_device(target)
-            array, place = self.over(target, dims, may=True)
-            other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
-            moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
-            self.after.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
-        else:
-            array = arrays.new_checked(e, made.elem, dims)
-            place = self.room_for(array)
-            self.after.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+        array, place = self.onto(target, made, dims, True, self.after)
         self.params.append(("i64", copies))
         for dim, operand in zip(made.dims, dims, strict=True):
             self.length(dim, operand)
@@ -249,24 +238,33 @@ class _Launch(Launching):
         self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
         self.results.append(lambda: array.values)
 
-    def add_in_place(self, made: Made) -> None:
-        """Points add to the target itself, or to a copy of it, each at places of its own."""
+    def onto(
+        self, target: Array, made: Made, dims: Values, may: bool, moment: list[Callable[[], object]]
+    ) -> tuple[Array, str]:
+        """What is added to, and its place: the target where this `may` be, or a copy of it; zeros if it is null.  The
+        copy and the zeros are made at that `moment`."""
         e, w, out = self.e, self.w, made.out
-        assert out.target is not None
-        target, dims = array_of(out.target.ty, e.value(out.target)), [self.dim(dim) for dim in made.dims]
         bytes_ = w.mul(w.product(dims), str(target.size))
-        if isinstance(out.target, f.Var):
-            missing = w.let(f"icmp eq ptr {target.data}, null")
-            self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
-            old = self.on_device(target)
-            array, place = self.over(target, dims, may=self.kernel.in_place)
-            other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
-            moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
-            self.before.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
-        else:
+        if not isinstance(out.target, f.Var):
             array = arrays.new_checked(e, made.elem, dims)
             place = self.room_for(array)
-            self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+            moment.append(lambda: w.do(f"call void @rt.device_zero(i64 {place}, i64 {bytes_})"))
+            return array, place
+        missing = w.let(f"icmp eq ptr {target.data}, null")
+        self.addresses.append(w.let(f"select i1 {missing}, i64 {NO_ROOM}, i64 0"))
+        old = self.on_device(target)
+        array, place = self.over(target, dims, may=may)
+        other = w.let(f"icmp ne ptr {array.owner}, {target.owner}")
+        moved = w.let(f"select i1 {other}, i64 {bytes_}, i64 0")
+        moment.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {old}, i64 {moved})"))
+        return array, place
+
+    def add_in_place(self, made: Made) -> None:
+        """Points add to the target itself, or to a copy of it, each at places of its own."""
+        e, out = self.e, made.out
+        assert out.target is not None
+        target, dims = array_of(out.target.ty, e.value(out.target)), [self.dim(dim) for dim in made.dims]
+        array, place = self.onto(target, made, dims, self.kernel.in_place, self.before)
         self.params.append(("i64", place))
         for dim, operand in zip(made.dims, dims, strict=True):
             self.length(dim, operand)
