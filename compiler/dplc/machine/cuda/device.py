@@ -127,7 +127,7 @@ class DeviceFunction(FunctionEmitter):
         return values
 
     def memory(self, size: str) -> Values:
-        """Small arrays that stay in their block are in the frame, where nobody owns them."""
+        """Small arrays that stay in their block are in the frame, and have no owners."""
         if self.stays and size.isdigit() and int(size) <= SMALL:
             return ["null", self.w.slot(f"[{max(int(size), 1)} x i8]")]
         return super().memory(size)
