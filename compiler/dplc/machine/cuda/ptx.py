@@ -1,7 +1,7 @@
 """LLVM text -> PTX, the text that the driver of NVIDIA's GPUs compiles.
 
-Nothing allows LLVM to fuse a multiplication and an addition. NVPTX writes `mul.rn` and `add.rn`, which the assembler does
-not fuse either: results have the bits of the host's.
+Nothing allows LLVM to fuse a multiplication and an addition.  NVPTX writes `mul.rn` and `add.rn`, which the assembler
+does not fuse either: results have the bits of the host's.
 """
 
 from __future__ import annotations
