@@ -1,4 +1,4 @@
-"""Tree.save and Tree.load beside the format safetensors: what Python's library reads and writes, and what is refused."""
+"""Tree.save and Tree.load: what Python's library for safetensors reads and writes, and what is refused."""
 
 import json
 import struct
@@ -72,7 +72,7 @@ BAD = {
     "no object": (struct.pack("<Q", 2) + b"[]", "no JSON object"),
     "deep": (struct.pack("<Q", 9000) + b"[" * 9000, "inside each other"),
     "no tensor": (header({"other": tensor("F64", [2], 0, 16)}, bytes(16)), "there is no tensor `w`"),
-    "another shape": (header({"w": tensor("F64", [4], 0, 32)}, bytes(32)), "has the sizes [4;], where the value has [2;]"),
+    "another shape": (header({"w": tensor("F64", [4], 0, 32)}, bytes(32)), "the sizes [4;], where the value has [2;]"),
     "another rank": (header({"w": tensor("F64", [1, 2], 0, 16)}, bytes(16)), "has the sizes [1; 2]"),
     "another type": (header({"w": tensor("I64", [2], 0, 16)}, bytes(16)), "has the type I64, where the value has F64"),
     "unknown type": (header({"w": tensor("C64", [2], 0, 16)}, bytes(16)), "elements of type C64 are not supported"),

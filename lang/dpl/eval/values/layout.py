@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpl.core import ty as t
+from dpl.diagnostics import Bug
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.scalar import FIT
@@ -50,6 +51,8 @@ def _parts(datas: DataTypes, value: Value, ty: t.Ty) -> Iterator:
             yield from _numbered(zip(value, items, strict=True))
         case t.Arr(elem):
             yield from _array(value, elem)
+        case _:
+            raise Bug(f"no layout of {ty}")
 
 
 def _numbered(items: Iterable[tuple[Value, t.Ty]]) -> Iterator:
