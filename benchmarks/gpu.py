@@ -155,7 +155,8 @@ class Runner:
     def kernels(self, row: Row) -> str:
         """The times of a program's kernels and copies in two repetitions."""
         command = [str(self.folder / "bin" / row.name), row.mode, str(row.large), "2"]
-        _, told = output(command, self.limit, {"DPL_DEVICE": "gpu", "DPL_DEVICE_TIMES": "1", **self.device}, always=True)
+        env = {"DPL_DEVICE": "gpu", "DPL_DEVICE_TIMES": "1", **self.device}
+        _, told = output(command, self.limit, env, always=True)
         return f"{row.name}, {row.mode}, {row.large}\n{told}\n"
 
 
