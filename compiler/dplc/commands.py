@@ -260,7 +260,7 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
               help="Output folder.")  # fmt: skip
 def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
     """Write HTML documentation of modules, from their types and comments."""
-    from dplc.tools.doc import write_pages
+    from dplc.tools.doc.doc import write_pages
 
     if not files and not stdlib:
         raise click.UsageError("which FILES?  (or --stdlib)")
