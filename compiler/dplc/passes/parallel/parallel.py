@@ -25,7 +25,18 @@ from dplc.flat.copy import Renamed
 from dplc.flat.effects import Effects
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
+from dplc.flat.walk import (
+    atoms,
+    blocks,
+    every,
+    mentions,
+    rhs_mentions,
+    supply_for,
+    with_binds,
+    with_blocks,
+    with_body,
+    with_rhs,
+)
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.elementwise import Elementwise
@@ -45,7 +56,7 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        return replace(fn, body=checked_before(self.supply, _Fn(self, fn).block(fn.body)))
+        return with_body(fn, checked_before(self.supply, _Fn(self, fn).block(fn.body)))
 
 
 def loops(block: f.Block) -> Iterator[bool]:
@@ -91,7 +102,7 @@ class _Fn:
         for bind in reversed(block.binds):
             pieces.append(self.bind(bind, own - later))
             later.update(rhs_mentions(bind.rhs))
-        return f.Block(tuple([bind for piece in reversed(pieces) for bind in piece]), block.results)
+        return with_binds(block, [bind for piece in reversed(pieces) for bind in piece])
 
     def bind(self, bind: f.Bind, free: set[str]) -> tuple[f.Bind, ...]:
         """The bindings in place of one.  `free` are the block's variables that are not used later."""
@@ -105,7 +116,7 @@ class _Fn:
             case f.For() as loop if (made := self.loop(bind, loop)) is not None:
                 return made
             case rhs:
-                return (replace(bind, rhs=with_blocks(rhs, self.block)),)
+                return (with_rhs(bind, with_blocks(rhs, self.block)),)
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""
