@@ -1,7 +1,8 @@
 """Sums of numbers or vectors that a loop computes one after the other, in the order of `dpl/prims/sums.py`.
 
-Few are added in registers, and so are as many as there are lanes if their number is known.  Others are added to 32 lanes in memory; a helper adds up the lanes of a block, and blocks
-in pairs: there is a sum in `levels` for each power of two in the number of blocks so far.
+Few are added in registers, and so are as many as there are lanes if their number is known.  Others are added to 32
+lanes in memory; a helper adds up the lanes of a block, and blocks in pairs: there is a sum in `levels` for each power
+of two in the number of blocks so far.
 """
 
 from __future__ import annotations

@@ -24,9 +24,7 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
 from dplc.machine.emit.lanes import lanes_of
 from dplc.machine.emit.varying import FLOATS, varying
-from dplc.machine.emit.vectors import ROWS
 from dplc.machine.llvm.types import SCALARS, SIZES
-from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import droppable
 
