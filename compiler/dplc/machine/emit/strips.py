@@ -44,7 +44,7 @@ def in_parts(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
     count = par.space[-1][1]
-    if isinstance(count, f.Const) and count.value < FEW:
+    if isinstance(count, f.Const) and isinstance(count.value, int) and count.value < FEW:
         return None
     parts = _split(par, binds)
     return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None

@@ -25,6 +25,7 @@ from dplc.flat.copy import Renamed
 from dplc.flat.effects import Effects
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
+from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.elementwise import Elementwise
@@ -46,7 +47,8 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        return replace(fn, body=checked_before(self.supply, _Fn(self, fn).body()))
+        body = added_directly(_Fn(self, fn).body(), self.supply)
+        return replace(fn, body=checked_before(self.supply, body))
 
 
 def loops(block: f.Block) -> Iterator[bool]:
