@@ -49,7 +49,7 @@ def keep_bytecode() -> None:
 
 
 def dispatch(args: list[str]) -> int:
-    if args and args[0].endswith(".dp"):
+    if args and args[0].endswith((".dp", ".md")):
         args = ["run", *args]
     if len(args) > 1 and args[0] == "run" and not args[1].startswith("-"):  # no options
         from dplc.tools.run import run_file

@@ -21,7 +21,7 @@ class Verbs(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]):
         word = args[0]
         if word not in self.commands:
-            if word.endswith(".dp") or word == "-" or Path(word).exists():
+            if word.endswith((".dp", ".md")) or word == "-" or Path(word).exists():
                 return super().resolve_command(ctx, ["run", *args])
             near = difflib.get_close_matches(word, self.commands, 1)
             hint = f"; did you mean `{near[0]}`?" if near else f"; the verbs are {', '.join(sorted(self.commands))}"
@@ -93,7 +93,8 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 def run(
     file: str | None, args: tuple[str, ...], expression: str | None, threads: int | None, device: str | None, **options
 ) -> int:
-    """Run a program; `-` is standard input.  ARGS go to the program."""
+    """Run a program, or the blocks of DPL in a page of Markdown (.md); `-` is standard input.  ARGS go to the
+    program."""
     from dplc.tools.run import run_program
 
     if threads:
@@ -142,11 +143,15 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 @click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Number of parallel jobs.")
 @click.option("--seed", default=0, help="Seed for property tests.", show_default=True)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit XML report.")
-def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None) -> int:
-    """Run the tests (`expect`) in files (folders: every .dp inside)."""
+@click.option("--update", is_flag=True, help="Write what the blocks of pages print into the pages.")
+def test(
+    paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None, update: bool
+) -> int:
+    """Run the tests (`expect`) in files (folders: every .dp inside), and the blocks of DPL in pages of Markdown (.md),
+    which must print what the pages say."""
     from dplc.tools.test.test import Wanted, test_paths
 
-    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs), junit)
+    return test_paths(list(paths) or ["."], Wanted(text, engine, seed, jobs, update), junit)
 
 
 def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:

@@ -59,11 +59,12 @@ _PREFIXES = re.compile(r"(?:!(?!=$)|~|\?).*")
 
 
 class Lexer:
-    """Reads one source.  `tokens` ends with `$END`; errors go to `problems`, and reading continues."""
+    """Reads one source, or `text` in place of its text.  `tokens` ends with `$END`; errors go to `problems`, and
+    reading continues."""
 
-    def __init__(self, source: Source, tables: Tables) -> None:
+    def __init__(self, source: Source, tables: Tables, text: str | None = None) -> None:
         self.source = source
-        self.text = source.text
+        self.text = source.text if text is None else text
         self.words = tables.words
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []

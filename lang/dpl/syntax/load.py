@@ -152,19 +152,22 @@ class Loader:
         self.problems: list[Diagnostic] = []
 
     def load(self, main: Source) -> list[Module]:
+        return self.add(Module(MAIN, main))
+
+    def add(self, main: Module) -> list[Module]:
         """The modules not loaded before, in order of execution, the main one last.
 
         Raises DplError with all errors; then none of them counts as loaded."""
         before, names = len(self.done), dict(self.names)
-        self.visit(MAIN, main)
+        self.visit(main)
         if self.problems:
             problems, self.problems, self.names = self.problems, [], names
             del self.done[before:]
             raise DplError(*problems)
         return self.done[before:]
 
-    def visit(self, name: str, source: Source) -> None:
-        module = Module(name, source)
+    def visit(self, module: Module) -> None:
+        source = module.source
         try:
             declared = _imports(module)
         except DplError as error:
@@ -190,7 +193,7 @@ class Loader:
         self.refuse_cycle(real, decl)
         if real not in self.names:
             self.names[real] = name = self.fresh(module_name(path))
-            self.visit(name, self.reader(path, _shown(path, decl, importer), decl.span))
+            self.visit(Module(name, self.reader(path, _shown(path, decl, importer), decl.span)))
         return alias, self.names[real]
 
     def find(self, decl: tree.DeclImport, importer: Source) -> Path:

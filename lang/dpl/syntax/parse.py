@@ -12,8 +12,8 @@ from typing import Any
 
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.node import replace
-from dpl.source import Source
-from dpl.syntax import mistakes, tree
+from dpl.source import Source, Span
+from dpl.syntax import mistakes, pages, tree
 from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import Declarations, begins_declaration, too_deep, unbalanced
 from dpl.syntax.build import Builder
@@ -26,10 +26,43 @@ _MOST_ERRORS = 20
 
 
 def parse(source: Source) -> tree.File:
-    """The tree of a file.  Raises DplError with the syntax errors."""
-    lexer, file = _read(source, "file")
+    """The tree of a file, or of the program in a page.  Raises DplError with the syntax errors."""
+    return _page(source) if pages.is_page(source) else _file(source)
+
+
+def _file(source: Source, text: str | None = None) -> tree.File:
+    lexer, file = _read(source, "file", text)
     assert isinstance(file, tree.File)
     return attach_docs(replace(file, comments=tuple(lexer.comments)))
+
+
+def _page(source: Source) -> tree.File:
+    parts: list[tree.File] = []
+    problems: list[Diagnostic] = []
+    for block in pages.blocks(source.text):
+        if block.runs:
+            try:
+                part = parse_block(source, block)
+                parts.append(part if isinstance(part, tree.File) else printed(part))
+            except DplError as failure:
+                problems += failure.diagnostics
+    if problems:
+        raise DplError(*problems[:_MOST_ERRORS])
+    decls = tuple(decl for part in parts for decl in part.decls)
+    comments = tuple(comment for part in parts for comment in part.comments)
+    return tree.File(Span(source, 0, len(source.text)), decls, comments)
+
+
+def parse_block(source: Source, block: pages.Block) -> tree.File | tree.Expr:
+    """The declarations in a block of a page, or the expression that it is.  Raises DplError with the syntax errors."""
+    text = block.alone(source.text)
+    return _file(source, text) if block.declares(source.text) else _read(source, "expression", text)[1]
+
+
+def printed(expr: tree.Expr) -> tree.File:
+    """The declaration `do print (expr)`."""
+    at = expr.span
+    return tree.File(at, (tree.DeclDo(at, tree.App(at, tree.Var(at, "print"), expr)),), ())
 
 
 def parse_expr(source: Source) -> tree.Expr:
@@ -42,8 +75,8 @@ def parse_type(text: str, name: str = "<type>") -> tree.Type:
     return _read(Source(name, text), "type_alone")[1]
 
 
-def _read(source: Source, start: str) -> tuple[Lexer, Any]:
-    lexer = Lexer(source, tables()).read()
+def _read(source: Source, start: str, text: str | None = None) -> tuple[Lexer, Any]:
+    lexer = Lexer(source, tables(), text).read()
     parser = Parser(tables(), Builder(source), start)
     result, found = _run(parser, lexer.tokens)
     if lexer.problems or found:

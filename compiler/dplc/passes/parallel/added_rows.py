@@ -17,7 +17,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, with_blocks
+from dplc.flat.walk import every, mentions, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.purity import droppable, natural
 
 
@@ -54,13 +54,11 @@ class _Rows:
                 case _:
                     pass
             binds[name] = bind
-        same = len(binds) == len(block.binds) and all(map(lambda a, b: a is b, binds.values(), block.binds))
-        return block if same else f.Block(tuple(binds.values()), block.results)
+        return with_binds(block, tuple(binds.values()))
 
     def inside(self, bind: f.Bind, accs: set[str]) -> f.Bind:
         own = {out.acc.name for out in bind.rhs.outs if out.acc} if isinstance(bind.rhs, f.Par) else set(accs)
-        rhs = with_blocks(bind.rhs, lambda inner: self.block(inner, set(own)))
-        return bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
+        return with_rhs(bind, with_blocks(bind.rhs, lambda inner: self.block(inner, set(own))))
 
     def is_row(self, bind: f.Bind, par: f.Par) -> bool:
         """True for an array of numbers, used once, whose points cannot fail."""

@@ -19,9 +19,22 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms, blocks, every, mentions, names, operands_of, rhs_mentions, supply_for, with_blocks
+from dplc.flat.walk import (
+    atoms,
+    blocks,
+    every,
+    mentions,
+    names,
+    operands_of,
+    rhs_mentions,
+    supply_for,
+    with_binds,
+    with_blocks,
+    with_body,
+    with_rhs,
+)
 from dplc.passes.parallel.common_work import CommonWork, computed_once
 from dplc.passes.parallel.invert import inverted
 from dplc.passes.simplify.purity import droppable, natural
@@ -44,13 +57,12 @@ def joined(fn: f.Fn) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
         return fn
     known = with_known_lengths(fn)
-    body = _Joiner(known).block(known.body)
-    return fn if body is fn.body else replace(fn, body=body)
+    return with_body(fn, _Joiner(known).block(known.body))
 
 
 def with_known_lengths(fn: f.Fn) -> f.Fn:
     """The function, in which no length is read that is known from the code."""
-    dims, known = Dims(fn.body), dict[str, f.Atom]()
+    dims, known = dims_of(fn.body), dict[str, f.Atom]()
     for bind in every(fn.body):
         match bind.rhs:
             case f.Op("dim", (array,)) if isinstance(n := dims.of(array, bind.rhs.attr("k")), f.Var | f.Const):
@@ -76,7 +88,7 @@ class _Joiner:
 
     def __init__(self, fn: f.Fn) -> None:
         self.uses = Counter(mentions(fn.body))
-        self.dims = Dims(fn.body)
+        self.dims = dims_of(fn.body)
         self.common = CommonWork()
         self.equal: dict[object, object] = {}  # lengths that were checked to be equal
         self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
@@ -90,8 +102,7 @@ class _Joiner:
         for bind in block.binds:
             if (is_check(bind) and self.checked(*atoms(bind.rhs))) or self.same_shape(bind.rhs):
                 continue
-            inner = with_blocks(bind.rhs, self.block)
-            bind = bind if inner is bind.rhs else f.Bind(bind.vars, inner)
+            bind = with_rhs(bind, with_blocks(bind.rhs, self.block))
             if self.summed(done, bind):
                 continue
             done = self.add(done, bind) if isinstance(bind.rhs, f.Par) else [*done, bind]
@@ -174,9 +185,7 @@ class _Joiner:
         binds = [
             self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)
         ]
-        if len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True)):
-            return block
-        return f.Block(tuple(binds), block.results)
+        return with_binds(block, binds)
 
     def is_unused(self, bind: f.Bind) -> bool:
         """True for a dead Par, or a dead array of equal elements, that cannot fail, because its counts are lengths."""
@@ -323,7 +332,7 @@ class _Point(Renamed):
                     rhs = replace(rhs, args=(value, *rest))
                 case _:
                     pass
-            made.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+            made.append(with_rhs(bind, rhs))
         return tuple(made)
 
 

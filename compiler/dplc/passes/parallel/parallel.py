@@ -24,7 +24,18 @@ from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.effects import Effects
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import atoms, blocks, every, mentions, rhs_mentions, supply_for, with_blocks
+from dplc.flat.walk import (
+    atoms,
+    blocks,
+    every,
+    mentions,
+    rhs_mentions,
+    supply_for,
+    with_binds,
+    with_blocks,
+    with_body,
+    with_rhs,
+)
 from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
@@ -48,7 +59,7 @@ class _Program:
         if not any(loops(fn.body)):
             return fn
         body = added_directly(_Fn(self, fn).body(), self.supply)
-        return replace(fn, body=checked_before(self.supply, body))
+        return with_body(fn, checked_before(self.supply, body))
 
 
 def loops(block: f.Block) -> Iterator[bool]:
@@ -62,13 +73,21 @@ def loops(block: f.Block) -> Iterator[bool]:
 class _Fn:
     def __init__(self, program: _Program, fn: f.Fn) -> None:
         self.program = program
+        self.look_at(fn)
+        body = without_questions(fn.body, self.solid)
+        if body is not fn.body:
+            answered = with_body(fn, body)
+            program.additive.changed(answered)
+            self.look_at(answered)
+
+    def look_at(self, fn: f.Fn) -> None:
         self.fn = fn
         self.known = {bind.rhs.index.name: self.trails(bind.rhs)
                       for bind in every(fn.body) if isinstance(bind.rhs, f.For)}  # fmt: skip
         self.solid = Solid(fn.body, lambda loop: self.known[loop.index.name])
 
     def body(self) -> f.Block:
-        return self.block(without_questions(self.fn.body, self.solid))
+        return self.block(self.fn.body)
 
     def block(self, block: f.Block) -> f.Block:
         """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later."""
@@ -78,7 +97,7 @@ class _Fn:
         for bind in reversed(block.binds):
             pieces.append(self.bind(bind, own - later))
             later.update(rhs_mentions(bind.rhs))
-        return f.Block(tuple([bind for piece in reversed(pieces) for bind in piece]), block.results)
+        return with_binds(block, [bind for piece in reversed(pieces) for bind in piece])
 
     def bind(self, bind: f.Bind, free: set[str]) -> tuple[f.Bind, ...]:
         """The bindings in place of one.  `free` are the block's variables that are not used later."""
@@ -92,7 +111,7 @@ class _Fn:
             case f.For() as loop if (made := self.loop(bind, loop)) is not None:
                 return made
             case rhs:
-                return (replace(bind, rhs=with_blocks(rhs, self.block)),)
+                return (with_rhs(bind, with_blocks(rhs, self.block)),)
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""

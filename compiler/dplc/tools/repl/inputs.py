@@ -12,13 +12,13 @@ from dpl.syntax import tree
 from dpl.syntax.automaton import Parser
 from dpl.syntax.build import Builder
 from dpl.syntax.lexer import Lexer
+from dpl.syntax.pages import DECLARES
 from dpl.syntax.parse import parse, parse_expr
 from dpl.syntax.tables import tables
 from dpl.types.declarations import bound_names
 
 IT = "it"  # the value of the last expression
 UNCLOSED = "this comment is never closed"
-DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
 
 
 def complete(text: str) -> bool:
@@ -48,8 +48,13 @@ def declarations(source: Source) -> tuple[tree.File, bool]:
         except DplError as as_expr:
             words = source.text.split(maxsplit=1)
             raise (as_file if words and words[0] in DECLARES else as_expr) from None
+    return as_it(expr), True
+
+
+def as_it(expr: tree.Expr) -> tree.File:
+    """The declaration `let it = expr`."""
     binding = tree.Binding(expr.span, tree.PatVar(expr.span, IT), (), None, expr)
-    return tree.File(expr.span, (tree.DeclLet(expr.span, False, (binding,)),), ()), True
+    return tree.File(expr.span, (tree.DeclLet(expr.span, False, (binding,)),), ())
 
 
 def declared(file: tree.File) -> list[str]:

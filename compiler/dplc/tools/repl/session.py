@@ -114,16 +114,17 @@ class Session:
         at = expr.span
         writer = tree.App(at, tree.Var(at, "Plot.save"), tree.Lit(at, str(path)))
         file = tree.File(at, (tree.DeclDo(at, tree.App(at, writer, expr)),), ())
-        self.perform(lambda: (file, self.types.add([Module(MAIN, at.source, file)])))
+        self.perform(lambda: ([], self.types.add([Module(MAIN, at.source, file)])))
 
-    def perform(self, check: Callable[[], tuple[tree.File, list[Item]]]) -> None:
-        """Check and run declarations.  If either fails, they are removed again."""
+    def perform(self, check: Callable[[], tuple[Sequence[str], list[Item]]]) -> None:
+        """Check and run declarations; `check` also returns the names to tell of.  If either fails, they are removed
+        again."""
         kept, before = self.types.state(), len(self.program.items)
         try:
-            file, items = on_large_stack(check, interrupt)
+            names, items = on_large_stack(check, interrupt)
             warn(self.types.warnings)
             self.program.items += items
-            self.run(items, sorted(self.told(declared(file), items), key=is_picture))
+            self.run(items, sorted(self.told(names, items), key=is_picture))
         except BaseException:  # a name without a value must not remain
             self.types.forget(*kept)
             del self.program.items[before:]
@@ -155,13 +156,13 @@ class Session:
         self.types.release(gone)
         self.engine.forget(gone)
 
-    def check(self, source: Source) -> tuple[tree.File, list[Item]]:
+    def check(self, source: Source) -> tuple[Sequence[str], list[Item]]:
         file, is_expression = declarations(source)
         if is_expression:
             modules: Sequence[Module] = [Module(MAIN, source, file)]
         else:
             modules = self.loader.load(source)
-        return file, self.types.add(modules)
+        return declared(file), self.types.add(modules)
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
         try:

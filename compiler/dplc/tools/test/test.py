@@ -1,4 +1,5 @@
 """`dpl test`: runs every `expect "name" = ...` of some files, each in a process of its own, several in parallel.
+The blocks of literate pages run in `pages.py`.
 
 A file is compiled once.  An expectation fails if it is `false`, raises a run-time error, or ends its process in any
 other way; its output is shown then.
@@ -22,6 +23,7 @@ from dpl.diagnostics import DplError
 from dpl.node import node
 from dpl.render import render
 from dpl.syntax.load import read
+from dpl.syntax.pages import SUFFIX
 
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.linked import linked
@@ -34,12 +36,14 @@ from dplc.tools.report import colored
 
 @node
 class Wanted:
-    """The tests to run (names that contain `text`), the engine, the seed, and the number of parallel jobs."""
+    """The tests to run (names that contain `text`), the engine, the seed, the number of parallel jobs, and whether to
+    write what blocks print into their pages."""
 
     text: str
     engine: str
     seed: int
     jobs: int
+    update: bool = False
 
 
 @node
@@ -59,7 +63,9 @@ def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
     outcomes: list[Outcome] = []
     with TemporaryDirectory(prefix="dpl-test-") as folder, ThreadPoolExecutor(wanted.jobs) as pool:
         for file in files_of(paths):
-            found = list(of_file(file, wanted, Path(folder), pool))
+            found = list(of_page(file, wanted)) if file.suffix == SUFFIX else []
+            if file.suffix != SUFFIX or 'expect "' in file.read_text("utf-8", errors="replace"):
+                found += of_file(file, wanted, Path(folder), pool)
             tell(found)
             outcomes += found
     if junit:
@@ -83,11 +89,26 @@ def files_of(paths: Sequence[str]) -> Iterator[Path]:
             raise click.UsageError(f"there is no {path}")
 
 
+def of_page(file: Path, wanted: Wanted) -> Iterator[Outcome]:
+    """The outcomes of the blocks of a literate page."""
+    from dplc.tools.test.pages import shown, update
+
+    try:
+        found = update(file, wanted.engine) if wanted.update else shown(file, wanted.engine)[1]
+    except DplError as failure:
+        yield failed(file, failure)
+        return
+    for one in found:
+        name = f"line {one.line}: {one.title}"
+        if wanted.text.casefold() in name.casefold():
+            yield Outcome(file, name, one.line, one.seconds, one.why)
+
+
 def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) -> Iterator[Outcome]:
     try:
         cases, ready = on_large_stack(lambda: prepare(file, wanted))
     except DplError as failure:
-        yield Outcome(file, "", 1, 0.0, "\n\n".join(render(d, color=colored(sys.stdout)) for d in failure.diagnostics))
+        yield failed(file, failure)
         return
     place = folder / "program"
     place.write_bytes(ready)
@@ -105,6 +126,11 @@ def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) 
         return Outcome(file, name, line, seconds, why if done.returncode else "", printed)
 
     yield from pool.map(fulfil, cases)
+
+
+def failed(file: Path, failure: DplError) -> Outcome:
+    """The outcome of a file with errors."""
+    return Outcome(file, "", 1, 0.0, "\n\n".join(render(d, color=colored(sys.stdout)) for d in failure.diagnostics))
 
 
 def prepare(file: Path, wanted: Wanted) -> tuple[list[tuple[int, str, int]], bytes]:

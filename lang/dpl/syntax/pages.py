@@ -1,0 +1,85 @@
+"""Literate programs: the blocks of DPL in a page of Markdown.
+
+    ```dpl              a block of the program; the blocks of a page share one scope
+    1.0 + 1.0
+    ```
+    ```text             right after it: the block's output, for `dpl test`
+    2.0
+    ```
+
+More words behind `dpl` say that a block is special: `error` and `warning` show a message, `types` shows the types of
+what it declares, `norun` is only read.  Blocks with `error` or `norun` are no part of the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dpl.node import node
+from dpl.source import Source
+
+SUFFIX = ".md"
+WORDS = frozenset({"types", "warning"})  # what else a block of the program may be
+OUTPUT = ("text", "output")
+DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
+
+_FENCE = re.compile(r"^(`{3,})[ \t]*([^\n`]*)\n", re.MULTILINE)
+_BLANKS = re.compile(r"(?:\s|--[^\n]*)*")
+_CONTENT = re.compile(r"[^\n]")
+
+
+@node
+class Block:
+    """A block of DPL: the words after `dpl`, and where its text starts and ends; the same for the block of output after
+    it.  Without one, `output` is the place where it would start."""
+
+    words: frozenset[str]
+    start: int
+    end: int
+    output: tuple[int, int]
+
+    @property
+    def runs(self) -> bool:
+        """True for a part of the program."""
+        return self.words <= WORDS
+
+    def text_of(self, page: str) -> str:
+        return page[self.start : self.end]
+
+    def alone(self, page: str) -> str:
+        """The page with everything but this block blank: offsets and lines stay as they are."""
+        return _CONTENT.sub(" ", page[: self.start]) + page[self.start : self.end]
+
+    def declares(self, page: str) -> bool:
+        """True for declarations; otherwise the block is an expression, whose value is printed."""
+        start = _BLANKS.match(page, self.start)
+        first = re.match(r"\w*", page[start.end() if start else self.start : self.end])
+        return start is None or start.end() >= self.end or bool(first and first.group() in DECLARES)
+
+
+def is_page(source: Source) -> bool:
+    return source.path is not None and source.path.suffix == SUFFIX
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of DPL in a page."""
+    found = list(_fenced(page))
+    for number, (words, start, end, after) in enumerate(found):
+        if words[:1] == ["dpl"]:
+            output = (after, after)
+            if number + 1 < len(found):
+                follows, first, last, _ = found[number + 1]
+                gap = page[after : page.rindex("```", after, first)].rstrip("`")
+                if follows and follows[0] in OUTPUT and not gap.strip():
+                    output = (first, last)
+            yield Block(frozenset(words[1:]), start, end, output)
+
+
+def _fenced(page: str) -> Iterator[tuple[list[str], int, int, int]]:
+    """For each block of code: its words, the start and the end of its text, and the end of the block."""
+    at = 0
+    while opening := _FENCE.search(page, at):
+        closing = re.compile(rf"^{opening[1]}`*[ \t]*(?:\n|\Z)", re.MULTILINE).search(page, opening.end())
+        end, at = (closing.start(), closing.end()) if closing else (len(page), len(page))
+        yield opening[2].split(), opening.end(), end, at
