@@ -253,16 +253,15 @@ def compile_from(start: str, value: Any, name: str, context: Context) -> tuple[S
     if name in SIDE_NAMES:
         stage = stage_of(name)
         return stage, stage.run(compile_from(start, value, stage.after, context)[1], context)
-    begin, before = time.perf_counter(), start
-    for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
-        with collected_seldom():
+    before = start
+    with collected_seldom():
+        for stage in STAGES[NAMES.index(start) + 1 if start else 0 :]:
+            begin = time.perf_counter()
             value = verified(stage, before, value, context) if context.verify else stage.run(value, context)
-        before = stage.name
-        now = time.perf_counter()
-        context.seconds[stage.name] = now - begin
-        begin = now
-        if stage.name == name:
-            return stage, value
+            before = stage.name
+            context.seconds[stage.name] = time.perf_counter() - begin
+            if stage.name == name:
+                return stage, value
     raise ValueError(name)
 
 

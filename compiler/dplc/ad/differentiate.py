@@ -29,7 +29,7 @@ from dplc.ad.taylor import custom_rules
 from dplc.ad.taylor.jet import Jet, variable
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_body, with_rhs
 
 
 def differentiate(program: f.Program) -> f.Program:
@@ -52,7 +52,7 @@ class Differentiation(Derivatives):
     # ---- functions without Ad ------------------------------------------------------------------------------------
 
     def free(self, fn: f.Fn) -> f.Fn:
-        return f.Fn(fn.name, fn.params, fn.results, self.block(fn.body), fn.label, fn.span)
+        return with_body(fn, self.block(fn.body))
 
     def block(self, block: f.Block) -> f.Block:
         b = Builder(self.supply)
@@ -60,8 +60,8 @@ class Differentiation(Derivatives):
             if isinstance(bind.rhs, f.Ad):
                 self.site(b, bind.rhs, bind.vars)
             else:
-                b.binds.append(f.Bind(bind.vars, with_blocks(bind.rhs, self.block)))
-        return f.Block(tuple(b.binds), block.results)
+                b.binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+        return with_binds(block, b.binds)
 
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """One derivative that the program takes."""

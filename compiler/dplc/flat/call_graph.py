@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dplc.flat import term as f
+from dplc.flat.remembered import remembered
 from dplc.flat.walk import every
 from dplc.graph import components
 
@@ -25,6 +24,7 @@ def grouped(calls: dict[str, list[str]]) -> tuple[dict[str, int], set[int]]:
     return number, recursive
 
 
-def callees(block: f.Block) -> Iterator[str]:
+@remembered
+def callees(block: f.Block) -> tuple[str, ...]:
     """The functions that a block calls, once for each call."""
-    return (bind.rhs.fn for bind in every(block) if isinstance(bind.rhs, f.Call))
+    return tuple([bind.rhs.fn for bind in every(block) if isinstance(bind.rhs, f.Call)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dplc.flat import term as f
-from dplc.flat.walk import rebuild
+from dplc.flat.walk import changed, rebuild, with_binds, with_rhs
 
 
 class Copier:
@@ -36,14 +36,17 @@ class Copier:
         return rebuild(rhs, self.atom, self.block, self.var)
 
     def block(self, block: f.Block) -> f.Block:
-        return f.Block(self.binds(block.binds), tuple(map(self.atom, block.results)))
+        return with_binds(block, self.binds(block.binds), changed(block.results, self.atom))
 
 
 class Renamed(Copier):
-    """Copies code with some variables replaced.  All other names are kept."""
+    """Copies code with some variables replaced.  All other names are kept, and so is code without these variables."""
 
     def __init__(self, known: Mapping[str, f.Atom]) -> None:
         super().__init__(f.Supply(), known)
+
+    def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        return tuple([with_rhs(bind, self.rhs(bind.rhs)) for bind in binds])
 
     def var(self, var: f.Var) -> f.Var:
         return var

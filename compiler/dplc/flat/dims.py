@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
+from dplc.flat.remembered import remembered
 from dplc.flat.types import rank_of
 from dplc.flat.walk import binders, blocks
 
@@ -130,6 +131,12 @@ class Dims:
         for i, var in enumerate(bind.vars):
             for k in range(rank_of(var.ty)):
                 self.set(var.name, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
+
+
+@remembered
+def dims_of(body: f.Block) -> Dims:
+    """The dimensions of the arrays of a function with this body."""
+    return Dims(body)
 
 
 def inside(dim: Dim | None, rhs: f.Rhs) -> bool:

@@ -378,7 +378,9 @@ EVALUATE: dict[str, Evaluation] = {
     # strings
     "str_append": value(lambda a, b: a + b), "str_length": value(len),
     "str_codes": value(lambda s: Array((len(s),), list(map(ord, s)))),
-    "str_of_codes": value(lambda a: "".join(map(chr, a.items))), "str_cmp": value(lambda a, b: (a > b) - (a < b)),
+    "str_of_codes": value(lambda a: "".join(map(chr, a.items))),
+    "str_bytes": value(lambda s: Array((len(s.encode()),), list(s.encode()))), "str_of_bytes": missing,
+    "str_cmp": value(lambda a, b: (a > b) - (a < b)),
     "str_to_int": lambda outside, op, args, ty: strings.to_int(args[0]),
     "str_to_table": missing,
     "str_to_float": lambda outside, op, args, ty: strings.to_float(args[0]),

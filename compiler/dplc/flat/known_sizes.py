@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.dims import Dims, Known, parts, path
+from dplc.flat.call_graph import callees
+from dplc.flat.dims import Dims, Known, dims_of, parts, path
 from dplc.flat.walk import every
 from dplc.graph import components
 
@@ -32,7 +33,12 @@ class KnownSizes:
     results: Mapping[str, Known]
 
     def dims(self, fn: f.Fn) -> Dims:
-        return Dims(fn.body, self.parameters.get(fn.name, {}), self.results)
+        return dims_with(fn.body, self.parameters.get(fn.name, {}), self.results)
+
+
+def dims_with(body: f.Block, known: Known, results: Mapping[str, Known]) -> Dims:
+    """The dimensions of the arrays of a function, if these are known of its parameters and of results of functions."""
+    return Dims(body, known, results) if known or any(map(results.get, callees(body))) else dims_of(body)
 
 
 def known_sizes(program: f.Program) -> KnownSizes:
@@ -44,7 +50,8 @@ def known_sizes(program: f.Program) -> KnownSizes:
         results: dict[str, Known] = {}
         for name in order:
             if any(True for _ in arrays(program.fns[name].results)):
-                results[name] = of_results(program.fns[name], Dims(program.fns[name].body, parameters[name], results))
+                fn = program.fns[name]
+                results[name] = of_results(fn, dims_with(fn.body, parameters[name], results))
         if results == known.results:
             return KnownSizes(parameters, results)
         known = KnownSizes(parameters, results)
@@ -78,7 +85,7 @@ def of_parameters(
     while todo:
         again = set[str]()
         for name in [name for name in order if name in todo]:
-            dims = Dims(program.fns[name].body, numbers(given[name]), results)
+            dims = dims_with(program.fns[name].body, numbers(given[name]), results)
             for callee, args in calls[name]:
                 if joined(given[callee], program.fns[callee], args, dims, name == callee):
                     again.add(callee)

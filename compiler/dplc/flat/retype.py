@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dplc.flat import term as f
-from dplc.flat.walk import rebuild
+from dplc.flat.walk import changed, rebuild, remade, with_binds, with_rhs
 
 
 class Retype:
@@ -26,11 +26,11 @@ class Retype:
     def _type(self, ty: f.Type) -> f.Type:
         match ty:
             case f.Tup(items):
-                return f.Tup(tuple(map(self.type, items)))
+                return remade(ty, changed(items, self.type))
             case f.Arr(elem, rank):
-                return f.Arr(self.type(elem), rank)
+                return remade(ty, self.type(elem), rank)
             case f.Ref(elem):
-                return f.Ref(self.type(elem))
+                return remade(ty, self.type(elem))
             case f.Res(site):
                 return self.type(self.resolve(site))
             case _:
@@ -41,18 +41,21 @@ class Retype:
         return var if ty is var.ty else f.Var(var.name, ty)
 
     def atom(self, atom: f.Atom) -> f.Atom:
-        return self.var(atom) if isinstance(atom, f.Var) else f.Const(atom.value, self.type(atom.ty))
+        if isinstance(atom, f.Var):
+            return self.var(atom)
+        ty = self.type(atom.ty)
+        return atom if ty is atom.ty else f.Const(atom.value, ty)
 
     def block(self, block: f.Block) -> f.Block:
         binds = [
-            f.Bind(tuple(map(self.var, bind.vars)), rebuild(bind.rhs, self.atom, self.block, self.var))
+            with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, self.var), changed(bind.vars, self.var))
             for bind in block.binds
         ]
-        return f.Block(tuple(binds), tuple(map(self.atom, block.results)))
+        return with_binds(block, binds, changed(block.results, self.atom))
 
     def fn(self, fn: f.Fn) -> f.Fn:
-        params, results = tuple(map(self.var, fn.params)), tuple(map(self.type, fn.results))
-        return f.Fn(fn.name, params, results, self.block(fn.body), fn.label, fn.span)
+        params, results = changed(fn.params, self.var), changed(fn.results, self.type)
+        return remade(fn, fn.name, params, results, self.block(fn.body), fn.label, fn.span, fn.borrowed)
 
     def data(self, decl: f.DataDecl) -> f.DataDecl:
         payloads = tuple([None if p is None else self.type(p) for p in decl.payloads])

@@ -289,8 +289,11 @@ class Bind:
 
 @node
 class Block:
+    """`facts` keeps what analyses found out about the block (`flat/remembered.py`)."""
+
     binds: tuple[Bind, ...]
     results: tuple[Atom, ...]
+    facts: dict[Any, Any] = field(init=False, compare=False)
 
 
 # ---- programs ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,10 @@ from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, TypeVar
 
+from dpl.node import replace
+
 from dplc.flat import term as f
+from dplc.flat.remembered import remembered
 
 
 def atoms(rhs: f.Rhs) -> tuple[f.Atom, ...]:
@@ -86,7 +89,7 @@ Atoms = Callable[[f.Atom], f.Atom]
 Blocks = Callable[[f.Block], f.Block]
 Binders = Callable[[f.Var], f.Var]
 Item = TypeVar("Item")
-Made = TypeVar("Made", bound=f.Rhs | f.Out)
+Made = TypeVar("Made", bound=f.Rhs | f.Out | f.Fn | f.Type)
 
 
 def rebuild(rhs: f.Rhs, atom: Atoms, block: Blocks, binder: Binders) -> f.Rhs:
@@ -101,10 +104,10 @@ def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[It
     return items if all(map(is_, items, made)) else made
 
 
-def remade(rhs: Made, *fields: Any) -> Made:
-    """A right-hand side with other fields; the same object if they are the same."""
-    same = all(map(is_, fields, [getattr(rhs, name) for name in rhs.__match_args__]))
-    return rhs if same else type(rhs)(*fields)
+def remade(one: Made, *fields: Any) -> Made:
+    """A node with other fields; the same object if they are the same."""
+    same = all(map(is_, fields, [getattr(one, name) for name in one.__match_args__]))
+    return one if same else type(one)(*fields)
 
 
 def _op(op: f.Op, atom: Atoms, block: Blocks, binder: Binders) -> f.Op:
@@ -211,6 +214,28 @@ def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
     return rebuild(rhs, lambda a: a, block, lambda v: v) if blocks(rhs) else rhs
 
 
+def with_rhs(bind: f.Bind, rhs: f.Rhs, vars_: tuple[f.Var, ...] | None = None) -> f.Bind:
+    """The binding with another right-hand side, and variables if given; the same object if they are the same."""
+    vars_ = bind.vars if vars_ is None else vars_
+    return bind if rhs is bind.rhs and vars_ is bind.vars else f.Bind(vars_, rhs)
+
+
+def with_binds(block: f.Block, binds: Sequence[f.Bind], results: tuple[f.Atom, ...] | None = None) -> f.Block:
+    """The block with other bindings, and results if given; the same object if they are the same."""
+    results = block.results if results is None else results
+    return block if same(binds, block.binds) and same(results, block.results) else f.Block(tuple(binds), results)
+
+
+def same(items: Sequence[object], others: Sequence[object]) -> bool:
+    """True if two sequences have the same objects."""
+    return items is others or (len(items) == len(others) and all(map(is_, items, others)))
+
+
+def with_body(fn: f.Fn, body: f.Block) -> f.Fn:
+    """The function with another body; the same object if it is the same."""
+    return fn if body is fn.body else replace(fn, body=body)
+
+
 def with_branches(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
     """An If or a Switch with other blocks."""
     match rhs:
@@ -286,8 +311,24 @@ def supply_for(program: f.Program) -> f.Supply:
     """A supply of names that do not occur in the program."""
     supply = f.Supply()
     for fn in program.fns.values():
-        for name in (fn.name, *(var.name for var in bound(fn))):
-            tail = name.rpartition(".")[2]
-            if tail.isdigit():
-                supply.count = max(supply.count, int(tail))
+        own = [number_of(name) for name in (fn.name, *names(fn.params))]
+        supply.count = max(supply.count, highest(fn.body), *own)
     return supply
+
+
+@remembered
+def highest(block: f.Block) -> int:
+    """The highest number at the end of a name that a block binds."""
+    found = 0
+    for bind in block.binds:
+        for var in (*bind.vars, *binders(bind.rhs)):
+            found = max(found, number_of(var.name))
+        for inner in blocks(bind.rhs):
+            found = max(found, highest(inner))
+    return found
+
+
+def number_of(name: str) -> int:
+    """The number at the end of a name such as `x.12`; 0 if there is none."""
+    tail = name.rpartition(".")[2]
+    return int(tail) if tail.isdigit() else 0

@@ -60,6 +60,8 @@ STRINGS = (
     hidden("string_length", "string -> int", "number of code points"),
     hidden("string_codes", "string -> int[?]", "its code points"),
     hidden("string_of_codes", "int[n] -> string", "from code points; an invalid one is an error", pure=False),
+    hidden("string_bytes", "string -> u8[?]", "its bytes as UTF-8"),
+    hidden("string_of_bytes", "u8[n] -> string * bool", "the string, and whether the bytes are UTF-8"),
     hidden("string_to_int", "string -> int * bool", "the number, and whether it is one"),
     hidden("string_to_float", "string -> float * bool", "the number, and whether it is one"),
     hidden("string_to_table", "string -> float[?] * int * bool",
@@ -114,6 +116,8 @@ BITCASTS = (
     hidden("bits_of_f64", "f64 -> u64", "the bits of a float"),
     hidden("f32_of_bits", "u32 -> f32", "the float with these bits"),
     hidden("bits_of_f32", "f32 -> u32", "the bits of a float"),
+    hidden("f16_of_bits", "u16 -> f16", "the float with these bits"),
+    hidden("bits_of_f16", "f16 -> u16", "the bits of a float"),
 )
 
 DERIVATIVES = (
@@ -135,6 +139,11 @@ DERIVATIVES = (
     hidden("tree_map2", "(float -> float -> float) -> 'a -> 'a -> 'a where 'a : diff",
            "over the floats at the same places of two values of one shape; other leaves from the first", pure=False),
     hidden("tree_leaves", "'a -> float[?] where 'a : diff", "every float inside, in order"),
+    hidden("tree_map_words", "(u64 -> u64) -> 'a -> 'a where 'a : data",
+           "over every number and boolean inside: integers as u64, floats as the bits of an f64", pure=False),
+    hidden("tree_words", "'a -> u64[?] where 'a : data", "every number and boolean inside, in order, as above"),
+    hidden("tree_layout", "'a -> string where 'a : data",
+           "the names, types and sizes of the numbers inside, in order (`eval/values/layout.py`)"),
 )  # fmt: skip
 
 ROWS = (*ARRAYS, *STRINGS, *EFFECTS, *LAPACK, *BITCASTS, *DERIVATIVES)

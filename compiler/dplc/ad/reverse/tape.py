@@ -27,7 +27,7 @@ from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
 from dplc.flat import term as f
-from dplc.flat.dims import Dims
+from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -136,7 +136,7 @@ class Reverse:
         """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
         data type `box` if calls inside need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
-        self.sizes, self.box = Dims(fn.body), box
+        self.sizes, self.box = dims_of(fn.body), box
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dplc.flat.ops.columns import NONE, always, fixed, nothing, one, unknown
 from dplc.flat.ops.row import Effect, Fails, Result, Row
-from dplc.flat.term import BOOL, F64, I64, STR, Arr
+from dplc.flat.term import BOOL, F64, I64, STR, Arr, Num
 
 
 def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fails, effects: Effect) -> Row:
@@ -33,6 +33,8 @@ ROWS = (
     string("str_length", "s -> i64, code points", result=fixed(I64), own=(), fails=Fails.NEVER),
     string("str_codes", "s -> i64 array", result=fixed(Arr(I64, 1)), own=(), fails=Fails.NEVER),
     string("str_of_codes", "i64 array -> string", result=fixed(STR), own=(), fails=Fails.VALUES),
+    string("str_bytes", "s -> u8 array", result=fixed(Arr(Num("u8"), 1)), own=(), fails=Fails.NEVER),
+    string("str_of_bytes", "u8 array -> (string, bool)", result=fixed(STR, BOOL), own=(), fails=Fails.NEVER),
     string("str_cmp", "a, b -> i64: -1, 0, 1 in the order of code points",
            result=fixed(I64), own=(), fails=Fails.NEVER),
     string("str_to_int", "s -> (i64, bool)", result=fixed(I64, BOOL), own=(), fails=Fails.NEVER),

@@ -214,7 +214,8 @@ def alone(emit: Callable[[BodyEmitter, f.Op], Values]) -> Emit:
 EMITTERS: dict[str, Emit] = {
     **{name: elementwise for name, row in OPS.items() if row.elementwise},
     **{name: alone(emit) for name, emit in (array_ops.OPS | convolutions.OPS | accumulators.OPS).items()},
-    "str_append": library, "str_length": library, "str_codes": library, "str_of_codes": library, "str_cmp": library,
+    "str_append": library, "str_length": library, "str_codes": library, "str_of_codes": library, "str_bytes": library,
+    "str_of_bytes": library, "str_cmp": library,
     "str_to_table": library,
     "str_to_int": library, "str_to_float": library,
     "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,

@@ -28,7 +28,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names, supply_for, with_blocks
+from dplc.flat.walk import mentions, names, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.arrays.fixed_places import added_once
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
@@ -36,7 +36,7 @@ from dplc.passes.simplify.fold import is_null
 
 def accumulate(program: f.Program) -> f.Program:
     supply = cache(lambda: supply_for(program))
-    return replace(program, fns={name: replace(fn, body=_function(fn, supply)) for name, fn in program.fns.items()})
+    return replace(program, fns={name: with_body(fn, _function(fn, supply)) for name, fn in program.fns.items()})
 
 
 def _function(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Block:
@@ -46,7 +46,7 @@ def _function(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Block:
         binds: list[f.Bind] = []
         for bind in _block(body.binds, uses, block):
             binds += added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]
-        return f.Block(tuple(binds), body.results)
+        return with_binds(body, binds)
 
     return block(fn.body)
 
@@ -64,7 +64,7 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
         elif op := _sum(bind):
             yield from _add(bind, op, waiting)
         else:
-            yield replace(bind, rhs=with_blocks(bind.rhs, inner))
+            yield with_rhs(bind, with_blocks(bind.rhs, inner))
 
 
 # ---- into branches

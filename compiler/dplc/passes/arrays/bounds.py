@@ -15,10 +15,10 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.conditions import Conditions
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import with_blocks
+from dplc.flat.walk import with_binds, with_blocks, with_body, with_rhs
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -26,9 +26,8 @@ def bounds(program: f.Program) -> f.Program:
 
 
 def without_checks(fn: f.Fn) -> f.Fn:
-    work = _Bounds(Affine(Dims(fn.body)))
-    body = work.block(fn.body)
-    return fn if body is fn.body else replace(fn, body=body)
+    work = _Bounds(Affine(dims_of(fn.body)))
+    return with_body(fn, work.block(fn.body))
 
 
 class _Bounds:
@@ -40,8 +39,7 @@ class _Bounds:
 
     def block(self, block: f.Block) -> f.Block:
         binds = [self.bind(bind) for bind in block.binds]
-        same = all(new is old for new, old in zip(binds, block.binds, strict=True))
-        return block if same else f.Block(tuple(binds), block.results)
+        return with_binds(block, binds)
 
     def where(self, condition: f.Atom, truth: bool, block: f.Block) -> f.Block:
         """A block that runs where a condition is true or false."""
@@ -67,8 +65,7 @@ class _Bounds:
                 return bind if same else f.Bind(bind.vars, f.If(condition, *branches))
             case _:
                 pass
-        rhs = with_blocks(bind.rhs, self.block)
-        return bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
+        return with_rhs(bind, with_blocks(bind.rhs, self.block))
 
     def inside(self, op: f.Op) -> bool:
         array, *at = op.args

@@ -15,11 +15,11 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.masked import attribute, exchanged, masked
-from dplc.flat.walk import mentions, with_blocks
+from dplc.flat.walk import mentions, with_binds, with_blocks, with_body, with_rhs
 
 
 def fold_transposes(program: f.Program) -> f.Program:
-    fns = {name: replace(fn, body=_Folder(fn).block(fn.body)) for name, fn in program.fns.items()}
+    fns = {name: with_body(fn, _Folder(fn).block(fn.body)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
@@ -38,8 +38,8 @@ class _Folder:
                 rhs = self.turned(rhs)
                 if isinstance(bind.vars[0].ty, f.Arr) and bind.vars[0].ty.rank == 2:
                     self.made[bind.vars[0].name] = rhs
-            binds.append(replace(bind, rhs=rhs))
-        return f.Block(tuple(bind for bind in binds if not self.is_dead(bind)), block.results)
+            binds.append(with_rhs(bind, rhs))
+        return with_binds(block, [bind for bind in binds if not self.is_dead(bind)])
 
     def is_dead(self, bind: f.Bind) -> bool:
         return bind.vars != () and bind.vars[0].name in self.made and not self.uses[bind.vars[0].name]

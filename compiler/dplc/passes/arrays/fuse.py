@@ -21,7 +21,7 @@ from dplc.flat.masked import masked
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import mentions, names, rhs_mentions, with_blocks
+from dplc.flat.walk import mentions, names, rhs_mentions, with_binds, with_blocks, with_body, with_rhs
 from dplc.narrow import expect_type
 
 OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # operations with these effects: all earlier work must be done first
@@ -29,7 +29,7 @@ LARGEST = 48  # operations in a group; larger ones would run out of registers
 
 
 def fuse(program: f.Program) -> f.Program:
-    fns = {name: replace(fn, body=_Fuser(fn).block(fn.body)) for name, fn in program.fns.items()}
+    fns = {name: with_body(fn, _Fuser(fn).block(fn.body)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
@@ -74,9 +74,9 @@ class _Fuser:
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
                 scope.before(bind.rhs)
-                scope.binds.append(replace(bind, rhs=with_blocks(bind.rhs, self.block)))
+                scope.binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
         scope.seal(None)
-        return f.Block(tuple(scope.binds), block.results)
+        return with_binds(block, scope.binds)
 
 
 class _Scope:

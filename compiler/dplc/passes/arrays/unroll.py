@@ -14,7 +14,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import elem_of
-from dplc.flat.walk import every, with_blocks
+from dplc.flat.walk import every, with_binds, with_blocks, with_rhs
 
 STEPS = 8  # of a loop that is unrolled
 LARGEST = 96  # bindings that one loop becomes
@@ -40,15 +40,14 @@ class _Unroller:
         for bind in block.binds:
             deeper = inner or isinstance(bind.rhs, f.For | f.While | f.Build)
             rhs = with_blocks(bind.rhs, lambda b, deeper=deeper: self.block(b, deeper))
-            bind = bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
+            bind = with_rhs(bind, rhs)
             if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs):
                 copies = [*self.build(bind, rhs)] if isinstance(rhs, f.Build) else [*self.loop(bind, rhs)]
                 self.made += len(copies)
                 binds += copies
             else:
                 binds.append(bind)
-        same = len(binds) == len(block.binds) and all(new is old for new, old in zip(binds, block.binds, strict=True))
-        return block if same else f.Block(tuple(binds), block.results)
+        return with_binds(block, binds)
 
     def fits(self, loop: f.Build | f.For) -> bool:
         """True if a loop has few steps, and little becomes of it."""

@@ -313,7 +313,7 @@ class Solver:
             case "checkpoint", [t.Fn(arg, _, result), x]:
                 self.unify.types(arg, x)
                 return result
-            case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2", _:  # data without functions
+            case "with_vjp" | "with_jvp" | "jvp" | "taylor" | "tree_map" | "tree_map2" | "tree_map_words", _:
                 return e.ty
             case _:
                 return self.moved(e, args) if self.datas.has_sets(e.ty) else e.ty

@@ -23,11 +23,11 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
-from dplc.flat.dims import Dims
+from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, changed, every, used, with_blocks
+from dplc.flat.walk import atoms, blocks, bound_inside, every, used, with_binds, with_blocks, with_rhs
 from dplc.passes.kernels.independence import is_numbers, is_plain
 from dplc.passes.kernels.nest import Level, nest
 from dplc.passes.kernels.own_places import own_places
@@ -38,6 +38,7 @@ BLOCK = 1024  # points of a block of sums
 ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
 NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
+MOST_PARAMETERS = 500  # words: the driver takes 4352 bytes
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
 Geometry = Literal["points", "sums", "rows", "groups"]
@@ -137,7 +138,7 @@ class Devices:
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
         if strange := [a for a in args.values() if not is_plain(a.ty)]:
             return f"{strange[0].name} is no array of numbers"
-        dims = Dims(par.body)
+        dims = dims_of(par.body)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
         for out, value in zip(leaf.outs, leaf.body.results, strict=True):
@@ -148,6 +149,9 @@ class Devices:
         geometry = geometry_of(outs)
         if geometry is None:
             return "it has too many sums, or sums of rows and others"
+        given = sum(words(a.ty) for a in args.values()) + sum(1 + len(m.row) + len(m.dims) for m in outs)
+        if given + sum(len(level.par.space) for level in levels) > MOST_PARAMETERS:
+            return "it uses too many variables"
         return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
 
     def made(
@@ -219,7 +223,7 @@ class Devices:
 def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
     """The dimensions of an array that is known by these names in a body, by what is added to it; none if they depend on
     variables of its own."""
-    known = Dims(body)
+    known = dims_of(body)
     lengths: dict[str, Dim] = {}
 
     def outside(atom: f.Atom) -> Dim | None:
@@ -249,15 +253,9 @@ def shortened(block: f.Block) -> f.Block:
     """The block, where what comes before a certain failure is gone: the host does it again, and tells."""
     last = next(filter(fails, block.binds), None)
     if last is None:
-        binds = changed(block.binds, lambda bind: remade_bind(bind))
-        return block if binds is block.binds else f.Block(binds, block.results)
+        return with_binds(block, [with_rhs(bind, with_blocks(bind.rhs, shortened)) for bind in block.binds])
     op = f.Op("fail", (f.Const("", f.STR),))
     return f.Block((f.Bind(last.vars, op),), tuple([nothing(atom.ty) for atom in block.results]))
-
-
-def remade_bind(bind: f.Bind) -> f.Bind:
-    rhs = with_blocks(bind.rhs, shortened)
-    return bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)
 
 
 def nothing(ty: f.Type) -> f.Const:
@@ -273,6 +271,17 @@ def nothing(ty: f.Type) -> f.Const:
 
 def fails(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail"
+
+
+def words(ty: f.Type) -> int:
+    """How many parameters a variable from outside is."""
+    match ty:
+        case f.Tup(items):
+            return sum(map(words, items))
+        case f.Arr(_, rank):
+            return 1 + rank
+        case _:
+            return 1
 
 
 def geometry_of(outs: list[Made]) -> Geometry | None:

@@ -29,7 +29,7 @@ from dplc.flat import places
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.show import show_fn
-from dplc.flat.walk import atoms, blocks, bound_inside, every, with_blocks
+from dplc.flat.walk import atoms, blocks, bound_inside, every, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.kernels.frequency import Frequency, repays
 
 DIGITS = 10  # of the hash in a name
@@ -44,7 +44,7 @@ def outline(program: f.Program) -> f.Program:
         if name in frequency.cold:
             fns[name] = fn
         elif name in frequency.rare:
-            fns[name] = replace(fn, body=outliner.block(fn.body))
+            fns[name] = with_body(fn, outliner.block(fn.body))
         else:
             fns[name] = split(fn, outliner)
     for name, fn in outliner.found():
@@ -81,11 +81,11 @@ class _Outliner:
             yield from new
 
     def block(self, block: f.Block) -> f.Block:
-        return f.Block(tuple(map(self.bind, block.binds)), block.results)
+        return with_binds(block, [self.bind(bind) for bind in block.binds])
 
     def bind(self, bind: f.Bind) -> f.Bind:
         if isinstance(bind.rhs, f.If | f.Switch):
-            return f.Bind(bind.vars, with_blocks(bind.rhs, self.block))
+            return with_rhs(bind, with_blocks(bind.rhs, self.block))
         return f.Bind(bind.vars, self.call(bind)) if repays(bind) else bind
 
     def call(self, bind: f.Bind) -> f.Call:

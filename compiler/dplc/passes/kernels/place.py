@@ -12,7 +12,6 @@ to run on the host (`machine/emit/launch.py`); its points ask for what calls in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import is_
 from typing import TypeVar
 
 from dpl.node import replace
@@ -21,7 +20,7 @@ from dplc.flat import term as f
 from dplc.flat.ops.columns import free
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used
+from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used, with_binds, with_rhs
 from dplc.passes.kernels.independence import is_numbers
 
 Same = TypeVar("Same")
@@ -48,9 +47,8 @@ class _Places:
             self.ask(self.wanted(bind.rhs, points), home, binds)
             rhs, made = self.inside(bind.rhs, home, points)
             home.update(var.name for var, known in zip(bind.vars, made, strict=False) if known)
-            binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
-        unchanged = len(binds) == len(block.binds) and all(map(is_, binds, block.binds))
-        return block if unchanged else f.Block(tuple(binds), block.results)
+            binds.append(with_rhs(bind, rhs))
+        return with_binds(block, binds)
 
     def ask(self, wanted: Iterable[f.Var], home: set[str], binds: list[f.Bind]) -> None:
         for var in wanted:

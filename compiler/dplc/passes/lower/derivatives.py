@@ -104,11 +104,15 @@ def forward_rule(rule_ty: t.Fn):
 
 
 def tree_map(body: Body, e: c.Prim) -> Value:
-    """tree_map and tree_map2."""
+    """tree_map, tree_map2 and tree_map_words."""
     fn, *operands = [body.term(a) for a in e.args]
     ty = expect_type(t.Fn, body.type_of(e.args[0]))
-    return trees.Mapping(body, fn, ty, e.span).over(body.type_of(e.args[1]), operands)
+    return trees.Mapping(body, visited(e), fn, ty, e.span).over(body.type_of(e.args[1]), operands)
 
 
 def tree_leaves(body: Body, e: c.Prim) -> Value:
-    return trees.leaves(body, body.type_of(e.args[0]), body.term(e.args[0]))
+    return trees.leaves(body, visited(e), body.type_of(e.args[0]), body.term(e.args[0]))
+
+
+def visited(e: c.Prim) -> trees.Leaves:
+    return trees.WORDS if e.op in ("tree_map_words", "tree_words") else trees.FLOATS

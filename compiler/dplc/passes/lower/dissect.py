@@ -11,7 +11,7 @@ from dpl.core import ty as t
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Value, integer
+from dplc.flat.build import Builder, Value, block_of, integer, leaves, pieces
 from dplc.flat.types import rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
@@ -88,6 +88,41 @@ def innermost(body: Body, ty: t.Ty) -> t.Ty:
             break
         inside = payload
     return innermost(body, inside.elem) if isinstance(inside, t.Arr) else ty
+
+
+def each_item(body: Body, ty: t.Con, x: f.Atom, use: Callable[[f.Atom, f.Atom, t.Ty, Value], object]) -> f.Atom:
+    """A loop over a list that calls `use` with an index, the list's length, the type of items and an item.  Returns the
+    length."""
+    b = body.b
+    count = list_length(body, ty, x)
+    index, rest = b.var("i", f.I64), b.var("rest", x.ty)
+
+    def cell(_tag: int, argument: Argument) -> Value:
+        if argument is None:
+            return rest
+        head, tail = pieces(argument[1])
+        use(index, count, expect_type(t.Tup, argument[0]).items[0], head)
+        return tail
+
+    with b.inside() as binds:
+        results = tuple(leaves(by_constructor(body, ty, rest, cell)))
+    b.bind(f.For(index, count, (rest,), (x,), block_of(binds, results)), (x.ty,), "rest")
+    return count
+
+
+def list_length(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
+    key, params = ("list_length", ty), (x.ty, f.I64)
+
+    def make(inner: Body, xs: f.Atom, so_far: f.Atom) -> f.Atom:
+        def arm(_tag: int, argument: Argument) -> Value:
+            if argument is None:
+                return so_far
+            more = inner.b.op("add", (so_far, integer(1)))
+            return inner.b.call(inner.up.function(key, params, make), (pieces(argument[1])[1], more), f.I64)
+
+        return inner.b.atom(by_constructor(inner, ty, xs, arm, whole=True))
+
+    return body.b.call(body.up.function(key, params, make), (x, integer(0)), f.I64)
 
 
 def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:

@@ -25,6 +25,7 @@ from dplc.passes.lower import derivatives
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.compare import compare
 from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.layout import layout
 from dplc.passes.lower.loops import build
 from dplc.passes.lower.showing import Style, show
 
@@ -32,17 +33,20 @@ CONVERSIONS = frozenset((*t.INTS, *t.FLOATS))
 RENAMED = {
     "slice": "slice", "range": "iota", "transpose": "transpose", "sum": "sum", "dot": "dot", "index": "index",
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
+    "string_bytes": "str_bytes",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
     "argmax": "argmax", "argmin": "argmin", "sort": "sort", "argsort": "argsort",
     "ref": "ref_new", "deref": "ref_get", "conv2d": "conv2d", "conv2d_data": "conv2d_data",
 }  # fmt: skip
 SEVERAL = {
+    "string_of_bytes": ("str_of_bytes", (f.STR, f.BOOL)),
     "string_to_int": ("str_to_int", (f.I64, f.BOOL)), "string_to_float": ("str_to_float", (f.F64, f.BOOL)),
     "string_to_table": ("str_to_table", (f.Arr(f.F64, 1), f.I64, f.BOOL)), "env": ("env", (f.STR, f.BOOL)),
 }  # fmt: skip
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
            "progress": "progress"}  # fmt: skip
-BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32"}
+BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "bits_of_f32": "u32",
+            "f16_of_bits": "f16", "bits_of_f16": "u16"}  # fmt: skip
 
 
 def lower_primitive(body: Body, e: c.Prim) -> Value:
@@ -219,6 +223,11 @@ def print_(body: Body, e: c.Prim) -> Value:
     return UNIT
 
 
+def layout_(body: Body, e: c.Prim) -> Value:
+    layout(body, body.type_of(e.args[0]), body.term(e.args[0]))
+    return body.b.op("buf_take", ())
+
+
 def format_(body: Body, e: c.Prim) -> Value:
     """Numbers are written by the format; a value without numbers is padded as text."""
     spec, value, ty = expect_type(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
@@ -315,4 +324,5 @@ HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {
     "jvp": derivatives.jvp, "taylor": derivatives.taylor, "vjp": derivatives.vjp, "checkpoint": derivatives.checkpoint,
     "with_vjp": derivatives.with_rule, "with_jvp": derivatives.with_rule,
     "tree_map": derivatives.tree_map, "tree_map2": derivatives.tree_map, "tree_leaves": derivatives.tree_leaves,
+    "tree_map_words": derivatives.tree_map, "tree_words": derivatives.tree_leaves, "tree_layout": layout_,
 }  # fmt: skip

@@ -15,10 +15,10 @@ from dpl.diagnostics import Bug
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, UNIT_ATOM, Value, block_of, integer, leaves, pieces, type_of
+from dplc.flat.build import UNIT, UNIT_ATOM, Value, block_of, integer, pieces, type_of
 from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body
-from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar
+from dplc.passes.lower.dissect import Argument, by_constructor, each_item, is_scalar
 
 LIMIT = 1000  # elements; `print` abridges longer arrays and lists
 KEPT = 500
@@ -182,34 +182,13 @@ def show_item(
 
 def show_list(body: Body, ty: t.Con, x: f.Atom, style: Style) -> None:
     b = body.b
-    count = list_length(body, ty, x)
-    index, rest = b.var("i", f.I64), b.var("rest", x.ty)
-
-    def cell(_tag: int, argument: Argument) -> Value:
-        if argument is None:
-            return rest
-        head, tail = pieces(argument[1])
-        elem = expect_type(t.Tup, argument[0]).items[0]
-        show_item(body, index, count, "; ", style, lambda: show(body, elem, head, style))
-        return tail
-
     text(body, "[")
-    with b.inside() as binds:
-        results = tuple(leaves(by_constructor(body, ty, rest, cell)))
-    b.bind(f.For(index, count, (rest,), (x,), block_of(binds, results)), (x.ty,), "rest")
+    count = each_item(
+        body,
+        ty,
+        x,
+        lambda index, count, elem, head: show_item(
+            body, index, count, "; ", style, lambda: show(body, elem, head, style)
+        ),
+    )
     body.branch(b.op("eq", (count, integer(1))), lambda: text(body, ";]"), lambda: text(body, "]"))
-
-
-def list_length(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
-    key, params = ("list_length", ty), (x.ty, f.I64)
-
-    def make(inner: Body, xs: f.Atom, so_far: f.Atom) -> f.Atom:
-        def arm(_tag: int, argument: Argument) -> Value:
-            if argument is None:
-                return so_far
-            more = inner.b.op("add", (so_far, integer(1)))
-            return inner.b.call(inner.up.function(key, params, make), (pieces(argument[1])[1], more), f.I64)
-
-        return inner.b.atom(by_constructor(inner, ty, xs, arm, whole=True))
-
-    return body.b.call(body.up.function(key, params, make), (x, integer(0)), f.I64)

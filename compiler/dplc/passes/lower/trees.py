@@ -1,8 +1,10 @@
-"""tree_map, tree_map2, tree_leaves -> flat functions, one for each type.  They go over every float in data of any type.
+"""tree_map, tree_map2, tree_leaves, tree_map_words, tree_words -> flat functions, one for each type.
+
+They go over every float, or every number and boolean, in data of any type.
 
     tree_map f (Node (Leaf 1.0, Leaf 2.0))      call mapped.7 f t, which switches, recurses and rebuilds
 
-Numbers narrower than f64 are converted before the function and after it.
+Floats narrower than f64 are converted before the function and after it, and so are all others than u64 for words.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dpl.node import node
 from dpl.source import Span
 
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value, block_of, integer, pieces
+from dplc.flat.build import Builder, Bundle, Value, block_of, integer, pieces
 from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body, Lowering
@@ -29,20 +31,48 @@ from dplc.passes.lower.dissect import (
     same_constructor,
 )  # fmt: skip
 
-FLOATS = f.Arr(f.F64, 1)
+U64 = f.Num("u64")
 
 
-def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
+@node
+class Leaves:
+    """The leaves that are visited, by the names of their types, and the type that they are given to functions as."""
+
+    kinds: frozenset[str]
+    ty: f.Num
+
+    def given(self, b: Builder, x: f.Atom) -> f.Atom:
+        """A leaf as functions take it.  Floats as words are the bits of an f64."""
+        if self.ty == f.F64 or not f.is_float(x.ty):
+            return cast(b, x, self.ty)
+        return b.op("bitcast", (cast(b, x, f.F64),), to="u64")
+
+    def taken(self, b: Builder, x: f.Atom, own: f.Num) -> f.Atom:
+        """What a function made of a leaf, as a leaf of its own type."""
+        if self.ty == f.F64 or not f.is_float(own):
+            return b.op("ne", (x, f.Const(0, U64))) if own == f.BOOL else cast(b, x, own)
+        return cast(b, b.op("bitcast", (x,), to="f64"), own)
+
+
+FLOATS = Leaves(frozenset(t.FLOATS), f.F64)
+WORDS = Leaves(frozenset((*t.INTS, *t.FLOATS, "bool")), U64)
+
+
+def cast(b: Builder, x: f.Atom, to: f.Num) -> f.Atom:
+    return x if x.ty == to else b.op("cast", (x,), to=to.name)
+
+
+def has_leaf(up: Lowering, of: Leaves, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
     match ty:
         case t.Con(name) if name in up.datas.datas:
             inner = [up.datas.payload(ty, tag) for tag in range(len(up.datas.datas[name].cases))]
-            return ty not in seen and any(has_float(up, p, seen | {ty}) for p in inner if p is not None)
+            return ty not in seen and any(has_leaf(up, of, p, seen | {ty}) for p in inner if p is not None)
         case t.Con(name):
-            return name in t.FLOATS
+            return name in of.kinds
         case t.Tup(items):
-            return any(has_float(up, i, seen) for i in items)
+            return any(has_leaf(up, of, i, seen) for i in items)
         case t.Arr(elem):
-            return has_float(up, elem, seen)
+            return has_leaf(up, of, elem, seen)
         case _:
             return False
 
@@ -52,20 +82,21 @@ def has_float(up: Lowering, ty: t.Ty, seen: frozenset = frozenset()) -> bool:
 
 @node
 class Mapping:
-    """Applies a function (closure and type) to the floats of one operand, or to the floats at the same places of two.
-    All other leaves of the result are those of the first operand."""
+    """Applies a function (closure and type) to the leaves of one operand, or to the leaves at the same places of two.
+    Leaves that are not visited are those of the first operand."""
 
     body: Body
+    of: Leaves
     fn: Value
     ty: t.Fn
     span: Span
 
     def over(self, ty: t.Ty, operands: Sequence[Value]) -> Value:
         up, b = self.body.up, self.body.b
-        if not has_float(up, ty):
+        if not has_leaf(up, self.of, ty):
             return operands[0]
         match ty:
-            case t.Con(name) if name in t.FLOATS:
+            case t.Con(name) if name in self.of.kinds:
                 return self.apply([b.atom(x) for x in operands])
             case t.Con(name) if up.datas.unboxed(name):
                 payload = up.datas.payload(ty, 0)
@@ -80,9 +111,9 @@ class Mapping:
         up, b = self.body.up, self.body.b
         flat = up.layout.flat(ty)
         fn = up.function(
-            ("mapped", self.ty, ty, len(operands)),
+            ("mapped", self.of, self.ty, ty, len(operands)),
             (up.layout.flat(self.ty), *[flat] * len(operands)),
-            lambda inner, fn, *xs: Mapping(inner, fn, self.ty, self.span).rebuilt(ty, xs),
+            lambda inner, fn, *xs: Mapping(inner, self.of, fn, self.ty, self.span).rebuilt(ty, xs),
         )
         return b.explode(b.call(fn, (self.fn, *operands), flat, self.span))
 
@@ -100,10 +131,9 @@ class Mapping:
         own = expect_type(f.Num, numbers[0].ty)
         result, ty = self.fn, self.ty
         for x in numbers:
-            wide = x if own == f.F64 else b.op("cast", (x,), to="f64")
             arrow = expect_type(t.Fn, ty)
-            result, ty = self.body.apply(result, arrow, wide, self.span), arrow.result
-        return result if own == f.F64 else b.op("cast", (result,), to=own.name)
+            result, ty = self.body.apply(result, arrow, self.of.given(b, x), self.span), arrow.result
+        return self.of.taken(b, b.atom(result), own)
 
     def array(self, ty: t.Arr, arrays: Sequence[f.Atom]) -> f.Atom:
         b = self.body.b
@@ -140,106 +170,107 @@ class Mapping:
 # ---- leaves ---------------------------------------------------------------------------------------------------------
 
 
-def leaves(body: Body, ty: t.Ty, value: Value) -> Value:
-    """All floats as one array: they are counted first, then stored one after the other."""
-    count = counted(body, ty, value)
-    empty = body.b.op("fill", (count, f.Const(0.0, f.F64)))
-    return stored(body, ty, value, empty, integer(0))[0]
+def leaves(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Value:
+    """All leaves as one array: they are counted first, then stored one after the other."""
+    count = counted(body, of, ty, value)
+    empty = body.b.op("fill", (count, f.Const(0.0 if of.ty == f.F64 else 0, of.ty)))
+    return stored(body, of, ty, value, empty, integer(0))[0]
 
 
-def counted(body: Body, ty: t.Ty, value: Value) -> f.Atom:
-    """The number of floats in a value."""
+def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
+    """The number of leaves in a value."""
     up, b = body.up, body.b
-    if not has_float(up, ty):
+    if not has_leaf(up, of, ty):
         return integer(0)
     match ty:
-        case t.Con(name) if name in t.FLOATS:
+        case t.Con(name) if name in of.kinds:
             return integer(1)
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
-            return integer(0) if payload is None else counted(body, payload, value)
+            return integer(0) if payload is None else counted(body, of, payload, value)
         case t.Tup(items):
             total: f.Atom = integer(0)
             for item, part in zip(items, pieces(value)):
-                total = b.op("add", (total, counted(body, item, part)))
+                total = b.op("add", (total, counted(body, of, item, part)))
             return total
-        case t.Arr() if f.is_float(elem_of(up.layout.flat(ty))):
+        case t.Arr() if isinstance(elem_of(up.layout.flat(ty)), f.Num):
             return flattened(b, value)[1]
         case t.Arr():
-            fn = up.function(("counted", ty), (up.layout.flat(ty),), lambda inner, x: count_array(inner, ty, x))
+            fn = up.function(("counted", of, ty), (up.layout.flat(ty),), lambda inner, x: count_array(inner, of, ty, x))
         case t.Con():
-            fn = up.function(("counted", ty), (up.layout.flat(ty),), lambda inner, x: count_data(inner, ty, x))
+            fn = up.function(("counted", of, ty), (up.layout.flat(ty),), lambda inner, x: count_data(inner, of, ty, x))
         case _:
-            raise Bug(f"no floats in {ty}")
+            raise Bug(f"no leaves in {ty}")
     return b.call(fn, (value,), f.I64)
 
 
-def count_array(body: Body, ty: t.Arr, x: f.Atom) -> f.Atom:
+def count_array(body: Body, of: Leaves, ty: t.Arr, x: f.Atom) -> f.Atom:
     b = body.b
     row, length = flattened(b, x)
     index, total = b.var("i", f.I64), b.var("total", f.I64)
     with b.inside() as binds:
-        here = counted(body, innermost(body, ty), b.explode(b.op("index", (row, index))))
+        here = counted(body, of, innermost(body, ty), b.explode(b.op("index", (row, index))))
         step = b.op("add", (total, here))
     return b.one(f.For(index, length, (total,), (integer(0),), block_of(binds, (step,))), f.I64, "total")
 
 
-def count_data(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
+def count_data(body: Body, of: Leaves, ty: t.Con, x: f.Atom) -> f.Atom:
     return body.b.atom(
-        by_constructor(body, ty, x, lambda _, argument: integer(0) if argument is None else counted(body, *argument))
+        by_constructor(
+            body, ty, x, lambda _, argument: integer(0) if argument is None else counted(body, of, *argument)
+        )
     )
 
 
-def stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
-    """Writes the floats of `value` into an array from index `at` on.  Returns the array and the next index."""
+def stored(body: Body, of: Leaves, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
+    """Writes the leaves of `value` into an array from index `at` on.  Returns the array and the next index."""
     up, b = body.up, body.b
-    if not has_float(up, ty):
+    if not has_leaf(up, of, ty):
         return into, at
     match ty:
-        case t.Con(name) if name in t.FLOATS:
-            x = value if name == "f64" else b.op("cast", (value,), to="f64")
-            return b.op("update", (into, x, at)), b.op("add", (at, integer(1)))
+        case t.Con(name) if name in of.kinds:
+            return b.op("update", (into, of.given(b, b.atom(value)), at)), b.op("add", (at, integer(1)))
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
-            return (into, at) if payload is None else stored(body, payload, value, into, at)
+            return (into, at) if payload is None else stored(body, of, payload, value, into, at)
         case t.Tup(items):
             for item, part in zip(items, pieces(value)):
-                into, at = stored(body, item, part, into, at)
+                into, at = stored(body, of, item, part, into, at)
             return into, at
         case _:
-            return call_stored(body, ty, value, into, at)
+            return call_stored(body, of, ty, value, into, at)
 
 
-def call_stored(body: Body, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
+def call_stored(body: Body, of: Leaves, ty: t.Ty, value: Value, into: Value, at: Value) -> tuple[Value, ...]:
     up, b = body.up, body.b
     fn = up.function(
-        ("stored", ty),
-        (up.layout.flat(ty), FLOATS, f.I64),
-        lambda inner, x, a, i: inner.b.atom(store_inside(inner, ty, x, a, i)),
+        ("stored", of, ty),
+        (up.layout.flat(ty), f.Arr(of.ty, 1), f.I64),
+        lambda inner, x, a, i: inner.b.atom(store_inside(inner, of, ty, x, a, i)),
     )
-    return pieces(b.explode(b.call(fn, (value, into, at), f.Tup((FLOATS, f.I64)))))
+    return pieces(b.explode(b.call(fn, (value, into, at), f.Tup((f.Arr(of.ty, 1), f.I64)))))
 
 
-def store_inside(body: Body, ty: t.Ty, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
+def store_inside(body: Body, of: Leaves, ty: t.Ty, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
     match ty:
         case t.Arr():
-            return store_array(body, ty, x, into, at)
+            return store_array(body, of, ty, x, into, at)
         case t.Con():
             return by_constructor(
                 body,
                 ty,
                 x,
-                lambda _, argument: Bundle((into, at) if argument is None else stored(body, *argument, into, at)),
+                lambda _, argument: Bundle((into, at) if argument is None else stored(body, of, *argument, into, at)),
             )
         case _:
-            raise Bug(f"no floats in {ty}")
+            raise Bug(f"no leaves in {ty}")
 
 
-def store_array(body: Body, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
+def store_array(body: Body, of: Leaves, ty: t.Arr, x: f.Atom, into: f.Atom, at: f.Atom) -> Value:
     b = body.b
     row, length = flattened(b, x)
-    index, array, place = b.var("i", f.I64), b.var("a", FLOATS), b.var("at", f.I64)
+    index, array, place = b.var("i", f.I64), b.var("a", f.Arr(of.ty, 1)), b.var("at", f.I64)
     with b.inside() as binds:
-        step = b.atoms(stored(body, innermost(body, ty), b.explode(b.op("index", (row, index))), array, place))
+        step = b.atoms(stored(body, of, innermost(body, ty), b.explode(b.op("index", (row, index))), array, place))
     loop = f.For(index, length, (array, place), (into, at), block_of(binds, step))
-    return Bundle(tuple(b.bind(loop, (FLOATS, f.I64), "stored")))
+    return Bundle(tuple(b.bind(loop, (f.Arr(of.ty, 1), f.I64), "stored")))

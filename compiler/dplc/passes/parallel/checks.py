@@ -21,10 +21,10 @@ from dplc.flat import term as f
 from dplc.flat.affine import LARGEST, ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_blocks
+from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import HERE, droppable
 
@@ -52,7 +52,7 @@ def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
 class _Checks:
     def __init__(self, supply: f.Supply, body: f.Block) -> None:
         self.supply = supply
-        self.affine = Affine(Dims(body))
+        self.affine = Affine(dims_of(body))
 
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
@@ -62,11 +62,9 @@ class _Checks:
             self.affine.define(bind)
             found = self.checked(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
             if found is None:
-                rhs = with_blocks(bind.rhs, self.block)
-                found = [bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)]
+                found = [with_rhs(bind, with_blocks(bind.rhs, self.block))]
             binds += found
-        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
-        return block if same else f.Block(tuple(binds), block.results)
+        return with_binds(block, binds)
 
     def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
@@ -219,8 +217,8 @@ def unchecked(block: f.Block) -> f.Block:
                 rhs = replace(op, attrs=(*[a for a in op.attrs if a[0] != "unchecked"], ("unchecked", HERE)))
             case rhs:
                 rhs = with_blocks(rhs, unchecked)
-        binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
-    return f.Block(tuple(binds), block.results)
+        binds.append(with_rhs(bind, rhs))
+    return with_binds(block, binds)
 
 
 # ---- the part of a nest that can fail

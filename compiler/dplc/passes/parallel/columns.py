@@ -26,7 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.types import elem_of
-from dplc.flat.walk import blocks, supply_for, with_blocks
+from dplc.flat.walk import blocks, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.parallel.invariants import computed_once
 from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
@@ -38,8 +38,7 @@ def columns(program: f.Program) -> f.Program:
     supply = supply_for(program)
 
     def function(fn: f.Fn) -> f.Fn:
-        body = _Columns(supply, fn.body).block(fn.body)
-        return fn if body is fn.body else replace(fn, body=body)
+        return with_body(fn, _Columns(supply, fn.body).block(fn.body))
 
     return replace(program, fns={name: function(fn) for name, fn in program.fns.items()})
 
@@ -60,10 +59,8 @@ class _Columns:
                 for one in computed_once(self.supply, bind, bind.rhs):
                     binds += self.nest(one, one.rhs) if isinstance(one.rhs, f.Par) else (one,)
             else:
-                rhs = with_blocks(bind.rhs, self.block)
-                binds.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
-        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
-        return block if same else f.Block(tuple(binds), block.results)
+                binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+        return with_binds(block, binds)
 
     def nest(self, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
         """The bindings in place of a Par: outermost nests first, as columns are best written once."""
@@ -73,8 +70,7 @@ class _Columns:
         count = len(nest.reads) + sum(len(one.rests) for one in nest.sums)
         made = _Split(self.supply, nest, self.lengths()).nested(bind) if 0 < count <= MANY else (bind,)
         for one in made:
-            rhs = with_blocks(one.rhs, self.block) if nest.deep else one.rhs
-            yield one if rhs is one.rhs else f.Bind(one.vars, rhs)
+            yield with_rhs(one, with_blocks(one.rhs, self.block)) if nest.deep else one
 
 
 @node

@@ -10,7 +10,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
-from dplc.flat.walk import blocks
+from dplc.flat.walk import blocks, with_rhs
 from dplc.passes.simplify.simplify import expression
 
 
@@ -86,7 +86,7 @@ class _Once(Renamed):
             if key in self.made:
                 self.atoms[bind.vars[0].name] = self.made[key]
                 continue
-            kept.append(bind if rhs is bind.rhs else f.Bind(bind.vars, rhs))
+            kept.append(with_rhs(bind, rhs))
             if key is not None:
                 self.made[key] = bind.vars[0]
                 self.scopes[-1].append(key)

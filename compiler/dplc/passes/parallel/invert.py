@@ -26,9 +26,9 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, block_of, integer
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import every, with_blocks
+from dplc.flat.walk import every, with_binds, with_blocks, with_body, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
 
@@ -37,8 +37,7 @@ def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function, with its scattered additions inverted where this can be done and pays."""
     if not any(isinstance(bind.rhs, f.Par) and scatters(bind.rhs) for bind in every(fn.body)):
         return fn
-    body = _Inverter(fn, supply).block(fn.body)
-    return fn if body is fn.body else replace(fn, body=body)
+    return with_body(fn, _Inverter(fn, supply).block(fn.body))
 
 
 def scatters(par: f.Par) -> bool:
@@ -49,7 +48,7 @@ def scatters(par: f.Par) -> bool:
 class _Inverter:
     def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
         self.supply = supply
-        self.dims = Dims(fn.body)
+        self.dims = dims_of(fn.body)
         self.affine = Affine(self.dims)
 
     def block(self, block: f.Block) -> f.Block:
@@ -58,11 +57,9 @@ class _Inverter:
             self.affine.define(bind)
             found = self.nest(bind, bind.rhs) if isinstance(bind.rhs, f.Par) and scatters(bind.rhs) else None
             if found is None:
-                rhs = with_blocks(bind.rhs, self.block)
-                found = [bind if rhs is bind.rhs else f.Bind(bind.vars, rhs)]
+                found = [with_rhs(bind, with_blocks(bind.rhs, self.block))]
             binds += found
-        same = len(binds) == len(block.binds) and all(a is b for a, b in zip(binds, block.binds, strict=True))
-        return block if same else f.Block(tuple(binds), block.results)
+        return with_binds(block, binds)
 
     def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         try:

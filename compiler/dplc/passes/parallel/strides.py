@@ -6,7 +6,7 @@ from __future__ import annotations
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, bound_inside, every, rhs_mentions
 
@@ -17,7 +17,7 @@ class Lengths:
     """What is known of the lengths of a function's arrays."""
 
     def __init__(self, body: f.Block) -> None:
-        self.dims = Dims(body)
+        self.dims = dims_of(body)
         self.read = {bind.vars[0].name: self.dims.of(bind.rhs.args[0], bind.rhs.attr("k"))
                      for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
 

@@ -17,7 +17,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.simplify.simplify import expression_of
 
 Param = tuple[str, str]  # function, parameter
@@ -33,13 +33,16 @@ def constant_parameters(program: f.Program) -> f.Program:
         constants: dict[str, f.Atom] = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
         if constants and name not in fixed:
             same[name] = constants
+    if not same:
+        return program
     supply = supply_for(program)
     fns = {}
     for name, fn in program.fns.items():
         body = without(fn.body, program, same)
+        fns[name] = with_body(fn, body)
         if name in same:
-            body = Copier(supply, same[name]).block(body)
-        fns[name] = replace(fn, params=tuple(p for p in fn.params if p.name not in same.get(name, {})), body=body)
+            left = tuple([p for p in fn.params if p.name not in same[name]])
+            fns[name] = replace(fn, params=left, body=Copier(supply, same[name]).block(body))
     return replace(program, fns=fns)
 
 
@@ -84,4 +87,4 @@ def without(block: f.Block, program: f.Program, same: dict[str, dict[str, f.Atom
             return replace(rhs, args=tuple(args))
         return with_blocks(rhs, lambda inner: without(inner, program, same))
 
-    return f.Block(tuple([f.Bind(bind.vars, rewrite(bind.rhs)) for bind in block.binds]), block.results)
+    return with_binds(block, [with_rhs(bind, rewrite(bind.rhs)) for bind in block.binds])

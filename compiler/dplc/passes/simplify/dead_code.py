@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import atoms, with_blocks
+from dplc.flat.walk import atoms, changed, remade, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.purity import droppable, natural
 
 NOTHING = f.Const(False, f.BOOL)
@@ -41,7 +41,8 @@ class Drop:
             bind = self.bind(bind, live)
             use(live, atoms(bind.rhs))
             kept.append(bind)
-        return f.Block(tuple(reversed(kept)), block.results)
+        kept.reverse()
+        return with_binds(block, kept)
 
     def bind(self, bind: f.Bind, live: set[str]) -> f.Bind:
         match bind.rhs:
@@ -51,20 +52,21 @@ class Drop:
                     if all(isinstance(r.ty, f.Num) for r in bind.rhs.body.results):
                         return self.checks(bind.rhs, live)
                     wanted = [0]  # the rows' shapes are compared
-                rhs = with_blocks(bind.rhs, lambda b: self.block(f.Block(b.binds, pick(b.results, wanted)), live))
+                rhs = with_blocks(bind.rhs, lambda b: self.block(with_results(b, wanted), live))
                 if isinstance(rhs, f.Switch):
                     rhs = without_payloads(rhs, live)
-                if isinstance(rhs, f.Build) and rhs.inner:
+                if isinstance(rhs, f.Build) and len(wanted) < len(rhs.inner):
                     rhs = replace(rhs, inner=pick(rhs.inner, wanted))
-                return f.Bind(pick(bind.vars, wanted), rhs)
+                return with_rhs(bind, rhs, pick(bind.vars, wanted))
             case f.For() | f.While():
                 return self.loop(bind, bind.rhs, live)
             case f.Par(outs=outs) as par:
                 wanted = [k for k, v in enumerate(bind.vars) if v.name in live] or [*range(len(outs))][:1]
-                body = self.block(f.Block(par.body.binds, pick(par.body.results, wanted)), live)
-                return f.Bind(pick(bind.vars, wanted), replace(par, body=body, outs=pick(outs, wanted)))
+                body = self.block(with_results(par.body, wanted), live)
+                less = remade(par, par.space, body, pick(outs, wanted), par.span, par.ordered)
+                return with_rhs(bind, less, pick(bind.vars, wanted))
             case f.Map():
-                return f.Bind(bind.vars, with_blocks(bind.rhs, lambda b: self.block(b, live)))
+                return with_rhs(bind, with_blocks(bind.rhs, lambda b: self.block(b, live)))
             case _:
                 return bind
 
@@ -88,7 +90,7 @@ class Drop:
         while True:
             inner = set(cond_live)
             chosen = sorted(wanted)
-            body = self.block(f.Block(loop.body.binds, pick(loop.body.results, chosen + extra)), inner)
+            body = self.block(with_results(loop.body, chosen + extra), inner)
             more = {k for k in range(width) if loop.state[k].name in inner}
             if more <= wanted:
                 break
@@ -97,9 +99,9 @@ class Drop:
         vars_ = pick(bind.vars, chosen) + (bind.vars[width:] if keeps else ())
         state, inits = pick(loop.state, chosen), pick(loop.inits, chosen)
         if isinstance(loop, f.For):
-            return f.Bind(vars_, f.For(loop.index, loop.count, state, inits, body, collect))
+            return with_rhs(bind, remade(loop, loop.index, loop.count, state, inits, body, collect), vars_)
         assert cond is not None
-        return f.Bind(vars_, f.While(state, inits, cond, body, collect))
+        return with_rhs(bind, remade(loop, state, inits, cond, body, collect), vars_)
 
 
 def use(live: set[str], used: Iterable[f.Atom]) -> None:
@@ -108,13 +110,19 @@ def use(live: set[str], used: Iterable[f.Atom]) -> None:
             live.add(atom.name)
 
 
-def pick(items: Sequence, wanted: Sequence[int]) -> tuple:
-    return tuple([items[k] for k in wanted])
+def pick(items: tuple, wanted: Sequence[int]) -> tuple:
+    """The wanted items, in order; the same tuple if these are all."""
+    return items if len(wanted) == len(items) else tuple([items[k] for k in wanted])
+
+
+def with_results(block: f.Block, wanted: Sequence[int]) -> f.Block:
+    return with_binds(block, block.binds, pick(block.results, wanted))
 
 
 def without_payloads(switch: f.Switch, live: set[str]) -> f.Switch:
     """Payloads that no branch uses are not bound."""
-    cases = tuple(
-        [c if c.payload is None or c.payload.name in live else f.Case(c.tag, None, c.body) for c in switch.cases]
-    )
-    return f.Switch(switch.scrutinee, cases, switch.default)
+
+    def without(case: f.Case) -> f.Case:
+        return case if case.payload is None or case.payload.name in live else f.Case(case.tag, None, case.body)
+
+    return remade(switch, switch.scrutinee, changed(switch.cases, without), switch.default)

@@ -13,32 +13,39 @@ is known from the code (`flat/dims.py`) is not read at all; the others are hoist
 from __future__ import annotations
 
 from dplc.flat import term as f
-from dplc.flat.dims import Dims
-from dplc.flat.walk import binders, every, rebuild
+from dplc.flat.dims import Dims, dims_of
+from dplc.flat.walk import binders, changed, every, rebuild, with_binds, with_body, with_rhs
 
 
 def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
     """`dims` are the dimensions of the function, if they are known better than from its code."""
-    dims = dims or Dims(fn.body)
+    reads = dims_read(fn.body)
+    if not reads:
+        return fn
+    dims = dims or dims_of(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
     same: dict[str, f.Atom] = {}
-    for bind in every(fn.body):
-        match bind.rhs:
-            case f.Op("dim", (f.Var() as array, *_)) as op:
-                match dims.of(array, op.attr("k")):
-                    case (first, k):
-                        at = wanted.setdefault(first.name, {})
-                        same[bind.vars[0].name] = at.setdefault(k, f.Var(supply.fresh("dim"), f.I64))
-                    case f.Var() | f.Const() as length:
-                        same[bind.vars[0].name] = length
-                    case None:
-                        pass
-            case _:
+    for read, array, k in reads:
+        match dims.of(array, k):
+            case (first, k):
+                at = wanted.setdefault(first.name, {})
+                same[read.name] = at.setdefault(k, f.Var(supply.fresh("dim"), f.I64))
+            case f.Var() | f.Const() as length:
+                same[read.name] = length
+            case None:
                 pass
     if not same:
         return fn
     body = _Hoister(wanted, same, supply).block(fn.body, fn.params)
-    return f.Fn(fn.name, fn.params, fn.results, body, fn.label, fn.span)
+    return with_body(fn, body)
+
+
+def dims_read(body: f.Block) -> list[tuple[f.Var, f.Var, int]]:
+    """The variables that are dimensions of arrays, with the array and the number of the dimension."""
+    return [
+        (bind.vars[0], bind.rhs.args[0], bind.rhs.attr("k")) for bind in every(body)
+        if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim" and isinstance(bind.rhs.args[0], f.Var)
+    ]  # fmt: skip
 
 
 class _Hoister:
@@ -69,9 +76,9 @@ class _Hoister:
             rhs = self.rhs(bind.rhs)
             if isinstance(rhs, f.Op) and rhs.op == "check_equal" and rhs.args[0] == rhs.args[1]:
                 continue
-            binds.append(f.Bind(bind.vars, rhs))
+            binds.append(with_rhs(bind, rhs))
             binds += self.taken(bind.vars)
-        return f.Block(tuple(binds), tuple([self.atom(a) for a in block.results]))
+        return with_binds(block, binds, changed(block.results, self.atom))
 
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
         match rhs:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import every, supply_for, with_blocks
+from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.dead_code import drop_unused
 
 PLAIN = f.Op | f.TupMake | f.TupGet
@@ -49,8 +49,8 @@ class _Brancher:
                 binds += self.branch(bind.vars[0], *found)
             else:
                 plain = isinstance(bind.rhs, f.Par) and all(isinstance(b.rhs, PLAIN) for b in bind.rhs.body.binds)
-                binds.append(bind if plain else replace(bind, rhs=with_blocks(bind.rhs, self.block)))
-        return f.Block(tuple(binds), block.results)
+                binds.append(bind if plain else with_rhs(bind, with_blocks(bind.rhs, self.block)))
+        return with_binds(block, binds)
 
     def guarded(self, rhs: f.Rhs) -> tuple[f.Op, f.Var] | None:
         """For a guard: its comparison with zero, and the value that it selects otherwise.  None if the right-hand side

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import is_
 
 from dpl.node import replace
 
@@ -25,7 +26,19 @@ from dplc.flat.call_graph import callees, groups
 from dplc.flat.inline import Inliner
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms, binders, blocks, every, rebuild, supply_for
+from dplc.flat.walk import (
+    atoms,
+    binders,
+    blocks,
+    changed,
+    every,
+    rebuild,
+    remade,
+    supply_for,
+    with_binds,
+    with_body,
+    with_rhs,
+)
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.hoist_dims import hoist_dims
@@ -48,8 +61,8 @@ def simplify(program: f.Program) -> f.Program:
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
         body = _Simplifier(supply, inline, program).block(fn.body)
-        fn = hoist_dims(f.Fn(name, fn.params, fn.results, body, fn.label, fn.span), supply)
-        done[name] = fn = replace(fn, body=drop_unused(fn.body, total))
+        fn = hoist_dims(with_body(fn, body), supply)
+        done[name] = fn = with_body(fn, drop_unused(fn.body, total))
         if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
             total.add(name)
         within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
@@ -66,8 +79,8 @@ def simplify(program: f.Program) -> f.Program:
 def simplified(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
     """A function simplified alone: nothing is inlined."""
     body = _Simplifier(supply, {}, program).block(fn.body)
-    fn = hoist_dims(replace(fn, body=body), supply)
-    return replace(fn, body=drop_unused(fn.body))
+    fn = hoist_dims(with_body(fn, body), supply)
+    return with_body(fn, drop_unused(fn.body))
 
 
 def small(body: f.Block) -> bool:
@@ -116,7 +129,7 @@ class _Simplifier:
         self.binds(block.binds, out)
         for key in self.scopes.pop():
             del self.made[key]
-        return f.Block(tuple(out), self.atoms(block.results))
+        return with_binds(block, out, changed(block.results, self.atom))
 
     def atoms(self, atoms: Sequence[f.Atom]) -> tuple[f.Atom, ...]:
         return tuple([self.atom(a) for a in atoms])
@@ -156,9 +169,9 @@ class _Simplifier:
                 rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
                 assert isinstance(rhs, f.Build)
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
-                self.put(bind.vars, f.Build(rhs.index, rhs.count, body, rhs.span, rhs.inner), out)
+                self.put(with_rhs(bind, remade(rhs, rhs.index, rhs.count, body, rhs.span, rhs.inner)), out)
             case rhs:
-                self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
+                self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
 
     def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
         """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
@@ -174,10 +187,12 @@ class _Simplifier:
                 pass
         return None
 
-    def put(self, vars_: tuple[f.Var, ...], rhs: f.Rhs, out: list[f.Bind]) -> None:
-        out.append(f.Bind(vars_, rhs))
-        if len(vars_) == 1 or isinstance(rhs, f.Build):
-            self.defs.update((var.name, rhs) for var in vars_)
+    def put(self, bind: f.Bind, out: list[f.Bind]) -> None:
+        out.append(bind)
+        if len(bind.vars) == 1:
+            self.defs[bind.vars[0].name] = bind.rhs
+        elif isinstance(bind.rhs, f.Build):
+            self.defs.update((var.name, bind.rhs) for var in bind.vars)
 
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
@@ -196,7 +211,7 @@ class _Simplifier:
                 self.same(bind.vars, before)
                 return
             self.scopes[-1].append(key)
-        self.put(bind.vars, rhs, out)
+        self.put(with_rhs(bind, rhs), out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """An elementwise operation on arrays filled with one number -> the operation on the numbers, and a fill."""
@@ -257,11 +272,12 @@ class _Simplifier:
             return
         then = self.assuming(cond, f.Const(True, f.BOOL), rhs.then)
         else_ = self.assuming(cond, f.Const(False, f.BOOL), rhs.else_)
-        self.joined(bind.vars, f.If(cond, then, else_), out)
+        self.joined(with_rhs(bind, remade(rhs, cond, then, else_)), out)
 
-    def joined(self, vars_: tuple[f.Var, ...], rhs: f.If | f.Switch, out: list[f.Bind]) -> None:
+    def joined(self, bind: f.Bind, out: list[f.Bind]) -> None:
         """Writes a branch.  Results that are equal on every path, or that repeat the condition, are replaced by their
         values."""
+        vars_, rhs = bind.vars, bind.rhs
         ends = [block.results for block in blocks(rhs)]
         for k, var in enumerate(vars_):
             given = {expression_of(end[k]) for end in ends}
@@ -271,7 +287,7 @@ class _Simplifier:
                 self.known[var.name] = rhs.cond
         if vars_ and all(var.name in self.known for var in vars_) and not any(block.binds for block in blocks(rhs)):
             return
-        self.put(vars_, rhs, out)
+        self.put(bind, out)
 
     def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
         """True if an atom is visible outside a right-hand side."""
@@ -303,9 +319,10 @@ class _Simplifier:
                     self.defs[scrutinee.name] = before
             else:
                 body = self.assuming(scrutinee, f.Const(case.tag, scrutinee.ty), case.body)
-            cases.append(f.Case(case.tag, case.payload, body))
+            cases.append(case if body is case.body else f.Case(case.tag, case.payload, body))
         default = None if rhs.default is None else self.block(rhs.default)
-        self.joined(bind.vars, f.Switch(scrutinee, tuple(cases), default), out)
+        same = rhs.cases if all(map(is_, cases, rhs.cases)) else tuple(cases)
+        self.joined(with_rhs(bind, remade(rhs, scrutinee, same, default)), out)
 
     def made_anew(self, scrutinee: f.Var, case: f.Case) -> f.Block:
         """The arm of a constructor without payload.  Where it mentions the scrutinee, the constructor is made again, so
@@ -329,7 +346,7 @@ class _Simplifier:
         if rhs.default is not None and made.tag not in [case.tag for case in rhs.cases]:
             self.splice(bind.vars, rhs.default, out)
         else:
-            self.put(bind.vars, rebuild(rhs, self.atom, self.block, lambda v: v), out)
+            self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
 
     # ---- loops ---------------------------------------------------------------------------------------------------
 
@@ -346,10 +363,10 @@ class _Simplifier:
         inner = {v.name for v in binders(rhs)}
         body = self.lifted(rhs.body, inner, out)
         if isinstance(rhs, f.For):
-            rhs = f.For(rhs.index, rhs.count, rhs.state, rhs.inits, body, rhs.collect)
+            rhs = remade(rhs, rhs.index, rhs.count, rhs.state, rhs.inits, body, rhs.collect)
         else:
-            rhs = f.While(rhs.state, rhs.inits, self.lifted(rhs.cond, inner, out), body, rhs.collect)
-        self.put(vars_, rhs, out)
+            rhs = remade(rhs, rhs.state, rhs.inits, self.lifted(rhs.cond, inner, out), body, rhs.collect)
+        self.put(with_rhs(bind, rhs, vars_), out)
 
     def fixed_state(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> tuple[tuple[f.Var, ...], f.For | f.While]:
         """A loop without its invariant state."""
@@ -378,7 +395,7 @@ class _Simplifier:
             else:
                 kept.append(bind)
                 names.update(v.name for v in bind.vars)
-        return f.Block(tuple(kept), block.results)
+        return with_binds(block, kept)
 
 
 def expression(rhs: f.Rhs) -> object | None:

@@ -19,7 +19,7 @@ from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import grouped
-from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_blocks
+from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.purity import movable, quiet
 from dplc.passes.simplify.simplify import expression_of
 from dplc.passes.vectors.tupled import Key, Mask, Tupled
@@ -129,13 +129,13 @@ class _Tupling:
                         out += self.together(line, at, call) if line.last[fn] > at else [bind]
                 case rhs:
                     if any(self.is_worthy(b.rhs) for inner in blocks(rhs) for b in every(inner)):
-                        bind = f.Bind(bind.vars, with_blocks(rhs, self.block))
+                        bind = with_rhs(bind, with_blocks(rhs, self.block))
                     out.append(bind)
                     if at in line.effects:
                         self.known = {}
         self.taken.pop()
         self.known = before
-        return f.Block(tuple(out), block.results)
+        return with_binds(block, out)
 
     def is_worthy(self, rhs: f.Rhs) -> bool:
         return isinstance(rhs, f.Call) and rhs.fn in self.worthy

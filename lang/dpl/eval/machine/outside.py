@@ -129,4 +129,6 @@ BITCASTS = {
     "bits_of_f64": _bitcast("<d", "<Q"),
     "f32_of_bits": _bitcast("<I", "<f"),
     "bits_of_f32": _bitcast("<f", "<I"),
+    "f16_of_bits": _bitcast("<H", "<e"),
+    "bits_of_f16": _bitcast("<e", "<H"),
 }

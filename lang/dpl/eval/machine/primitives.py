@@ -20,11 +20,12 @@ from dpl.eval.machine import outside
 from dpl.eval.machine.outside import Outside
 from dpl.eval.values import arrays, strings
 from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.layout import layout
 from dpl.eval.values.memory import gathered
 from dpl.eval.values.scalar import COMPARISONS, FIT, cast, scalar
 from dpl.eval.values.show import Shower
 from dpl.eval.values.structure import check_same_form, compare, equal, leaves, rebuild
-from dpl.eval.values.value import Array, Cell, Value
+from dpl.eval.values.value import Array, Cell, Value, number
 from dpl.node import node
 from dpl.prims import TABLE, evaluation
 
@@ -139,6 +140,33 @@ def tree_leaves(value: Value) -> Array:
     return Array((len(found),), found)
 
 
+WORDS = frozenset((*FIT, "bool"))  # leaves that are numbers or booleans
+
+
+def tree_words(value: Value, kinds: list[str]) -> Array:
+    found = [word_of(number(leaf), kind) for leaf, kind in zip(leaves(value), kinds, strict=True) if kind in WORDS]
+    return Array((len(found),), found)
+
+
+def tree_map_words(call: Callable, f: Value, x: Value, kinds: list[str]) -> Value:
+    new = [
+        of_word(call(f, word_of(number(leaf), kind)), kind) if kind in WORDS else leaf
+        for leaf, kind in zip(leaves(x), kinds, strict=True)
+    ]
+    return rebuild(x, iter(new))
+
+
+def word_of(leaf: float, kind: str) -> int:
+    """A number or boolean as a u64: a float as the bits of an f64."""
+    return outside.BITCASTS["bits_of_f64"](leaf) if kind in t.FLOATS else int(leaf) % (1 << 64)
+
+
+def of_word(word: int, kind: str) -> float:
+    if kind == "bool":
+        return word != 0
+    return cast("f64", kind)(outside.BITCASTS["f64_of_bits"](word)) if kind in t.FLOATS else FIT[kind](word)
+
+
 def factorization(name: str) -> Callable:
     """A primitive that LAPACK computes.  Programs must check `has_lapack` first."""
 
@@ -168,6 +196,8 @@ BY_NAME: dict[str, Callable] = {
     "string_length": len,
     "string_codes": strings.codes,
     "string_of_codes": strings.of_codes,
+    "string_bytes": strings.to_bytes,
+    "string_of_bytes": strings.of_bytes,
     "string_to_int": strings.to_int,
     "string_to_float": strings.to_float,
     "string_to_table": strings.to_table,
@@ -208,6 +238,25 @@ class Surroundings:
     call: Callable
 
 
+def of_tree_map(types: Types, run: Surroundings) -> Callable:
+    rounded = run.datas.rounding(types[1])
+    return lambda f, x: rounded(tree_map(run.call, f, x))
+
+
+def of_tree_map2(types: Types, run: Surroundings) -> Callable:
+    rounded = run.datas.rounding(types[1])
+    return lambda f, x, y: rounded(tree_map2(run.call, f, x, y))
+
+
+OF_TREES: dict[str, Callable[[Types, Surroundings], Callable]] = {
+    "tree_map": of_tree_map,
+    "tree_map2": of_tree_map2,
+    "tree_map_words": lambda types, run: lambda f, x: tree_map_words(run.call, f, x, run.datas.leaf_kinds(x, types[1])),
+    "tree_words": lambda types, run: lambda x: tree_words(x, run.datas.leaf_kinds(x, types[0])),
+    "tree_layout": lambda types, run: lambda x: layout(run.datas, x, types[0]),
+}
+
+
 def implementation(op: str, types: Types, run: Surroundings) -> Callable:
     """The Python function for a primitive at these types (the operands', then the result's)."""
     if op in COMPARISONS:
@@ -218,6 +267,8 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
         return BY_NAME[op]
     if op in BY_KIND:
         return BY_KIND[op](kind(types[0]))
+    if op in OF_TREES:
+        return OF_TREES[op](types, run)
     match op:
         case "numeric":
             elem = types[0].elem if isinstance(types[0], t.Arr) else None
@@ -229,12 +280,6 @@ def implementation(op: str, types: Types, run: Surroundings) -> Callable:
             return lambda x: run.world.print_string(run.shower.show(x, types[0], abridged=True) + "\n")
         case "format":
             return lambda spec, x: run.shower.format(spec, x, types[1])
-        case "tree_map":
-            rounded = run.datas.rounding(types[1])
-            return lambda f, x: rounded(tree_map(run.call, f, x))
-        case "tree_map2":
-            rounded = run.datas.rounding(types[1])
-            return lambda f, x, y: rounded(tree_map2(run.call, f, x, y))
         case "print_string" | "progress" | "arg_count" | "arg" | "exit":
             return getattr(run.world, op)
         case _:

@@ -75,8 +75,8 @@ class Shower:
             case t.Tup(items):
                 return ["(", *_joined([(v, ty, False) for v, ty in zip(value, items, strict=True)], ", "), ")"]
             case t.Arr(elem):
-                rows = _abridge(_rows(value), abridged)
-                return ["[", *_joined([_item(x, elem) for x in rows], ", "), "]"]
+                items = _abridge(rows(value), abridged)
+                return ["[", *_joined([_item(x, elem) for x in items], ", "), "]"]
             case t.Fn():
                 return ["<fun>"]
             case t.Var() | t.Lift() | t.Hole():
@@ -110,7 +110,7 @@ def _abridge(items: list, abridged: bool) -> list:
     return [*items[:KEPT], ELLIPSIS, *items[-KEPT:]] if abridged and len(items) > LIMIT else items
 
 
-def _rows(value: Array) -> list:
+def rows(value: Array) -> list:
     """The elements along the outermost dimension."""
     n, *inner = value.shape
     if not inner:

@@ -23,6 +23,19 @@ def of_codes(xs: Array) -> str:
     return "".join(map(chr, xs.data))
 
 
+def to_bytes(text: str) -> Array:
+    data = text.encode("utf-8")
+    return Array((len(data),), list(data))
+
+
+def of_bytes(xs: Array) -> tuple[str, bool]:
+    """(text, True) for bytes that are UTF-8; otherwise ("", False)."""
+    try:
+        return bytes(xs.data).decode("utf-8"), True
+    except UnicodeDecodeError:
+        return "", False
+
+
 def to_int(text: str) -> tuple[int, bool]:
     """(n, True) for a decimal number within the range of `int`; otherwise (0, False)."""
     text = text.strip(SPACE)
