@@ -263,7 +263,8 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
 def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -> int:
     """Write HTML documentation of FILEs, from their types and comments; or print that of a MODULE or NAME of the
     standard library."""
-    from dplc.tools.doc import print_names, print_search, write_pages
+    from dplc.tools.doc.doc import write_pages
+    from dplc.tools.doc.terminal import print_names, print_search
 
     if query is not None:
         return print_search(query)
@@ -285,6 +286,22 @@ def repl(engine: str, load: Path | None) -> int:
     from dplc.tools.repl.loop import converse
 
     return converse(engine, load)
+
+
+@cli.command()
+@click.option("--break", "breaks", metavar="PLACE", multiple=True,
+              help="LINE, FILE:LINE, FUNCTION, LINE:rev, rev, error or nonfinite; may have ` if EXPR`.")  # fmt: skip
+@click.option("--watch", "watches", metavar="EXPR", multiple=True, help="Show EXPR at every stop; `d x`: a derivative.")
+@click.option("--script", type=click.Path(dir_okay=False), metavar="FILE", help="Do the commands in FILE.")
+@click.option("--at", metavar="error|nonfinite|CALL", help="Go on to an error, a NaN or infinity, or a call first.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tuple[str, ...], script: str | None,
+          at: str | None) -> int:  # fmt: skip
+    """Debug a program, forwards and backwards, through reverse sweeps too.  `help` lists the commands."""
+    from dplc.tools.debug.session import debug as converse
+
+    return converse(file, args, breaks, watches, script, at)
 
 
 @cli.command()
