@@ -1,4 +1,4 @@
-"""The documentation of the standard library in the terminal: what a search finds, modules, and values by their names."""
+"""The documentation of the standard library in the terminal: modules, values by their names, what a search finds."""
 
 from __future__ import annotations
 
