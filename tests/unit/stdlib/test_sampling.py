@@ -63,7 +63,9 @@ do assert (sort (Random.shuffle k (range 50)) = range 50 && Random.shuffle k (ra
 """
 
 
-@pytest.mark.parametrize("program", [NORMAL, BOUNDED, NEAREST, MOMENTS], ids=["normal", "bounded", "nearest", "moments"])
+@pytest.mark.parametrize(
+    "program", [NORMAL, BOUNDED, NEAREST, MOMENTS], ids=["normal", "bounded", "nearest", "moments"]
+)
 def test_samples(dpl, program: str) -> None:
     run = dpl("run", "--engine", "native", "-O1", "-", stdin=HEAD + program)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
