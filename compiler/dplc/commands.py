@@ -296,6 +296,14 @@ def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tu
 
 
 @cli.command()
+def dap() -> int:
+    """Run the debug adapter for editors, over standard input and output."""
+    from dplc.tools.debug.dap import serve
+
+    return serve()
+
+
+@cli.command()
 @click.argument("name")
 def new(name: str) -> int:
     """Create a project: a folder with a program and its tests."""
