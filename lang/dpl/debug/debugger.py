@@ -303,7 +303,8 @@ class Debugger(Listener):
         held = variable.ty.args[0] if variable and isinstance(variable.ty, t.Con) and variable.ty.args else None
         value, ty = self.expressions.value(self.run, text, self.scope(frame))
         if not is_type(held) or ty != held:
-            raise Refused(f"`{name}` holds {type_text(held) if is_type(held) else 'something else'}, not {type_text(ty)}")
+            wanted = type_text(held) if is_type(held) else "something else"
+            raise Refused(f"`{name}` holds {wanted}, not {type_text(ty)}")
         self.run.change(cell, value)
         return value, ty
 
