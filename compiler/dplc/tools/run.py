@@ -100,10 +100,10 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     if program is not None:
         if kept and source.path:
             store(kept, [m.source for m in context.modules], program)
-        kept = kept if source.path else None
+        path = kept if source.path else None
         if context.finite:
-            return run_finite(lambda: run_compiled(program, kept, args, context, timings), source, args, context)
-        return run_compiled(program, kept, args, context, timings)
+            return run_finite(lambda: run_compiled(program, path, args, context, timings), source, args, context)
+        return run_compiled(program, path, args, context, timings)
     if timings:
         tell(context)
     return on_large_stack(lambda: interpret(source, args, context, nan))
