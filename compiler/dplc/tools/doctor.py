@@ -24,7 +24,6 @@ EXTRAS = {
     "lsp": ("pygls", "the language server"),
     "plot": ("matplotlib", "pictures of costs"),
     "cross": ("ziglang", "executables for other systems"),
-    "jupyter": ("ipykernel", "a kernel for notebooks"),
 }
 PROGRAM = "let f (x : float) = tanh x * x\ndo print (f 0.5)\ndo print (grad f 0.5)\n"
 
