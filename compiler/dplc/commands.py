@@ -280,6 +280,22 @@ def repl(engine: str, load: Path | None) -> int:
 
 
 @cli.command()
+@click.option("--break", "breaks", metavar="PLACE", multiple=True,
+              help="LINE, FILE:LINE, FUNCTION, LINE:rev, rev, error or nonfinite; may have ` if EXPR`.")  # fmt: skip
+@click.option("--watch", "watches", metavar="EXPR", multiple=True, help="Show EXPR at every stop; `d x`: a derivative.")
+@click.option("--script", type=click.Path(dir_okay=False), metavar="FILE", help="Do the commands in FILE.")
+@click.option("--at", metavar="error|nonfinite|CALL", help="Go on to an error, a NaN or infinity, or a call first.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tuple[str, ...], script: str | None,
+          at: str | None) -> int:  # fmt: skip
+    """Debug a program, forwards and backwards, through reverse sweeps too.  `help` lists the commands."""
+    from dplc.tools.debug.session import debug as converse
+
+    return converse(file, args, breaks, watches, script, at)
+
+
+@cli.command()
 @click.argument("name")
 def new(name: str) -> int:
     """Create a project: a folder with a program and its tests."""
