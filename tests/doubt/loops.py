@@ -5,7 +5,6 @@ from __future__ import annotations
 from doubt.scopes import BOOL, FLOAT, INT, Ty, array, function, mentions, ref
 from doubt.writer import Hole, rule
 
-
 BOX = "box"
 BOX_TYPE = "type box = { xs : float[?]; total : float }"
 GROW = "let grow (b : box) x = { xs = b.xs ++ [x]; total = 0.5 * b.total + x }"

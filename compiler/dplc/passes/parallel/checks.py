@@ -27,6 +27,7 @@ from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
+from dplc.passes.parallel.nests import with_nests
 from dplc.passes.simplify.purity import HERE, droppable
 
 
@@ -34,7 +35,8 @@ def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
     """The body of a function, with the checks of its Pars before them."""
     if not any(isinstance(bind.rhs, f.Par) for bind in every(body)):
         return body
-    return _Checks(supply, body).block(body)
+    checks = _Checks(supply, body)
+    return with_nests(body, checks.affine, checks.checked)
 
 
 def is_checked(rhs: f.Rhs) -> bool:
@@ -54,18 +56,6 @@ class _Checks:
     def __init__(self, supply: f.Supply, body: f.Block) -> None:
         self.supply = supply
         self.affine = Affine(dims_of(body))
-
-    def block(self, block: f.Block) -> f.Block:
-        binds: list[f.Bind] = []
-        for bind in block.binds:
-            if not bind.vars and droppable(bind.rhs):
-                continue
-            self.affine.define(bind)
-            found = self.checked(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
-            if found is None:
-                found = [with_rhs(bind, with_blocks(bind.rhs, self.block))]
-            binds += found
-        return with_binds(block, binds)
 
     def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
