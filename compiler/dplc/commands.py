@@ -254,16 +254,25 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
 
 
 @cli.command()
-@click.argument("files", nargs=-1, type=click.Path())
+@click.argument("files", metavar="[FILE|MODULE|NAME]...", nargs=-1, type=click.Path())
 @click.option("--stdlib", is_flag=True, help="Document the standard library, too.")
+@click.option("--search", "query", metavar="WORDS|TYPE",
+              help="Print what fits: by name, by words, or by type, such as 'float[n] -> float'.")
 @click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
               help="Output folder.")  # fmt: skip
-def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
-    """Write HTML documentation of modules, from their types and comments."""
-    from dplc.tools.doc import write_pages
+def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -> int:
+    """Write HTML documentation of FILEs, from their types and comments; or print that of a MODULE or NAME of the
+    standard library."""
+    from dplc.tools.doc.doc import write_pages
+    from dplc.tools.doc.terminal import print_names, print_search
 
+    if query is not None:
+        return print_search(query)
     if not files and not stdlib:
         raise click.UsageError("which FILES?  (or --stdlib)")
+    names = [name for name in files if not Path(name).exists() and not name.endswith(".dp")]
+    if names and len(names) == len(files):
+        return print_names(names)
     return write_pages(files, stdlib, output)
 
 
