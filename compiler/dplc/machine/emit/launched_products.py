@@ -135,7 +135,7 @@ class _Product(Launching):
 
         def large() -> Values:
             takes = w.let(f"call i1 @rt.blas_takes(i64 {self.m}, i64 {self.n}, i64 {self.k})")
-            done = w.choose(takes, ("i1",), lambda: [self.by_library(ty, places, adds, mask, params)], lambda: ["false"])
+            done = w.choose(takes, ("i1",), lambda: self.by_library(ty, places, adds, mask, params), lambda: ["false"])
             w.choose(done[0], (), list, tiles)
             return []
 
@@ -146,7 +146,7 @@ class _Product(Launching):
 
         w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), dots, large)
 
-    def by_library(self, ty: str, places: list[str], adds: str, mask: int, params: list[tuple[str, str]]) -> str:
+    def by_library(self, ty: str, places: list[str], adds: str, mask: int, params: list[tuple[str, str]]) -> Values:
         """Whether cuBLAS has multiplied.  What it adds to cannot be masked afterwards, so it gives the product then."""
         w, elements = self.w, self.w.mul(self.m, self.n)
         size = w.mul(elements, str(self.a.size))
@@ -164,4 +164,4 @@ class _Product(Launching):
                 w.choose(done, (), lambda: self.launch(f"mend_{ty}", f"mend_{ty}", elements, more) or [], list)
             return [done]
 
-        return w.choose(w.let(f"icmp ne i64 {place}, 0"), ("i1",), multiply, lambda: ["false"])[0]
+        return w.choose(w.let(f"icmp ne i64 {place}, 0"), ("i1",), multiply, lambda: ["false"])
