@@ -21,6 +21,7 @@ from operator import is_
 from typing import TypeVar
 
 from dpl.node import replace
+from dpl.prims import elementary
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
@@ -47,7 +48,7 @@ from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
-STRAIGHT = 32  # the same of a function of numbers without control, at calls in loops: it may be hoisted or vectorised
+STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
 DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 NOTHING: Mapping[str, f.Fn] = {}
 
@@ -98,10 +99,11 @@ def has_at_most(most: int, body: f.Block) -> bool:
 
 
 def is_straight(fn: f.Fn) -> bool:
-    """True for a short function that only computes numbers from numbers."""
+    """True for a short function that only computes numbers from numbers, elementary functions among them."""
     numbers = all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
                   for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
-    return numbers and has_at_most(STRAIGHT, fn.body)
+    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
+    return costly and numbers and has_at_most(STRAIGHT, fn.body)
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
