@@ -6,13 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-COLLECT_AFTER = (200_000, 20, 100)
+ALLOCATIONS = 200_000
 
 
 @contextmanager
-def collected_seldom() -> Iterator[None]:
+def collected_seldom(after: int = ALLOCATIONS) -> Iterator[None]:
+    """Collects after so many allocations, here and in what is called."""
     before = gc.get_threshold()
-    gc.set_threshold(*COLLECT_AFTER)
+    gc.set_threshold(max(after, before[0]), 20, 100)
     try:
         yield
     finally:
