@@ -1,10 +1,13 @@
-"""Programs on a GPU, beside the CPU: do they compile, assemble, give the same numbers, and how long do they take?
+"""Programs on a GPU, beside the CPU: do they assemble, give the same numbers, and how long do they take?
 
-    python benchmarks/gpu.py [NAME ...] [--rounds N] [--sm 90] [--json FILE]
+    python benchmarks/gpu.py [NAME ...]                    builds them and runs them
+    python benchmarks/gpu.py [NAME ...] --build FOLDER     builds them only
+    python FOLDER/gpu.py [NAME ...] --built FOLDER         runs them: Python and the driver are enough
 
 Without a GPU the kernels are interpreted by the stand-in of `tests/device`, at small sizes, and no times are told.
 With one, times are the least of N repetitions after a first one, and include waiting for the results; the CPU's are
 those of the same program with all processors.  JAX's stand beside them where it finds the GPU (`gpu/beside_jax.py`).
+Each step of a program has a limit, and the table in FOLDER/table.md grows with each program.
 """
 
 from __future__ import annotations
@@ -18,13 +21,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
 DPL = [sys.executable, "-m", "dplc.cli"]
 NEAR = 1e-9  # products of matrices and additions to one place have an order of their own
+PROCESSOR = "x86-64-v3"
 
 
 @dataclass(slots=True)
@@ -43,9 +49,13 @@ class Row:
     cpu: float = 0.0
     gpu: float = 0.0
     jax: float = 0.0
+    notes: str = ""
 
 
 ROWS = (
+    Row("stream", 1000, 100_000_000, "0.37", "function"),
+    Row("launches", 50, 1000, "2.5", "function"),
+    Row("product", 40, 4096, "2.1", "function"),
     Row("black_scholes", 2000, 100_000_000, "1.3", "function"),
     Row("black_scholes", 2000, 100_000_000, "3.5"),
     Row("ensemble", 64, 1_000_000, "0.4", "function"),
@@ -62,104 +72,197 @@ ROWS = (
 )
 
 
+# ---- building
+
+
+def build(rows: list[Row], folder: Path, sm: int) -> None:
+    """Writes the programs to a folder, with all that is needed to run them."""
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    (folder / "gpu").mkdir(exist_ok=True)
+    shutil.copy(__file__, folder / "gpu.py")
+    shutil.copy(HERE / "gpu" / "beside_jax.py", folder / "gpu")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = dict(zip(names := sorted({row.name for row in rows}), pool.map(lambda n: built(n, folder, sm), names)))
+    for row in rows:
+        row.kernels, row.registers, row.spills, row.agrees = made[row.name]
+    (folder / "rows.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+
+
+def built(name: str, folder: Path, sm: int) -> tuple[int, int, int, str]:
+    """Builds a program: its kernels, the most registers of one, the bytes that they spill, and what went wrong."""
+    source, ptx = str(HERE / "gpu" / f"{name}.dp"), folder / "bin" / f"{name}.ptx"
+    try:
+        command = [*DPL, "build", "--gpu", "--cpu", PROCESSOR, source, "-o", str(folder / "bin" / name)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        command = [*DPL, "build", "--emit", "ptx", "--cpu", f"sm_{sm}", source, "-o", str(ptx)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        kernels, told = ptx.read_text(encoding="utf-8").count(".entry "), ""
+        if (tool := shutil.which("ptxas")) and kernels:
+            command = [tool, f"-arch=sm_{sm}", "-v", str(ptx), "-o", os.devnull]
+            told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    except subprocess.CalledProcessError as error:
+        return 0, 0, 0, f"NO: {error.stderr[:200]}"
+    finally:
+        ptx.unlink(missing_ok=True)
+    registers = max(map(int, re.findall(r"Used (\d+) registers", told)), default=0)
+    return kernels, registers, sum(map(int, re.findall(r"(\d+) bytes spill stores", told))), ""
+
+
+# ---- running
+
+
+@dataclass(slots=True)
+class Runner:
+    """What runs the built programs: `device` are the variables by which they find the GPU or the stand-in."""
+
+    folder: Path
+    device: dict[str, str]
+    real: bool
+    rounds: int
+    limit: float  # seconds for a step
+
+    def ran(self, row: Row, size: int, rounds: int, **env: str) -> tuple[list[list[float]], str]:
+        """What a program has printed within the limit: for each repetition processor time, time and results; and what
+        went wrong."""
+        command = [str(self.folder / "bin" / row.name), row.mode, str(size), str(rounds)]
+        out, told = output(command, self.limit, env)
+        lines = [line.split() for line in out.splitlines(keepends=True) if line.endswith("\n")]
+        return [[float(word) for word in line] for line in lines], told
+
+    def fill(self, row: Row) -> None:
+        """Runs a program, and notes what came of it."""
+        if row.agrees:
+            return  # it was not built
+        on_device = {"DPL_DEVICE": "gpu", **self.device}
+        ours = self.ran(row, row.small, 1, DPL_DEVICE="cpu")
+        row.agrees = agreement(ours, self.ran(row, row.small, 1, DPL_DEVICE_LEAST="1", **on_device))
+        if self.real:
+            gpu = self.ran(row, row.large, self.rounds + 1, **on_device)
+            cpu = self.ran(row, row.large, 2, DPL_DEVICE="cpu")
+            row.gpu, row.cpu = least(gpu[0]), least(cpu[0])
+            row.notes = next(filter(None, (gpu[1], "" if cpu[0] else f"CPU: {cpu[1]}")), "")
+            if gpu[0] and cpu[0]:
+                row.agrees += f"; {agreement(cpu, gpu)}"
+            row.jax = self.beside(row)
+
+    def beside(self, row: Row) -> float:
+        """JAX's milliseconds; 0 if it cannot do the program."""
+        script = str(HERE / "gpu" / "beside_jax.py")
+        command = [sys.executable, script, row.name, row.mode, str(row.large), str(self.rounds)]
+        out, _ = output(command, self.limit, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        return float(out) if out.strip() else 0.0
+
+    def kernels(self, row: Row) -> str:
+        """The times of a program's kernels and copies in two repetitions."""
+        command = [str(self.folder / "bin" / row.name), row.mode, str(row.large), "2"]
+        env = {"DPL_DEVICE": "gpu", "DPL_DEVICE_TIMES": "1", **self.device}
+        _, told = output(command, self.limit, env, always=True)
+        return f"{row.name}, {row.mode}, {row.large}\n{told}\n"
+
+
+def output(command: list[str], limit: float, env: dict[str, str], always: bool = False) -> tuple[str, str]:
+    """What a command has printed within the limit, and what it says if it fails, or `always`."""
+    try:
+        done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode(), f"stopped after {limit:.0f} s"
+    except OSError as error:
+        return "", str(error)
+    told = done.stderr.strip() or f"exit status {done.returncode}"
+    return done.stdout, told if done.returncode or always else ""
+
+
+def least(lines: list[list[float]]) -> float:
+    """The least milliseconds after the first repetition; those of the first if there is no other."""
+    return 1e3 * min((line[1] for line in lines[1:] or lines), default=0.0)
+
+
+def agreement(ours: tuple[list[list[float]], str], others: tuple[list[list[float]], str]) -> str:
+    """How near the results of two runs are, in the repetitions that both have."""
+    if wrong := next((told for lines, told in (ours, others) if not lines), ""):
+        return f"NO: {' '.join(wrong.split())[-160:]}"
+    pairs = [pair for a, b in zip(ours[0], others[0], strict=False) for pair in zip(a[2:], b[2:], strict=True)]
+    if all(a == b for a, b in pairs):
+        return "bit for bit"
+    error = max(abs(a - b) / max(abs(a), abs(b)) if a != b else 0.0 for a, b in pairs)
+    return f"to {error:.0e}" if error < NEAR else f"NO: {error:.0e}"
+
+
+def table(rows: list[Row]) -> str:
+    """The rows, as Markdown."""
+    names = ("program", "size", "as the CPU", "CPU, ms", "GPU, ms", "JAX, ms", "floor, ms", "kernels", "registers",
+             "spilled", "")  # fmt: skip
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    for r in rows:
+        times = [f"{t:.3g}" if t else "" for t in (r.cpu, r.gpu, r.jax)]
+        cells = [f"{r.name}, {r.mode}", str(r.large if r.gpu else r.small), r.agrees or "not reached", *times, r.floor]
+        cells += [str(r.kernels), str(r.registers or ""), str(r.spills) if r.registers else "", r.notes]
+        lines.append(f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+# ---- the GPU, or what stands in for it
+
+
 def has_gpu() -> bool:
     with suppress(OSError):
         return ctypes.CDLL(os.environ.get("DPL_CUDA", "libcuda.so.1")).cuInit(0) == 0
     return False
 
 
-def ran(row: Row, size: int, rounds: int, **env: str) -> list[list[float]]:
-    """What the program prints: for each repetition processor time, time, and its results."""
-    command = [*DPL, "run", "-O2", "--engine", "native", str(HERE / "gpu" / f"{row.name}.dp"), row.mode]
-    done = subprocess.run([*command, str(size), str(rounds)], env={**os.environ, **env}, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
-    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+@contextmanager
+def device() -> Iterator[tuple[dict[str, str], bool]]:
+    """The variables by which programs find a device, and whether it is a real one."""
+    if has_gpu():
+        yield {}, "DPL_STAND_IN" not in os.environ
+        return
+    sys.path.insert(0, str(HERE.parent / "tests" / "device"))
+    from stand_in import Server
 
-
-def assemble(row: Row, sm: int) -> None:
-    """Notes the kernels of a program, and what the assembler says of them."""
     with tempfile.TemporaryDirectory() as folder:
-        ptx = Path(folder, "kernels.ptx")
-        command = [*DPL, "build", "--emit", "ptx", "--cpu", f"sm_{sm}", str(HERE / "gpu" / f"{row.name}.dp")]
-        subprocess.run([*command, "-o", str(ptx)], check=True, capture_output=True)
-        row.kernels = ptx.read_text(encoding="utf-8").count(".entry ")
-        if tool := shutil.which("ptxas"):
-            command = [tool, f"-arch=sm_{sm}", "-v", str(ptx), "-o", str(Path(folder, "kernels.cubin"))]
-            told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-            row.registers = max(map(int, re.findall(r"Used (\d+) registers", told)), default=0)
-            row.spills = sum(map(int, re.findall(r"(\d+) bytes spill stores", told)))
+        server = Server(Path(folder))
+        try:
+            yield server.environment, False
+        finally:
+            print(server.complaints(), end="", file=sys.stderr)
+            server.close()
 
 
-def compare(row: Row, device: dict[str, str]) -> None:
-    """Notes whether the results at the small size are those of the CPU."""
-    ours, others = ran(row, row.small, 1, DPL_DEVICE="cpu"), ran(row, row.small, 1, DPL_DEVICE_LEAST="1", **device)
-    pairs = list(zip(ours[0][2:], others[0][2:], strict=True))
-    if all(a == b for a, b in pairs):
-        row.agrees = "bit for bit"
-    else:
-        error = max(abs(a - b) / max(abs(a), abs(b)) for a, b in pairs)
-        row.agrees = f"to {error:.0e}" if error < NEAR else f"NO: {error:.0e}"
-
-
-def measure(row: Row, rounds: int, device: dict[str, str]) -> None:
-    """Notes the least times at the large size, in milliseconds."""
-    row.gpu = 1e3 * min(line[1] for line in ran(row, row.large, rounds + 1, **device)[1:])
-    row.cpu = 1e3 * min(line[1] for line in ran(row, row.large, 2, DPL_DEVICE="cpu")[1:])
-    command = [sys.executable, str(HERE / "gpu" / "beside_jax.py"), row.name, row.mode, str(row.large), str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    row.jax = float(done.stdout) if done.returncode == 0 and done.stdout.strip() else 0.0
-
-
-def table(rows: list[Row]) -> str:
-    """The rows, as Markdown."""
-    head = "| program | size | kernels | registers | spilled | as the CPU | CPU, ms | GPU, ms | JAX, ms | floor, ms |"
-    lines = [head, "|---" * 10 + "|"]
-    for r in rows:
-        times = [f"{t:.3g}" if t else "" for t in (r.cpu, r.gpu, r.jax)]
-        cells = [f"{r.name}, {r.mode}", str(r.large if r.gpu else r.small), str(r.kernels), str(r.registers or "")]
-        cells += [str(r.spills) if r.registers else "", r.agrees, *times, r.floor]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def run(folder: Path, names: list[str], rounds: int, limit: float) -> list[Row]:
+    """Runs the built programs; the table grows with each."""
+    rows = [Row(**row) for row in json.loads((folder / "rows.json").read_text(encoding="utf-8"))]
+    rows = [row for row in rows if not names or row.name in names]
+    (folder / "kernels.txt").write_text("", encoding="utf-8")
+    with device() as (variables, real):
+        runner = Runner(folder, variables, real, rounds, limit)
+        for row in rows:
+            print(f"{row.name}, {row.mode} ...", file=sys.stderr, flush=True)
+            runner.fill(row)
+            (folder / "table.md").write_text(table(rows), encoding="utf-8")
+            if real:
+                with (folder / "kernels.txt").open("a", encoding="utf-8") as file:
+                    file.write(runner.kernels(row))
+    return rows
 
 
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*", metavar="NAME")
+    asked.add_argument("--build", type=Path, metavar="FOLDER")
+    asked.add_argument("--built", type=Path, metavar="FOLDER")
     asked.add_argument("--rounds", type=int, default=5)
+    asked.add_argument("--limit", type=float, default=60.0, help="seconds for each step of a program")
     asked.add_argument("--sm", type=int, default=90)
-    asked.add_argument("--json", type=Path)
     options = asked.parse_args()
-    rows = [row for row in ROWS if not options.names or row.name in options.names]
-    if has_gpu():
-        fill(rows, options, {"DPL_DEVICE": "gpu"}, times=True)
-    else:
-        sys.path.insert(0, str(HERE.parent / "tests" / "device"))
-        from stand_in import Server
-
-        with tempfile.TemporaryDirectory() as folder:
-            server = Server(Path(folder))
-            try:
-                fill(rows, options, {"DPL_DEVICE": "gpu", **server.environment}, times=False)
-            finally:
-                print(server.complaints(), end="", file=sys.stderr)
-                server.close()
-    print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-    return int(any(not row.agrees or row.agrees.startswith("NO") for row in rows))
-
-
-def fill(rows: list[Row], options: argparse.Namespace, device: dict[str, str], times: bool) -> None:
-    for row in rows:
-        print(f"{row.name}, {row.mode} ...", file=sys.stderr, flush=True)
-        try:
-            assemble(row, options.sm)
-            compare(row, device)
-            if times:
-                measure(row, options.rounds, device)
-        except (RuntimeError, subprocess.CalledProcessError) as error:
-            row.agrees = f"NO: {getattr(error, 'stderr', '') or error}".replace("\n", " ")[:80]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (options.built or options.build or Path(temporary)).resolve()
+        if not options.built:
+            build([row for row in ROWS if not options.names or row.name in options.names], folder, options.sm)
+        if options.build:
+            return 0
+        rows = run(folder, options.names, options.rounds, options.limit)
+    print(table(rows), end="")
+    return int(any("NO" in row.agrees for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""A process that has everything imported and forks for each run of the command: start-up is a third of short runs.
+"""A process that has compiled a program and forks for each run of the command: start-up is most of short runs.
 
-`Forks().run(args, ...)` does what `subprocess.run` does with `python -m dplc.cli`, and gives the same result.  Only
-imports are shared: a run reads its environment, files and cache itself, and is a process of its own.
+`Forks().run(args, ...)` does what `subprocess.run` does with `python -m dplc.cli`, and gives the same result.  Runs
+share what depends on DPL alone: modules, the checked library, the tables of the grammar, the runtime.  A run is a
+process of its own, and reads its environment and files itself.  One with another cache, or other settings of DPL,
+shares modules only.
 """
 
 from __future__ import annotations
@@ -14,9 +16,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
-SIZE = 1 << 20  # bytes of a request: arguments, the folder, and the environment
+# Modules that are loaded besides those of a compilation.
+SHARED = (
+    "dpl.eval.run", "dplc.bytecode", "dplc.cli", "dplc.commands", "dplc.machine.run.cache", "dplc.machine.run.program",
+    "dplc.tools.check", "dplc.tools.dump", "dplc.tools.process", "dplc.tools.report", "dplc.tools.streams", "numpy",
+)  # fmt: skip
 
 
 class Forks:
@@ -68,7 +76,7 @@ def text(written: bytes) -> str:
 
 def serve(channel: socket.socket) -> None:
     """One run at a time, until the caller has gone."""
-    import_everything()
+    warm_up()
     while head := receive(channel, 8):
         _, files, _, _ = socket.recv_fds(channel, 1, 3)
         args, cwd, env = json.loads(receive(channel, int.from_bytes(head, "little")))
@@ -90,23 +98,32 @@ def receive(channel: socket.socket, size: int) -> bytes:
     return data
 
 
-def import_everything() -> None:
-    """Of the command, but for what only some verbs want.  Nothing here may start a thread or read the environment."""
-    from importlib import import_module
+def warm_up() -> None:
+    """Import and load what most runs of the command have in common.  It leaves no thread and no open file."""
+    for name in SHARED:
+        import_module(name)
+    from dpl.source import Source
+    from dplc.pipeline import Context
+    from dplc.stack import on_large_stack
+    from dplc.tools.run import compile_native
 
-    import click  # noqa: F401
-    import llvmlite.binding  # noqa: F401
-    import numpy  # noqa: F401
-    from dplc import commands, pipeline  # noqa: F401
-    from dplc.tools import process, run, streams  # noqa: F401
+    program = Source("<warm>", "do print (grad sin 1.0)\n")
+    on_large_stack(lambda: compile_native(program, Context(), False, False))
+    gc.freeze()  # no collection in a fork looks at what is there
 
-    for stage in pipeline.STAGES:
-        for place in (stage.function, stage.gives.show, stage.gives.verify):
-            if place:
-                pipeline.named(place)
-    for module in ("dpl.eval.run", "dpl.render", "dpl.types.check", "dplc.machine.run.linked"):
-        import_module(module)
-    gc.freeze()  # no collection in a fork looks at what is imported
+
+def settings(env: Mapping[str, str]) -> dict[str, str]:
+    """What may change the data that is shared."""
+    return {name: value for name, value in env.items() if name.startswith("DPL_") and name != "DPL_OPTIMISE"}
+
+
+def forget() -> None:
+    """Empty all that functions remember of earlier calls."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("dpl", "dplc"):
+            for value in list(vars(module).values()):
+                if clear := getattr(value, "cache_clear", None):
+                    clear()
 
 
 def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> None:
@@ -115,6 +132,8 @@ def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> 
         os.dup2(file, number)
         os.close(file)
     os.chdir(cwd)
+    if settings(env) != settings(os.environ):
+        forget()
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["dpl", *args]

@@ -35,6 +35,7 @@ class Context:
     verify: bool = field(default_factory=checked_by_environment)
     effort: int = 2  # LLVM's optimisation level, at most
     testing: bool = False  # expectations run on request
+    finite: bool = False  # calls look at whether their results are finite
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -188,6 +189,10 @@ def run_check(modules: list[Module], context: Context) -> Any:
         from dplc.passes.entry.expectations import asked_for
 
         return asked_for(checked.program, modules[-1].source)
+    if context.finite:
+        from dplc.passes.entry.finite import finite
+
+        return finite(checked.program, {module.source for module in modules})
     return checked.program
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ptx_scalars import TYPES, UNSIGNED, Bits, Fault, bits_of, numbers
 
 SHARED, LOCAL, PARAM = 1 << 60, 1 << 61, 1 << 62  # the windows; what is below is global
+TOP = 1 << 24  # where the stack of a thread begins in its window; it grows downwards
 WINDOW = (1 << 60) - 1
 Threads = NDArray[np.intp]  # numbers of threads
 
@@ -78,7 +79,7 @@ class Memory:
         """Makes room for frames of so many bytes in all."""
         if self.local.shape[1] < size:
             more = np.full((self.count, max(2 * size, 64)), 0xA5, np.uint8)
-            more[:, : self.local.shape[1]] = self.local
+            more[:, more.shape[1] - self.local.shape[1] :] = self.local
             self.local = more
 
     # ---- reading and writing
@@ -97,12 +98,15 @@ class Memory:
             self.note(base, data, places, ty, threads[part], write=True)
             data.view(UNSIGNED[size])[places] = value[part].astype(UNSIGNED[size])
 
+    def aligned(self, address: Bits, size: int) -> None:
+        if (address & np.uint64(size - 1)).any():
+            raise Fault(f"an access of {size} bytes that is not aligned")
+
     def places(self, address: Bits, size: int, threads: Threads):
         """The accesses by block of memory: which of the threads, the bytes, the places as multiples of the size, and
         the address of the block, 0 for that of threads."""
         address = np.broadcast_to(address, len(threads))
-        if (address & np.uint64(size - 1)).any():
-            raise Fault(f"an access of {size} bytes that is not aligned")
+        self.aligned(address, size)
         window = address >> np.uint64(60)
         for kind in np.unique(window) if len(threads) else ():
             part = slice(None) if (window == kind).all() else np.nonzero(window == kind)[0]
@@ -111,7 +115,9 @@ class Memory:
                 continue
             rows, data = (self.block_of[threads], self.shared) if kind == 1 else (threads, self.local)
             places = (address[part] & np.uint64(WINDOW)).astype(np.int64)
-            if (places + size > data.shape[1]).any():
+            if kind == 2:
+                places -= TOP - data.shape[1]
+            if (places < 0).any() or (places + size > data.shape[1]).any():
                 raise Fault(f"{'shared' if kind == 1 else 'local'} access out of bounds: {int(places.max())}")
             width = data.shape[1] // size
             yield part, data.reshape(-1), rows[part] * width + places // size, SHARED if kind == 1 else 0

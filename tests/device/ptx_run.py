@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from ptx_matrices import multiplied
-from ptx_memory import LOCAL, SHARED, Blocks, Memory, Threads
+from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads
 from ptx_scalars import TYPES, Bits, Fault, compute, numbers
 from ptx_text import Function, Instruction, number, parse
 from ptx_warps import WARP, matched, shuffled, voted
 
 ATOMICS = ("add", "cas", "exch", "min", "max", "or", "and")
 DEEPEST = 200  # calls in calls
+SAVED = 128  # bytes of the stack that a call takes beside its variables, more or less
+STACK = 20480  # bytes of a thread's stack, if it calls functions that call themselves
+MOST_PARAMETERS, MOST_SHARED = 4352, 48 << 10  # bytes
 
 
 class Machine:
@@ -32,6 +35,10 @@ class Machine:
         self.module = parse(text)
         self.blocks = blocks or Blocks()
         self.exchanging = self.module.exchanging()
+        self.recursive = self.module.recursive()
+        for entry in self.module.entries:
+            if sum(entry.params.values()) > MOST_PARAMETERS or sum(v.size for v in entry.shared) > MOST_SHARED:
+                raise Fault(f"{entry.name} has too many parameters, or too much shared memory")
         self.globals: dict[str, int] = {}
 
     def size_of_globals(self) -> int:
@@ -50,11 +57,15 @@ class Machine:
             for place, other in v.links.items():
                 memory[self.globals[v.name] - base + place :][:8].view(np.uint64)[0] = self.globals[other]
 
-    def launch(self, name: str, grid: int, block: int, arguments: list[int], races: bool = True) -> None:
+    def launch(
+        self, name: str, grid: int, block: int, arguments: list[int], races: bool = True, stack: int = STACK
+    ) -> None:
         """Runs an entry.  Arguments are bits."""
         function = self.module.functions[name]
+        if block > (function.most_threads or 1024):
+            raise Fault(f"{block} threads in a block, where {function.most_threads} are the most")
         with np.errstate(all="ignore"):
-            launch = Launch(self, function, grid, block, races)
+            launch = Launch(self, function, grid, block, races, stack if name in self.recursive else TOP)
             given = {(p, 0): np.array([a], np.uint64) for p, a in zip(function.params, arguments, strict=True)}
             launch.run(function, given, np.arange(grid * block), 0, 0)
 
@@ -66,6 +77,7 @@ class Launch:
     grid: int
     block: int
     races: bool
+    stack: int
     memory: Memory = field(init=False)
     special: dict[str, Bits] = field(init=False)
     shared: dict[str, int] = field(init=False, default_factory=dict)
@@ -97,7 +109,9 @@ class Launch:
     def run(self, function: Function, given: Params, threads: Threads, frame: int, depth: int) -> Params:
         if depth > DEEPEST:
             raise Fault("too many calls inside of each other")
-        self.memory.reserve(frame + function.frame)
+        if frame + function.whole_frame > self.stack:
+            raise Fault(f"the stack of {self.stack} bytes is too small")
+        self.memory.reserve(frame + function.whole_frame)
         return Activation(self, function, given, frame, depth).run(threads)
 
 
@@ -136,7 +150,7 @@ class Activation:
 
     def constant(self, name: str) -> int:
         if name in self.function.local:
-            return LOCAL + self.frame + self.function.local[name]
+            return LOCAL + TOP - self.frame - self.function.whole_frame + self.function.local[name]
         for places in (self.launch.shared, self.launch.machine.globals):
             if name in places:
                 return places[name]
@@ -281,7 +295,7 @@ class Activation:
         params = dict(zip(given, callee.params, strict=True))
         passed = {(params[p], place): value for (p, place), value in self.passed.items() if p in params}
         self.passed = {}
-        frame = -(-(self.frame + self.function.frame) // 16) * 16
+        frame = self.frame + self.function.whole_frame + SAVED
         made = self.launch.run(callee, passed, active, frame, self.depth + 1)
         results = dict(zip(callee.results, back))
         self.given |= {(results[r], place): value for (r, place), value in made.items()}
@@ -365,6 +379,7 @@ class Activation:
                 self.write(name, self.parameter(base, offset + i * size, one.type, threads), threads)
             return
         address = self.where(one.operands[1], threads)
+        self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             self.write(name, self.memory.load(address + np.uint64(i * size), one.type, threads), threads)
 
@@ -386,6 +401,7 @@ class Activation:
                 cell[threads] = self.read(name, threads)
             return
         address = self.where(one.operands[0], threads)
+        self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             self.memory.store(address + np.uint64(i * size), self.read(name, threads), one.type, threads)
 

@@ -20,6 +20,7 @@ VARIABLE = re.compile(
 )
 OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,\s][^,]*")
 IGNORED = (".reg", ".param", ".loc", ".file", ".pragma", ".maxntid", ".minnctapersm", ".reqntid", ".callprototype")
+MOST_THREADS = re.compile(r"\.maxntid\s+(\d+)")
 WARP_WIDE = ("shfl", "match", "vote")
 BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
@@ -63,6 +64,11 @@ class Function:
     local: dict[str, int] = field(default_factory=dict)  # places in the frame
     frame: int = 0  # bytes
     shared: list[Variable] = field(default_factory=list)
+    most_threads: int = 0  # of a block; 0 if nothing says so
+
+    @property
+    def whole_frame(self) -> int:
+        return -(-self.frame // 16) * 16
 
     def called(self) -> set[str]:
         """The functions that it calls itself."""
@@ -86,6 +92,22 @@ class Module:
         while more := {f.name for f in self.functions.values() if f.called() & found} - found:
             found |= more
         return found
+
+    def recursive(self) -> set[str]:
+        """The functions from which a function that calls itself is reached."""
+        calls = {name: f.called() & self.functions.keys() for name, f in self.functions.items()}
+
+        def reached(name: str) -> set[str]:
+            found: set[str] = set()
+            todo = [name]
+            while todo:
+                todo += (new := calls[todo.pop()] - found)
+                found |= new
+            return found
+
+        whole = {name: reached(name) for name in self.functions}
+        looping = {name for name, found in whole.items() if name in found}
+        return {name for name, found in whole.items() if found & looping}
 
     @property
     def entries(self) -> list[Function]:
@@ -144,6 +166,8 @@ def parse_function(head: str, body: str) -> Function:
     found = HEAD.match(head.rstrip("{ \n"))
     assert found, head
     function = Function(found[3], found[1] == "entry", parameters(found[2]), parameters(found[4]))
+    if most := MOST_THREADS.search(head):
+        function.most_threads = int(most[1])
     for line in statements(body):
         if line.startswith((".local", ".shared")):
             declare(function, line)

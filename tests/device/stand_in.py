@@ -33,6 +33,7 @@ class Session:
         self.blocks = Blocks()
         self.machines: list[Machine] = []
         self.memory: np.ndarray = np.zeros(0, np.uint8)
+        self.stack_bytes = 1024  # of a thread, if nothing else is asked for
 
     def hello(self, pid: int, file: int, size: int, data: bytes) -> tuple[int, bytes]:
         with open(f"/proc/{pid}/fd/{file}", "r+b") as shared:
@@ -44,7 +45,12 @@ class Session:
 
     def load(self, a: int, b: int, c: int, data: bytes) -> tuple[int, bytes]:
         try:
+            if tool := os.environ.get("DPL_STAND_IN_PTXAS"):
+                command = [tool, "-arch=sm_90", "-", "-o", os.devnull]
+                subprocess.run(command, input=data, check=True, capture_output=True)
             machine = Machine(data.decode(), self.blocks)
+        except subprocess.CalledProcessError as error:
+            return -1, error.stderr
         except Exception as error:
             return -1, f"the interpreter cannot read it: {error!r}".encode()
         self.machines.append(machine)
@@ -82,16 +88,21 @@ class Session:
         function = machine.module.functions[name]
         cells = struct.unpack(f"{len(function.params)}Q", data[NAME:])
         try:
-            machine.launch(name, grid, block, list(cells), races=os.environ.get("DPL_STAND_IN_RACES") != "0")
+            races = os.environ.get("DPL_STAND_IN_RACES") != "0"
+            machine.launch(name, grid, block, list(cells), races, self.stack_bytes)
         except Fault as fault:
             print(f"stand-in: {name}: {fault}", file=sys.stderr, flush=True)
             return 1, b""
         return 0, b""
 
+    def stack(self, size: int, b: int, c: int, data: bytes) -> tuple[int, bytes]:
+        self.stack_bytes = size
+        return 0, b""
+
 
 QUESTIONS = (
     Session.hello, Session.load, Session.place, Session.parameters,
-    Session.variable, Session.allocated, Session.freed, Session.launch,
+    Session.variable, Session.allocated, Session.freed, Session.launch, Session.stack,
 )  # fmt: skip
 
 
@@ -129,12 +140,14 @@ def library(folder: Path) -> Path:
 
 
 class Server:
-    """The stand-in, ready for programs that run in `environment`.  `complaints` are what the interpreter has found."""
+    """The stand-in, ready for programs that run in `environment`; with `blas`, also that for cuBLAS.  `complaints` are
+    what the interpreter has found."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, blas: bool = False) -> None:
         self.errors = (folder / "complaints").open("w+")
         path = str(folder / "socket")
-        self.environment = {"DPL_CUDA": str(library(folder)), "DPL_STAND_IN": path}
+        made = str(library(folder))
+        self.environment = {"DPL_CUDA": made, "DPL_STAND_IN": path, "DPL_CUBLAS": made if blas else "there is none"}
         self.process = subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE, stderr=self.errors)
         assert self.process.stdout and self.process.stdout.readline() == b"ready\n"
 

@@ -47,7 +47,12 @@ def call(name, *args, code=0):
     got = getattr(cu, name)(*args)
     assert got == code, (name, got)
 P, S = c.c_uint64, c.c_size_t
+call("cuDeviceGet", c.byref(c.c_int()), 0, code=3)
 call("cuInit", 0)
+call("cuStreamSynchronize", None, code=201)
+context = c.c_void_p()
+call("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+call("cuCtxSetCurrent", context)
 m, f, p = c.c_void_p(), c.c_void_p(), P()
 call("cuModuleLoadDataEx", c.byref(m), PTX, 0, None, None)
 call("cuModuleGetFunction", c.byref(f), m, b"twice")
@@ -68,8 +73,24 @@ launch(4)
 call("cuMemcpyDtoHAsync_v2", given, p, S(32), None)
 assert list(given) == [2, 4, 6, 8]
 call("cuStreamSynchronize", None)
+pinned = c.c_void_p()
+call("cuMemHostAlloc", c.byref(pinned), S(32), 0)
+now = c.cast(pinned, c.POINTER(c.c_double))
+now[0] = 8.0
+call("cuMemcpyHtoDAsync_v2", p, pinned, S(8), None)  # reads it when the copy is done
+now[0] = 9.0
+call("cuMemcpyDtoHAsync_v2", given, p, S(8), None)
+assert given[0] == 9.0
+event, time = c.c_void_p(), c.c_float()
+call("cuEventCreate", c.byref(event), 0)
+call("cuEventRecord", event, None)
+call("cuEventElapsedTime", c.byref(time), event, event, code=600)
+for wrong in (b".version 9.9 .target sm_80", b".version 8.0 .target sm_120"):
+    call("cuModuleLoadDataEx", c.byref(m), wrong, 0, None, None, code=222 if b"9.9" in wrong else 209)
+call("cuCtxSetLimit", 0, S(1 << 20), code=1)
 launch(5)
 call("cuStreamSynchronize", None, code=700)
+call("cuMemAllocAsync", c.byref(p), S(32), None, code=700)
 """
 
 

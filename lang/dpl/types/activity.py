@@ -88,6 +88,7 @@ class Unknown(Exception):
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
     """Yields a warning for every derivative in the sources `own` that is always zero."""
     globals_ = {item.name: item for item in program.items if isinstance(item, Def)}
+    known: dict[int, Dependence | None] = {}
     for item in program.items:
         locals_: dict[str, Term] = {}
         stack = [item.body]
@@ -100,14 +101,17 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
                 case term.LetRec(bindings=bindings):
                     locals_.update(bindings)
                 case term.App(span, _, term.Var(name=operator), f) if operator in OPERATORS:
-                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own)
+                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own, known)
                 case term.Prim(span, _, "jvp" | "vjp", (f, *_)):
-                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own)
+                    yield from judge(Analysis(globals_, program.library, locals_), f, span, own, known)
                 case _:
                     pass
 
 
-def judge(analysis: Analysis, f: Term, span: Span, own: set[Source]) -> Iterator[Diagnostic]:
+def judge(
+    analysis: Analysis, f: Term, span: Span, own: set[Source], known: dict[int, Dependence | None]
+) -> Iterator[Diagnostic]:
+    """`known` holds what was found of functions before, by identity; None if the analysis gave up."""
     name = ""
     if isinstance(f, term.Var):
         name = f.name.rpartition(".")[2].partition("#")[0] if f.name in analysis.globals else f.name.partition(".")[0]
@@ -115,11 +119,12 @@ def judge(analysis: Analysis, f: Term, span: Span, own: set[Source]) -> Iterator
         f = defined.body if defined is not None else analysis.locals.get(f.name, f)
     if not isinstance(f, term.Lam) or not isinstance(f.ty, ty.Fn) or not has_float(f.ty.arg):
         return
-    try:
-        result = analysis.result(f)
-    except Unknown:
+    if id(f) not in known:
+        known[id(f)] = analysis.attempt(f)
+    result = known[id(f)]
+    if result is None or result.active or f.param.startswith("_"):
         return
-    if not f.param.startswith("_") and not result.active and all(step != "stop_grad" for step, _ in result.steps):
+    if all(step != "stop_grad" for step, _ in result.steps):
         yield message(name, f.param, result, span, own)
 
 
@@ -156,23 +161,33 @@ def has_float(t: ty.Ty, depth: int = 0) -> bool:
 
 @record
 class Analysis:
-    """`assumed` holds the results assumed for calls: nothing at first, then the results of the previous iteration."""
+    """`assumed` holds the results that calls have within themselves: nothing at first, then the results of the previous
+    iteration.  `open` holds the calls that are being analysed, `relied` those whose assumed result was used."""
 
     globals: Mapping[str, Def]
     library: Mapping[str, Def]
     locals: Mapping[str, Term]
     assumed: dict = field(default_factory=dict)
     found: dict = field(default_factory=dict)
+    open: set = field(default_factory=set)
+    relied: set = field(default_factory=set)
     mentioned: dict[int, frozenset[str]] = field(default_factory=dict)
     seen: int = 0
     signatures: dict[int, tuple[Closure, int]] = field(default_factory=dict)  # by identity; the closure is kept alive
     numbers: dict[tuple, int] = field(default_factory=dict)  # numbers given to signatures
 
+    def attempt(self, f: term.Lam) -> Dependence | None:
+        """The dependence of the result of `f` on its argument; None if the analysis gives up."""
+        try:
+            return self.result(f)
+        except Unknown:
+            return None
+
     def result(self, f: term.Lam) -> Dependence:
         for _ in range(ROUNDS):
-            self.found = {}
+            self.found, self.relied = {}, set()
             answer = flat(self.call(self.eval(f, {}), ACTIVE))
-            if all(self.assumed.get(key, NONE) == value for key, value in self.found.items()):
+            if all(self.assumed.get(key, NONE) == self.found[key] for key in self.relied):
                 return answer
             self.assumed = self.found
         raise Unknown
@@ -185,10 +200,14 @@ class Analysis:
         key = self.signature(f, ())[0], arg
         if key in self.found:
             return self.found[key]
-        self.found[key] = self.assumed.get(key, NONE)
+        if key in self.open:
+            self.relied.add(key)
+            return self.assumed.get(key, NONE)
+        self.open.add(key)
         answer = self.eval(f.body, {**f.env, f.param: arg})
         if isinstance(answer, Closure):
             raise Unknown
+        self.open.remove(key)
         self.found[key] = answer
         return answer
 

@@ -364,7 +364,7 @@ def same_shape(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def check_lengths(e: BodyEmitter, op: f.Op) -> Values:
-    arrays.check_shape(e, [e.one(op.args[0])], [e.one(op.args[1])], e.site(op.span))
+    arrays.check_shape(e, [e.one(op.args[0])], [e.one(op.args[1])], e.site(op.span, op.attr("what", "")))
     return []
 
 

@@ -6,6 +6,7 @@ A cell is data of the program: the kernel's name, its handle once it is loaded, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from dpl.node import field, record
@@ -15,7 +16,8 @@ from dplc.machine.llvm.literals import escape
 from dplc.passes.kernels.device import Kernel
 
 WITH_DEVICE = '@"dpl with device"'
-RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels
+RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels, beside its largest frames
+FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
 
 
 @record
@@ -43,9 +45,11 @@ class Device:
 
     def started(self, main: str) -> str:
         """A function that runs `main`, which knows its device then."""
-        stack = RECURSIVE_STACK if self.recursive else 0
+        text = self.ptx() if self.cells else ""
+        frame = max(map(int, FRAME.findall(text)), default=0)  # those that do not look at what is left have it twice
+        stack = RECURSIVE_STACK + 2 * frame if self.recursive else 0
         return (
-            "".join(self.cells.values()) + text_constant('@"device code"', self.ptx() if self.cells else "") +
+            "".join(self.cells.values()) + text_constant('@"device code"', text) +
             f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
             f'  call void @rt.device_begin(ptr @"device code", i64 {stack})\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"

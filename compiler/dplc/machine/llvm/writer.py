@@ -193,6 +193,8 @@ class Writer:
     def mul(self, a: str, b: str) -> str:
         if a == "1" or b == "1":
             return b if a == "1" else a
+        if a.isdigit() and b.isdigit():
+            return str(int(a) * int(b))
         return self.let(f"mul i64 {a}, {b}")
 
     def scale(self, number: str, size: int) -> str:

@@ -38,6 +38,7 @@ BLOCK = 1024  # points of a block of sums
 ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
 NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
+MOST_PARAMETERS = 500  # words: the driver takes 4352 bytes
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
 Geometry = Literal["points", "sums", "rows", "groups"]
@@ -148,6 +149,9 @@ class Devices:
         geometry = geometry_of(outs)
         if geometry is None:
             return "it has too many sums, or sums of rows and others"
+        given = sum(words(a.ty) for a in args.values()) + sum(1 + len(m.row) + len(m.dims) for m in outs)
+        if given + sum(len(level.par.space) for level in levels) > MOST_PARAMETERS:
+            return "it uses too many variables"
         return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
 
     def made(
@@ -267,6 +271,17 @@ def nothing(ty: f.Type) -> f.Const:
 
 def fails(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail"
+
+
+def words(ty: f.Type) -> int:
+    """How many parameters a variable from outside is."""
+    match ty:
+        case f.Tup(items):
+            return sum(map(words, items))
+        case f.Arr(_, rank):
+            return 1 + rank
+        case _:
+            return 1
 
 
 def geometry_of(outs: list[Made]) -> Geometry | None:

@@ -1,0 +1,100 @@
+"""Executables with code for both: without a GPU, with the stand-in, and all that is prepared for a real GPU."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from stand_in import Server
+
+pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="needs a C compiler, Linux")
+
+PROGRAM = """let xs = [for i < 1000 -> float i]
+let ys = [for x in xs -> sqrt (x * x) + 1.0]
+do print (sum ys)
+do print (sum [for x in take 40 xs -> sum [for j < 40 -> x * float j]])
+do print xs[List.length Sys.args + 999]
+"""
+OUTPUT = "500500.0\n608400.0\n999.0\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("device"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    (folder / "sums.dp").write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, "-m", "dplc.cli", "build", "--gpu", "sums.dp", "-o", "sums"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "sums"
+
+
+def run(executable: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([executable, *args], env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+def test_without_a_gpu(executable: Path) -> None:
+    made = run(executable, DPL_CUDA="/nowhere/libcuda.so.1", DPL_DEVICE_LEAST="1")
+    assert (made.returncode, made.stdout, made.stderr) == (0, OUTPUT, "")
+
+
+def test_that_must_have_a_gpu(executable: Path) -> None:
+    made = run(executable, DPL_CUDA="/nowhere/libcuda.so.1", DPL_DEVICE="gpu")
+    assert (made.returncode, made.stdout) == (1, "") and "R0511" in made.stderr and "/nowhere" in made.stderr
+
+
+def test_on_a_device(executable: Path, server: Server, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    made = run(executable, DPL_DEVICE_LEAST="1", DPL_STAND_IN_LOG=str(log), **server.environment)
+    assert (made.returncode, made.stdout, made.stderr) == (0, OUTPUT, "")
+    assert log.read_text(encoding="utf-8").count("launch par_") >= 1
+    assert not server.complaints()
+
+
+def test_failures_on_a_device(executable: Path, server: Server) -> None:
+    made = run(executable, "one", DPL_DEVICE="gpu", DPL_DEVICE_LEAST="1", **server.environment)
+    assert made.returncode == 1 and "index 1000 " in made.stderr
+
+
+def test_a_device_that_is_too_old(executable: Path, server: Server) -> None:
+    """`auto` is never an error."""
+    old = {"DPL_STAND_IN_OLD": "1", "DPL_DEVICE_LEAST": "1", **server.environment}
+    made = run(executable, **old)
+    assert (made.returncode, made.stdout, made.stderr) == (0, OUTPUT, "")
+    made = run(executable, DPL_DEVICE="gpu", **old)
+    assert made.returncode == 1 and "R0511" in made.stderr and "801" in made.stderr
+
+
+def test_little_memory(executable: Path, server: Server) -> None:
+    """What has no room on the device is done by the host."""
+    made = run(executable, DPL_DEVICE="gpu", DPL_DEVICE_LEAST="1", DPL_STAND_IN_MEMORY="4096", **server.environment)
+    assert (made.returncode, made.stdout, made.stderr) == (0, OUTPUT, "")
+
+
+@pytest.mark.parametrize("args", [("--lib",), ("--target", "x86_64-windows"), ("--emit", "ptx")])
+def test_only_executables_for_linux(dpl, args: tuple[str, ...]) -> None:
+    made = dpl("build", "--gpu", *args, "examples/hello.dp")
+    assert made.returncode == 2 and "--gpu is for" in made.stderr
+
+
+def test_all_that_is_prepared(executable: Path, tmp_path: Path) -> None:
+    """`on_gpu.py` runs what was built, and goes on when something is missing."""
+    (tmp_path / "programs").mkdir()
+    shutil.copy(executable, tmp_path / "programs" / "comprehensions")
+    script = ROOT / "tests" / "device" / "on_gpu.py"
+    made = subprocess.run([sys.executable, script, "run", tmp_path, "--stand-in"], capture_output=True, text=True)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert made.returncode == 1 and made.stdout == report
+    assert "* 1 are right" in report and "No such file" in report
+    assert "WRONG: a sum" in report and "## All programs" in report
