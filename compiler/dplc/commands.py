@@ -86,6 +86,8 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
               help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
 @click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]),
               help="Where loops run; auto: on a GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
+@click.option("--nan", type=click.Choice(["off", "warn", "trap"]), default="off", show_default=True,
+              help="At the first NaN or infinity of a call or a sweep: end, or (in the interpreter) warn.")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
@@ -254,16 +256,25 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
 
 
 @cli.command()
-@click.argument("files", nargs=-1, type=click.Path())
+@click.argument("files", metavar="[FILE|MODULE|NAME]...", nargs=-1, type=click.Path())
 @click.option("--stdlib", is_flag=True, help="Document the standard library, too.")
+@click.option("--search", "query", metavar="WORDS|TYPE",
+              help="Print what fits: by name, by words, or by type, such as 'float[n] -> float'.")
 @click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
               help="Output folder.")  # fmt: skip
-def doc(files: tuple[str, ...], stdlib: bool, output: Path) -> int:
-    """Write HTML documentation of modules, from their types and comments."""
-    from dplc.tools.doc import write_pages
+def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -> int:
+    """Write HTML documentation of FILEs, from their types and comments; or print that of a MODULE or NAME of the
+    standard library."""
+    from dplc.tools.doc.doc import write_pages
+    from dplc.tools.doc.terminal import print_names, print_search
 
+    if query is not None:
+        return print_search(query)
     if not files and not stdlib:
         raise click.UsageError("which FILES?  (or --stdlib)")
+    names = [name for name in files if not Path(name).exists() and not name.endswith(".dp")]
+    if names and len(names) == len(files):
+        return print_names(names)
     return write_pages(files, stdlib, output)
 
 
@@ -277,6 +288,57 @@ def repl(engine: str, load: Path | None) -> int:
     from dplc.tools.repl.loop import converse
 
     return converse(engine, load)
+
+
+@cli.command()
+@click.option("--break", "breaks", metavar="PLACE", multiple=True,
+              help="LINE, FILE:LINE, FUNCTION, LINE:rev, rev, error or nonfinite; may have ` if EXPR`.")  # fmt: skip
+@click.option("--watch", "watches", metavar="EXPR", multiple=True, help="Show EXPR at every stop; `d x`: a derivative.")
+@click.option("--script", type=click.Path(dir_okay=False), metavar="FILE", help="Do the commands in FILE.")
+@click.option("--at", metavar="error|nonfinite|CALL", help="Go on to an error, a NaN or infinity, or a call first.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tuple[str, ...], script: str | None,
+          at: str | None) -> int:  # fmt: skip
+    """Debug a program, forwards and backwards, through reverse sweeps too.  `help` lists the commands."""
+    from dplc.tools.debug.session import debug as converse
+
+    return converse(file, args, breaks, watches, script, at)
+
+
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@click.option("--top", type=click.IntRange(1), default=12, show_default=True, metavar="N", help="Rows of each table.")
+@click.option("--flame", type=OUTPUT, metavar="FILE.svg", help="Draw a flame graph.")
+@click.option("--trace", type=OUTPUT, metavar="FILE.json", help="Write a trace for Chrome or Perfetto.")
+@click.option("--speedscope", type=OUTPUT, metavar="FILE.json", help="Write the samples for speedscope.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def profile(file: str, args: tuple[str, ...], top: int, flame: Path | None, trace: Path | None,
+            speedscope: Path | None) -> int:  # fmt: skip
+    """Run a program as native code and tell where it spends its time, by line and by function."""
+    from dplc.tools.profile.profile import profile
+
+    return profile(file, args, top, flame, trace, speedscope)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line.")
+def doctor(as_json: bool) -> int:
+    """Print what a bug report needs, and run a self-test; exit 1 if something is broken."""
+    from dplc.tools.doctor import examine
+
+    return examine(as_json)
+
+
+@cli.command()
+def dap() -> int:
+    """Run the debug adapter for editors, over standard input and output."""
+    from dplc.tools.debug.dap import serve
+
+    return serve()
 
 
 @cli.command()

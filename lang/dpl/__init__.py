@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     class Error(Exception):
         """An error in a program or in a call of its functions; the text says where and why."""
 
-    def load(path: str | os.PathLike[str]) -> Any: ...
+    def load(path: str | os.PathLike[str], device: str = "cpu") -> Any: ...
 
 
 HOST = "dpl.host:Host"  # the class of the host (`host.py`), which the compiler changes

@@ -43,3 +43,25 @@ def test_the_order_is_what_the_table_says() -> None:
     assert sums.block(float.__add__, 0.0, numbers[:1024]) == lanes[0]
     b = [sums.block(float.__add__, 0.0, numbers[k : k + 1024]) for k in range(0, 5000, 1024)]
     assert sums.total(float.__add__, 0.0, numbers) == ((b[0] + b[1]) + (b[2] + b[3])) + b[4]
+
+
+IN_PARTS = """
+let a k n = Random.normal (Random.key k) n
+let x = a 1 1100
+let w : float[20] = a 2 20
+let rows : float[1030, 20] = reshape (a 3 20600)
+let few : float[16] = a 4 16
+do print (sum [for i < 1027 -> let e = sum [for j < 20 -> w[j] * x[i + j]] - x[i] in e * e])
+do print (sum [for i < 1026 -> tanh (sum [for j < 16 -> few[j] * x[i + j]])])
+do print (sum [for row in rows -> log (1.0 + exp (dot w row))])
+do print (sum [for i < 50 -> exp (0.1 * x[i]) * logsumexp rows[i]])
+let soft = [for i < 1030 -> tanh (x[i] + maximum rows[i])]
+do print (sum soft, soft[0], soft[1023], soft[1024], soft[1029])
+do print (sum [for i < 2 -> [for j < 1030 -> exp (sum [for k < 20 -> rows[i, k] * rows[j, k]] / 20.0)]])[1029]
+"""
+
+
+def test_points_in_two_parts_have_the_same_sums(dpl) -> None:
+    native, interp = (dpl("run", "--engine", engine, "-", stdin=IN_PARTS) for engine in ("native", "interp"))
+    assert native.returncode == 0, native.stderr
+    assert native.stdout == interp.stdout

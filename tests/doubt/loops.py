@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from doubt.scopes import BOOL, FLOAT, INT, array, function, mentions, ref
+from doubt.scopes import BOOL, FLOAT, INT, Ty, array, function, mentions, ref
 from doubt.writer import Hole, rule
+
+BOX = "box"
+BOX_TYPE = "type box = { xs : float[?]; total : float }"
+GROW = "let grow (b : box) x = { xs = b.xs ++ [x]; total = 0.5 * b.total + x }"
 
 
 def has_refs(h: Hole) -> bool:
@@ -31,6 +35,20 @@ def conditional(h: Hole) -> str:
         f"let ({out}, _, _) = (loop ({s[0]}, {other[0]}, {fuel[0]}) = ({start}, {other_start}, {h.count()}) "
         f"while {test} do {state}) in {out}"
     )
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def grown(h: Hole) -> str:
+    """An array in a record, which grows in a loop, or in a function that is repeated."""
+    b, i = h.named("b", Ty(BOX)), h.named("i", INT)
+    start = f"({{ xs = {h(array(FLOAT, h.writer.below(3) + 1))}; total = {h()} }} : box)"
+    of_box = f"{b[0]}.total + tanh (sum {b[0]}.xs)"
+    if h.often(50):
+        made = f"iterate {h.count()} (fun ({b[0]} : box) -> grow {b[0]} (tanh ({of_box} + {h.apart(FLOAT)}))) {start}"
+    else:
+        step = f"grow {b[0]} (tanh ({of_box} * {h.apart(FLOAT, i)}))"
+        made = f"loop {b[0]} = {start} for {i[0]} < {h.count()} do {step}"
+    return f"(let {b[0]} = ({made}) in {of_box} + {b[0]}.xs[length {b[0]}.xs - 1])"
 
 
 @rule(2, lambda h: h.ty == FLOAT)

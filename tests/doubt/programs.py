@@ -26,6 +26,8 @@ from doubt.writer import Features, Hole, Writer, literal
 HELPERS = {
     gates.GATE: gates.GATE_TYPE,
     gates.CELL: gates.CELL_TYPE,
+    loops.BOX: loops.BOX_TYPE,
+    "grow": loops.GROW,
     "twice": "let twice g x = g (g x)",
     "compose": "let compose g h = fun x -> g (h x)",
     "choose": "let choose c x y = if c then x else y",

@@ -24,7 +24,7 @@ try:
 except ImportError:
     from signal import getsignal
 
-from .shapes import ArgumentError, Array, Error, Number, Place, Record, Shape, Text, Tuple
+from .shapes import ArgumentError, Array, Error, Holder, Number, Place, Record, Shape, Text, Tuple
 
 MESSAGE = ctypes.CFUNCTYPE(ctypes.c_char_p)
 WATCH = ctypes.CFUNCTYPE(None, ctypes.c_int32)
@@ -78,6 +78,7 @@ class Library:
     def __init__(self, description: Mapping[str, Any], lender: Lender, free: int) -> None:
         self.prefix: str = description["prefix"]
         self.lender = lender
+        self.holder: Holder | None = None
         self._free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)
         self.shapes: dict[str, Shape] = {}
         self.functions: dict[str, Function] = {}

@@ -37,6 +37,8 @@ from dplc.machine.run.jit import LoadedLibrary, is_linked
 from dplc.stack import on_large_stack
 
 PREFIX = "dpl"
+CPU = "cpu"
+DEVICES = (CPU, "gpu", "auto")
 SHARED: weakref.WeakValueDictionary[tuple[str, str, bytes], Library] = weakref.WeakValueDictionary()
 
 
@@ -50,18 +52,23 @@ class Built:
     externs: dict[str, str]
 
 
-def load(path: str | os.PathLike[str]) -> LoadedModel:
-    """The exported definitions of the program at `path`.  Raises `dpl.Error` with DPL's messages."""
+def load(path: str | os.PathLike[str], device: str = CPU) -> LoadedModel:
+    """The exported definitions of the program at `path`.  Raises `dpl.Error` with DPL's messages.
+
+    `device` is "cpu", "gpu", or "auto": a GPU if there is one.  Unless it is "cpu", arrays that functions return are
+    `embed/held.py`'s: they stay on the device."""
+    if device not in DEVICES:
+        raise ValueError(f"there is no device {device!r}; there are {', '.join(DEVICES)}")
     file = Path(path)
-    return LoadedModel(file, instances(file, ""))
+    return LoadedModel(file, instances(file, "", device), device)
 
 
 class LoadedModel(Model):
     """A model with its source, so that derivatives of its functions can be compiled too."""
 
-    def __init__(self, file: Path, library: Library) -> None:
+    def __init__(self, file: Path, library: Library, device: str) -> None:
         super().__init__(library, file.stem)
-        self._file = file
+        self._file, self._device = file, device
         self._derivatives: dict[tuple[str, str, str | int], Function] = {}
 
     def grad(self, name: str, argument: str | int = 0) -> Function:
@@ -81,7 +88,7 @@ class LoadedModel(Model):
                     f"{self.__name__} exports no function `{name}`; it exports {self._library.exported}"
                 )
             more = derivative(operator, function, argument)
-            made = instances(self._file, more).functions[f"{operator}_{name}"]
+            made = instances(self._file, more, self._device).functions[f"{operator}_{name}"]
             self._derivatives[operator, name, argument] = made
         return self._derivatives[operator, name, argument]
 
@@ -105,17 +112,21 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
 # ---- instances ---------------------------------------------------------------------------------------------------
 
 
-def instances(file: Path, more: str) -> Library:
+def instances(file: Path, more: str, device: str) -> Library:
     """The library of a program with the text `more` appended.  Models of the same program share it, unless the program
     keeps state."""
     try:
-        built = compiled(file, more)
+        built = compiled(file, more, device != CPU)
     except DplError as error:
         raise Error(said(error)) from None
-    content = str(file.resolve()), more, hashlib.sha256(built.code).digest()
+    content = str(file.resolve()), more + device, hashlib.sha256(built.code).digest()
     if (library := SHARED.get(content)) is None:
-        pool = Pool(built)
+        pool = Pool(built, device)
         library = Library(built.description, pool, pool.first.address(own(PREFIX, "free")))
+        if device != CPU:
+            from dplc.embed.held import Holder
+
+            library.holder = Holder(library, device == "gpu")
         if not built.description["keeps_state"]:
             SHARED[content] = library
     return library
@@ -128,14 +139,18 @@ def said(error: DplError) -> str:
 class Instance:
     """One instance of a program: loaded code with memory of its own."""
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: Built, device: str) -> None:
         for symbol, message in built.externs.items():
             if not is_linked(symbol):
                 raise Error(message)
         exports = [f"{PREFIX}_{export['name']}" for export in built.description["exports"]]
-        runtime = [own(PREFIX, name) for name in ("free", "message", "watch", "end", "lapack")]
+        more = ("want", "request") if device != CPU else ()
+        runtime = [own(PREFIX, name) for name in ("free", "message", "watch", "end", "lapack", *more)]
         self.loaded = LoadedLibrary(built.code, [*exports, *runtime])
         ctypes.CFUNCTYPE(None, type(FINDER))(self.address(own(PREFIX, "lapack")))(FINDER)
+        if device != CPU:
+            self.device = ctypes.create_string_buffer(device.encode())
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address(own(PREFIX, "want")))(ctypes.addressof(self.device))
         self.world = World(self.address, PREFIX)
         weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False
 
@@ -144,12 +159,13 @@ class Instance:
 
 
 class Pool:
-    """The instances of a program that are idle.  If calls take turns, there is only one instance."""
+    """The instances of a program that are idle.  If calls take turns, there is only one instance: so do those of a
+    program that keeps state, and of one whose arrays are on a device."""
 
-    def __init__(self, built: Built) -> None:
-        self.built = built
-        self.turn = threading.Lock() if built.description["keeps_state"] else None
-        self.first = Instance(built)
+    def __init__(self, built: Built, device: str) -> None:
+        self.built, self.device = built, device
+        self.turn = threading.Lock() if built.description["keeps_state"] or device != CPU else None
+        self.first = Instance(built, device)
         self.instances = {self.first.world: self.first}
         self.idle = [self.first.world]
 
@@ -159,7 +175,7 @@ class Pool:
         try:
             return self.idle.pop()  # one step, as are append and assignment below: no lock is needed
         except IndexError:
-            instance = Instance(self.built)
+            instance = Instance(self.built, self.device)
             self.instances[instance.world] = instance
             return instance.world
 
@@ -172,12 +188,13 @@ class Pool:
 # ---- compiling ---------------------------------------------------------------------------------------------------
 
 
-def compiled(file: Path, more: str) -> Built:
+def compiled(file: Path, more: str, device: bool) -> Built:
     """The compiled library, from the cache if the program's files are unchanged."""
     from dpl.syntax.load import read
 
     source = read(file)
-    name = cache_file.name(b"library", os.fsencode(file.resolve()), more.encode())
+    kind = b"library with a device" if device else b"library"
+    name = cache_file.name(kind, os.fsencode(file.resolve()), more.encode())
     place = kept.place("objects", name)
     if (entry := cache_file.read(place)) is not None:
         header = json.loads(entry[0])
@@ -185,13 +202,14 @@ def compiled(file: Path, more: str) -> Built:
             with suppress(OSError):
                 os.utime(place)
             return Built(entry[1], header["description"], header["externs"])
-    built, sources = on_large_stack(lambda: compile_library(Source(source.name, source.text + more, source.path)))
+    source = Source(source.name, source.text + more, source.path)
+    built, sources = on_large_stack(lambda: compile_library(source, device))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
     cache_file.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
     return built
 
 
-def compile_library(source: Source) -> tuple[Built, list[Source]]:
+def compile_library(source: Source, device: bool) -> tuple[Built, list[Source]]:
     """The compiled library and its sources.  Raises DplError."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state, library_text
@@ -199,7 +217,7 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
-    context = Context(library=True)
+    context = Context(library=True, device=device)
     try:
         _, program = compile_to("reference_counts", source, context)
     except NeedsInterpreter as need:
@@ -207,7 +225,13 @@ def compile_library(source: Source) -> tuple[Built, list[Source]]:
         raise DplError.at("E0573", title, need.span, helps=need.helps) from need
     if not context.exports:
         raise DplError.at("E0570", f"{source.name} exports nothing")
-    text, sites = library_text(program, context.exports, PREFIX, target.here(), per_thread=False, python=True)
+    kernels = None
+    if device:
+        from dplc.machine.cuda.host import device_of
+
+        kernels = device_of(program)
+    here = target.here()
+    text, sites = library_text(program, context.exports, PREFIX, here, per_thread=False, python=True, device=kernels)
     externs = {symbol: said(missing(symbol, sites)) for symbol in sites.externs}
     made = Built(assemble(text), describe(PREFIX, context.exports, keeps_state(program)), externs)
     return made, [module.source for module in context.modules]

@@ -22,6 +22,8 @@ CTYPES = {
 }  # fmt: skip
 DTYPES = {name: np.dtype("bool" if name == "bool" else f"{name[0]}{int(name[1:]) // 8}") for name in CTYPES}
 MAX = (1 << 63) - 1
+Sizes = tuple[int, ...]
+DLPACK_CPU = 1
 OTHER_TYPE, OTHER_SIZE = "R0508", "R0703"
 WORDS = {"f64": "float", "i64": "int"}
 NAMES = {dtype: WORDS.get(name, name) for name, dtype in DTYPES.items()}
@@ -35,8 +37,19 @@ class ArgumentError(Error, TypeError):
     """An argument has another type than the function takes."""
 
 
+class Holder(Protocol):
+    """Keeps arrays where they are, outside of the host's memory.  `given` is the name by which the library knows an
+    argument, and its shape, or None if it is not held; `made` is the array of a result."""
+
+    def given(self, value: Any, dtype: np.dtype, place: Place, kept: list[Any]) -> tuple[int, Sizes] | None: ...
+
+    def made(self, place: int, shape: Sizes, dtype: np.dtype) -> Any: ...
+
+
 class Home(Protocol):
     """The library to which shapes belong: it makes the shapes of parts, and frees results."""
+
+    holder: Holder | None
 
     def free(self, place: int) -> None: ...
 
@@ -200,9 +213,16 @@ class Array(Shape):
                 yield f"{name}_{i}", ctypes.c_int64
 
     def stored(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
-        array = self.array(value, place)
-        kept.append(array)
-        return [array.ctypes.data, *(n for n, is_open in zip(array.shape, self.open, strict=True) if is_open)]
+        holder = self.library.holder
+        held = holder.given(value, self.dtype, place, kept) if holder else None
+        if held:
+            data, shape = held
+            self.require_sizes(shape, place)
+        else:
+            array = self.array(value, place)
+            kept.append(array)
+            data, shape = array.ctypes.data, array.shape
+        return [data, *(n for n, is_open in zip(shape, self.open, strict=True) if is_open)]
 
     def array(self, value: Any, place: Place) -> np.ndarray:
         """The value as an array of the right type; the value itself if possible.  Raises ArgumentError, or Error if a
@@ -212,11 +232,16 @@ class Array(Shape):
             raise place.refused(described(array), self.conversion(value, array.dtype))
         if array.ndim != len(self.sizes):
             raise place.refused(described(array), self.reshaping(array))
-        for size, length, is_open in zip(self.sizes, array.shape, self.open, strict=True):
+        self.require_sizes(array.shape, place)
+        return np.require(array, self.dtype, ["C", "A"])
+
+    def require_sizes(self, shape: tuple[int, ...], place: Place) -> None:
+        if len(shape) != len(self.sizes):
+            raise place.refused(f"an array of {len(shape)} dimensions")
+        for size, length, is_open in zip(self.sizes, shape, self.open, strict=True):
             if not is_open and int(size) != length:
                 said = f"size of {place.what}: {length} is not {size}\n  = note: {place.signature}"
                 raise Error(f"error[{OTHER_SIZE}]: {said}")
-        return np.require(array, self.dtype, ["C", "A"])
 
     def conversion(self, value: Any, found: np.dtype) -> str:
         """Advice on converting an array to the right element type; none for lists, which the user wrote out."""
@@ -241,6 +266,8 @@ class Array(Shape):
     def made(self, values: Iterator[Any]) -> Any:
         place, sizes = next(values), self.sizes
         shape = tuple([next(values) if is_open else int(sizes[k]) for k, is_open in enumerate(self.open)])
+        if self.library.holder:
+            return self.library.holder.made(place, shape, self.dtype)
         if 0 in shape:
             self.library.free(place)
             return np.empty(shape, self.dtype)
@@ -382,7 +409,7 @@ def as_array(value: Any, dtype: np.dtype, place: Place) -> np.ndarray:
     if value is None or np.isscalar(value):
         raise place.refused(described(value))
     try:
-        if hasattr(value, "__dlpack__"):
+        if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == DLPACK_CPU:
             return np.from_dlpack(value)
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as failure:

@@ -33,17 +33,21 @@ __all__ = ["Interpreter", "ProgramExit", "run"]
 
 
 class Interpreter:
-    """A running program.  The REPL adds items as the user types them."""
+    """A running program.  The REPL adds items as the user types them.  The debugger has a machine and a compiler of its
+    own."""
+
+    MACHINE = Machine
+    COMPILER = TermCompiler
 
     def __init__(self, program: c.Program, args: Sequence[str] = (), out: TextIO | None = None) -> None:
         self.program = program
-        self.machine = Machine()
+        self.machine = self.MACHINE()
         self.world = Outside(out or sys.stdout, list(args))
         datas = DataTypes(program.datas)
         self.shower = Shower(datas)
         self.types = Types({})
         surroundings = Surroundings(datas, self.shower, self.world, self.machine.call)
-        self._compiler = TermCompiler(self.machine, self._lookup, GlobalNeeds(self._find).of, surroundings)
+        self._compiler = self.COMPILER(self.machine, self._lookup, GlobalNeeds(self._find).of, surroundings)
         self._defs: dict[str, c.Def] = {}
         self._codes: dict[str, Code] = {}
         self._values: dict[tuple, Value] = {}

@@ -25,19 +25,21 @@ OUTPUT = ("text", "output")
 DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
 
 _FENCE = re.compile(r"^(`{3,})[ \t]*([^\n`]*)\n", re.MULTILINE)
-_BLANKS = re.compile(r"(?:\s|--[^\n]*)*")
+_DECLARATION = re.compile(rf"^(?:{'|'.join(DECLARES)})\b", re.MULTILINE)
+_NOTHING = re.compile(r"(?:\s|--[^\n]*)*")
 _CONTENT = re.compile(r"[^\n]")
 
 
 @node
 class Block:
-    """A block of DPL: the words after `dpl`, and where its text starts and ends; the same for the block of output after
-    it.  Without one, `output` is the place where it would start."""
+    """A block of DPL: the words after `dpl`, where its text starts and ends, where it is `over`, and where the text of
+    the block of output after it starts and ends, if there is one."""
 
     words: frozenset[str]
     start: int
     end: int
-    output: tuple[int, int]
+    over: int
+    output: tuple[int, int] | None
 
     @property
     def runs(self) -> bool:
@@ -53,9 +55,8 @@ class Block:
 
     def declares(self, page: str) -> bool:
         """True for declarations; otherwise the block is an expression, whose value is printed."""
-        start = _BLANKS.match(page, self.start)
-        first = re.match(r"\w*", page[start.end() if start else self.start : self.end])
-        return start is None or start.end() >= self.end or bool(first and first.group() in DECLARES)
+        text = self.text_of(page)
+        return bool(_DECLARATION.search(text) or _NOTHING.fullmatch(text))
 
 
 def is_page(source: Source) -> bool:
@@ -67,13 +68,13 @@ def blocks(page: str) -> Iterator[Block]:
     found = list(_fenced(page))
     for number, (words, start, end, after) in enumerate(found):
         if words[:1] == ["dpl"]:
-            output = (after, after)
+            output = None
             if number + 1 < len(found):
                 follows, first, last, _ = found[number + 1]
                 gap = page[after : page.rindex("```", after, first)].rstrip("`")
                 if follows and follows[0] in OUTPUT and not gap.strip():
                     output = (first, last)
-            yield Block(frozenset(words[1:]), start, end, output)
+            yield Block(frozenset(words[1:]), start, end, after, output)
 
 
 def _fenced(page: str) -> Iterator[tuple[list[str], int, int, int]]:

@@ -43,7 +43,7 @@ class Words(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag, attrs) -> None:
-        if tag not in ("meta",):
+        if tag not in ("meta", "input"):
             self.open.append(tag)
         self.links += [value for name, value in attrs if name == "href"]
         for name, value in attrs:

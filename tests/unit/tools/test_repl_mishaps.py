@@ -119,3 +119,10 @@ def test_fields_of_fields_are_offered() -> None:
     assert session.names("l") == session.names("o.inner") == {"w": "float[1, 2]", "f": "float"}
     for nothing in ("o.k", "o.inner.w", "o.missing.f", "missing", "Plot.line", "Missing.x"):
         assert session.names(nothing) == {}
+
+
+@ENGINES
+def test_what_a_failed_print_began_is_dropped(dpl, engine: str) -> None:
+    inputs = "let kept = filter (fun x -> x > 0.0) [1.0, -2.0, 3.0]\nprint (kept + [1.0, 2.0, 3.0])\nshow 1\n"
+    run = dpl("repl", "--engine", engine, stdin=inputs)
+    assert "R0703" in run.stderr and run.stdout.endswith('it : string = "1"\n')

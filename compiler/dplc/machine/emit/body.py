@@ -17,6 +17,7 @@ from dplc.machine.emit import inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.local_arrays import MOST, ROOM, local_arrays
 from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Loop, Values
@@ -38,6 +39,9 @@ class BodyEmitter(Emitter, ABC):
         self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
+        self.local = frozenset[str]() if unit.device else local_arrays(fn)
+        self.in_frame = False  # whether this binding makes such arrays
+        self.room = ROOM
 
     @abstractmethod
     def rhs(self, bind: f.Bind) -> Values:
@@ -111,14 +115,21 @@ class BodyEmitter(Emitter, ABC):
         return self.values(block.results)
 
     def run(self, binds: Sequence[f.Bind]) -> None:
-        outer = self.span
+        outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
+            self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
             self.define(bind.vars, self.rhs(bind))
-            if self.unit.debug:
+            if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
-        self.span = outer
+        self.span, self.in_frame = outer
+
+    def memory(self, size: str) -> Values:
+        if not self.in_frame or not size.isdigit() or int(size) > min(MOST, self.room):
+            return super().memory(size)
+        self.room -= int(size)
+        return ["null", self.w.slot(f"[{size} x i8]", 64)]
 
     def place(self) -> str:
         span = self.span if self.span != f.NOWHERE else self.fn.span
@@ -133,8 +144,8 @@ class BodyEmitter(Emitter, ABC):
     def _mark(self, start: int, rhs: f.Rhs) -> None:
         """Adds the debug location to the instructions from line `start` on that have none."""
         span = getattr(rhs, "span", f.NOWHERE)
-        if self.unit.debug and span != f.NOWHERE:
-            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
+        if span != f.NOWHERE:
+            place, lines = self.place_of(span), self.w.lines
             for i in range(start, len(lines)):
                 if has_no_location(lines[i]):
                     lines[i] += place

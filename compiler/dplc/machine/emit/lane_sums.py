@@ -1,7 +1,8 @@
 """Sums of numbers or vectors that a loop computes one after the other, in the order of `dpl/prims/sums.py`.
 
-Few are added in registers.  Others are added to 32 lanes in memory; a helper adds up the lanes of a block, and blocks
-in pairs: there is a sum in `levels` for each power of two in the number of blocks so far.
+Few are added in registers, and so are as many as there are lanes if their number is known.  Others are added to 32
+lanes in memory; a helper adds up the lanes of a block, and blocks in pairs: there is a sum in `levels` for each power
+of two in the number of blocks so far.
 """
 
 from __future__ import annotations
@@ -22,19 +23,24 @@ LEVELS = 54  # more powers of two than a number of blocks has
 
 
 class SumLoop:
-    """The sums of what `term` writes at all points of an index space; `types` are those of its results."""
+    """The sums of what `term` writes at all points of an index space; `types` are those of its results.  It may be
+    written several times if it is `short`."""
 
     def __init__(
         self, e: BodyEmitter, space: Sequence[f.Var], counts: Sequence[str], types: Sequence[str],
-        term: Callable[[], Values],
+        term: Callable[[], Values], short: bool = False,
     ) -> None:  # fmt: skip
         self.e, self.w, self.space, self.counts, self.types, self.term = e, e.w, space, counts, types, term
+        self.short = short
 
     def totals(self, outer: bool) -> Values:
         """Writes the loop.  If how many are added is not known, there are two loops, but for an `outer` one, which has
         others in it."""
         if all(n.isdigit() for n in self.counts):
-            return self.few() if prod(map(int, self.counts)) < FEW else self.many()
+            known = prod(map(int, self.counts))
+            if known >= FEW and self.short and len(self.counts) == 1 and known <= LANES:
+                return self.by_halves(0, 1, known)
+            return self.few() if known < FEW else self.many()
         if outer:
             return self.many()
         total = self.w.product(self.counts)
@@ -58,6 +64,16 @@ class SumLoop:
             return [plus(self.w, t, a, b) for t, a, b in zip(self.types, state, self.term(), strict=True)]
 
         return self.loops(step, self.types, [zero(t) for t in self.types])
+
+    def by_halves(self, lane: int, width: int, count: int) -> Values:
+        """The sums of every `width`-th of `count` numbers, from number `lane` on: one for each lane, added in pairs."""
+        if lane + width >= count:
+            self.e.define((self.space[0],), [str(lane)])
+            made = self.term()
+        else:
+            lower, upper = self.by_halves(lane, 2 * width, count), self.by_halves(lane + width, 2 * width, count)
+            made = [plus(self.w, t, a, b) for t, a, b in zip(self.types, lower, upper, strict=True)]
+        return made if width > 1 else [plus(self.w, t, a, zero(t)) for t, a in zip(self.types, made, strict=True)]
 
     def many(self) -> Values:
         """The sums by lanes and blocks.  The state is how many numbers the block has, and how many blocks there are."""

@@ -32,6 +32,7 @@ from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
 
+SHORT = 8  # bindings, at most, of a sum that is written without a loop
 ROWS = 4  # points of the dimension before the last one that are computed together
 
 
@@ -65,6 +66,7 @@ class Lanes:
         self.rows = self.how_many_rows()
         self.width = how.lanes
         self.parts: dict[str, Values] = {}
+        self.base = "0"  # the number of the first point of the innermost dimension
         self.mask = ""
         self.quick = True  # without guards
 
@@ -94,6 +96,11 @@ class Lanes:
             return str(-(-int(count) // size))
         return self.w.let(f"udiv i64 {self.w.add(count, str(size - 1))}, {size}") if size > 1 else count
 
+    def run(self, base: str, kept: dict[int, Array]) -> None:
+        """Writes the points of the only dimension, from number `base` on, into the arrays `kept`."""
+        self.base = base
+        self.w.repeat(self.tiles(), lambda at: self.tile("0", at, kept))
+
     def tile(self, number: str, at: str, kept: dict[int, Array]) -> None:
         """Writes tile number `at` of the row of points whose number is `number`, into the arrays `kept`."""
         w = self.w
@@ -118,7 +125,7 @@ class Lanes:
         """Writes the points of a strip of lanes, the first of which is `lane`; `starts` has the number of the first
         point of each row."""
         w = self.w
-        self.parts[self.par.space[-1][0].name] = [lane]
+        self.parts[self.par.space[-1][0].name] = [self.w.add(self.base, lane)]
         left = w.let(f"sub nuw i64 {self.count}, {lane}")
         few = w.let(f"call i64 @llvm.umin.i64(i64 {left}, i64 {self.width})")
 
@@ -164,7 +171,7 @@ class Lanes:
             size, t = array.size, vector_type(num(result.ty), self.width)
             for row, start in enumerate(starts):
                 value = self.in_lanes(result, row)
-                at = w.at(array.data, w.scale(w.add(start, lane), size))
+                at = w.element(array.data, w.add(start, lane), size)
                 self.store(t, value, at, size)
                 if isinstance(result, f.Var) and result.name in self.how.guarded:
                     odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
@@ -329,5 +336,6 @@ class Lanes:
             e.env = outer
             return values
 
-        points = SumLoop(e, [index for index, _ in par.space], counts, [one.type for one in terms], term)
+        space, types = [index for index, _ in par.space], [one.type for one in terms]
+        points = SumLoop(e, space, counts, types, term, len(par.body.binds) <= SHORT)
         self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))

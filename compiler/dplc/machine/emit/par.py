@@ -26,7 +26,8 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.rows import Row, Rows, in_pieces
-from dplc.machine.emit.sums import BlockSums, RowSums, few
+from dplc.machine.emit.strips import Strips, in_parts
+from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
@@ -94,8 +95,12 @@ class _Nest:
         self.floats = floats
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
         self.sums = e.block_sums(types, total) if floats else None
-        alone = self.independent and not (self.has_rows or self.row_sums or self.state or self.sums or e.unit.apart)
-        self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone else None
+        alone = self.independent and not (self.row_sums or self.state or e.unit.apart)
+        self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
+        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None
+        self.strips = Strips(e, parts) if parts else None
+        if parts:
+            self.binds = parts.second
         inits = self.ready(inits, total)
         if self.sums:
             inits = [*self.sums.START, *inits]
@@ -188,6 +193,8 @@ class _Nest:
             e.define((index,), [i])
             here = e.w.add(e.w.mul(number, count), i) if number != "0" else i
             if last:
+                if self.strips:
+                    self.strips.resume(i, self.own_access())
                 return self.point(here, state)
             if inside + 1 < len(par.space):
                 return self.run(level, inside + 1, here, state)
@@ -198,10 +205,14 @@ class _Nest:
 
         mark = self.mark() if last else ""
         if last and self.sums:
+            begin = self.strips.begin if self.strips else lambda first, number: None
+            steps = Steps(step, begin, mark, self.own_access())
             if depth == 0 and (work := self.work_of_threads(count)) is not None:
-                return self.blocks(self.sums, count, step, work, mark)
+                return self.blocks(self.sums, count, steps, work)
             own = [leaf for types in self.state.values() for leaf in types]
-            return self.sums.run(count, step, own, state, mark, self.own_access())
+            return self.sums.run(count, steps, own, state)
+        if last and self.strips:
+            return self.in_strips(self.strips, count, depth, lambda i: step(i, []), mark)
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
         if depth == 0 and not self.sums and (work := self.work_of_threads(count)) is not None:
             points = threads.Points(count, work, lambda i: step(i, []), short, self.fresh(), mark)
@@ -223,6 +234,24 @@ class _Nest:
             return []
         return interrupts.count_to(self.e, count, step, short=False)
 
+    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: str) -> Values:
+        """The innermost loop, in strips whose points have two parts."""
+        w = self.e.w
+        pieces = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
+
+        def strip(at: str, _: Values | None = None) -> Values:
+            first = w.let(f"mul nuw nsw i64 {at}, {BLOCK}")
+            few = w.let(f"call i64 @llvm.umin.i64(i64 {w.let(f'sub i64 {count}, {first}')}, i64 {BLOCK})")
+            strips.begin(first, few)
+            w.repeat(few, lambda i: step(w.let(f"add nuw nsw i64 {first}, {i}")), mark)
+            return []
+
+        if depth == 0 and (work := self.work_of_threads(count)) is not None:
+            points = threads.Points(pieces, times(work, {(): float(BLOCK)}), strip, False, self.fresh())
+            threads.spread(self.e, self.levels[0].par.body, points)
+            return []
+        return interrupts.count_to(self.e, pieces, strip, short=False)
+
     def work_of_threads(self, count: str) -> Work | None:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
         computed again if it failed."""
@@ -239,14 +268,11 @@ class _Nest:
         """The addresses of new arrays."""
         return [array.data for k, array in self.kept.items() if k not in self.targets]
 
-    def blocks(
-        self, sums: BlockSums, count: str, step: Callable[[str, Values], Values], work: Work, mark: str
-    ) -> Values:
+    def blocks(self, sums: BlockSums, count: str, steps: Steps, work: Work) -> Values:
         """The loop of a sum whose blocks threads share; the state of the sums."""
-        access = self.own_access()
 
         def block(number: str) -> None:
-            sums.block(number, count, step, mark, access)
+            sums.block(number, count, steps)
 
         points = threads.Points(sums.blocks, times(work, {(): float(BLOCK)}), block, False, self.fresh())
         threads.spread(self.e, self.levels[0].par.body, points)
@@ -275,7 +301,7 @@ class _Nest:
         e.run(self.binds)
         for k, array in self.kept.items():
             items = self.pieces[k].items
-            start = w.at(array.data, w.scale(number, array.size * len(items)))
+            start = w.element(array.data, number, array.size * len(items))
             for i, atom in enumerate(items):
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
         made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dpl.node import node
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
@@ -28,6 +29,17 @@ from dplc.machine.llvm.writer import Values
 def few(count: str) -> bool:
     """True if a count is known, and so small that numbers are added in order."""
     return count.isdigit() and int(count) < FEW
+
+
+@node
+class Steps:
+    """The steps of a loop: `at` writes one, and gives the next numbers, then the next state.  `begin` comes before a
+    strip of steps, and gets the first one and their number.  The marks are those of the loop, and of its accesses."""
+
+    at: Callable[[str, Values], Values]
+    begin: Callable[[str, str], None]
+    mark: str
+    access: str
 
 
 class BlockSums:
@@ -57,13 +69,9 @@ class BlockSums:
         owner, data = w.choose(w.let(f"icmp ugt i64 {blocks}, 1"), ("ptr", "ptr"), several, lambda: ["null", one])
         return owner, data
 
-    def run(
-        self, length: str, step: Callable[[str, Values], Values], types: Sequence[str], inits: Values, mark: str,
-        access: str,
-    ) -> Values:  # fmt: skip
+    def run(self, length: str, steps: Steps, types: Sequence[str], inits: Values) -> Values:
         """for i < length, in strips that end where a block does.  The state is that of the sums, and then one of
-        `types`.  `step` gives the next numbers, and then the next state.  The marks are those of the loop, and of
-        its accesses."""
+        `types`."""
         w = self.e.w
 
         def strip(state: Values) -> Values:
@@ -71,12 +79,13 @@ class BlockSums:
             done, place, blocks, *others = state
             left = w.let(f"sub i64 {length}, {done}")
             count = w.let(f"call i64 @llvm.umin.i64(i64 {left}, i64 {w.let(f'sub nuw nsw i64 {BLOCK}, {place}')})")
+            steps.begin(done, count)
 
             def put(i: str, others: Values) -> Values:
-                after = step(w.let(f"add nuw nsw i64 {done}, {i}"), others)
-                return self._put(self.buffers, w.let(f"add nuw nsw i64 {place}, {i}"), after, access)
+                after = steps.at(w.let(f"add nuw nsw i64 {done}, {i}"), others)
+                return self._put(self.buffers, w.let(f"add nuw nsw i64 {place}, {i}"), after, steps.access)
 
-            others = w.count_to(count, put, types, others, mark)
+            others = w.count_to(count, put, types, others, steps.mark)
             place = w.let(f"add nuw nsw i64 {place}, {count}")
             full = w.let(f"icmp eq i64 {place}, {BLOCK}")
             ends = w.choose(
@@ -89,20 +98,19 @@ class BlockSums:
 
         return self.e.loop(("i64", *self.TYPES, *types), ["0", *inits], unfinished, strip)[1:]
 
-    def block(
-        self, block: str, length: str, step: Callable[[str, Values], Values], mark: str, access: str
-    ) -> None:  # fmt: skip
+    def block(self, block: str, length: str, steps: Steps) -> None:
         """The steps of one block of a loop of this length without other state, with buffers of its own."""
         w = self.e.w
         interrupts.poll(self.e)
         buffers = [w.slot(f"[{BLOCK} x {SCALARS[ty]}]") for ty in self.types]
         first = w.let(f"mul nuw nsw i64 {block}, {BLOCK}")
         count = w.let(f"call i64 @llvm.umin.i64(i64 {w.let(f'sub i64 {length}, {first}')}, i64 {BLOCK})")
+        steps.begin(first, count)
 
         def put(i: str, _: Values) -> Values:
-            return self._put(buffers, i, step(w.let(f"add nuw nsw i64 {first}, {i}"), []), access)
+            return self._put(buffers, i, steps.at(w.let(f"add nuw nsw i64 {first}, {i}"), []), steps.access)
 
-        w.count_to(count, put, mark=mark)
+        w.count_to(count, put, mark=steps.mark)
         self._end(buffers, count, block)
 
     def _put(self, buffers: Sequence[str], place: str, after: Values, access: str) -> Values:

@@ -16,6 +16,7 @@ from dpl.node import record
 from dplc.flat import term as f
 from dplc.interface import Array, Export, Number, Record, Shape, Text, Tuple
 from dplc.machine.emit.emitter import Emitter
+from dplc.machine.emit.launching import plain_arrays
 from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.entry import c_types
@@ -92,6 +93,8 @@ class ExportWrapper(Emitter):
         types += ["ptr" for _ in c_types.members(self.result, "result")]
         params = [f"{ty}{extension(ty)} %a{i}" for i, ty in enumerate(types)]
         w = Writer()
+        if self.unit.device:
+            w.do("call void @rt.device_enter()")
         frame = w.slot(f"[{SLOT * max(1, len(types))} x i8]")
         for i, ty in enumerate(types):
             w.store(ty, f"%a{i}", w.at(frame, SLOT * i))
@@ -106,6 +109,8 @@ class ExportWrapper(Emitter):
         self.require_places()
         arguments = Arguments(w, "%frame")
         values = [leaf for name, shape in self.given for leaf in self.read(shape, arguments, name)]
+        if self.unit.device:
+            self.keep_owners(fn, values)
         types = [leaf for p in fn.params for leaf in leaves(p.ty)]
         result, given = f.Tup(fn.results), typed(types, values)
         how = f"call {self.unit.convention(fn.name)}"
@@ -122,6 +127,14 @@ class ExportWrapper(Emitter):
         return function(f"void {self.body}(ptr %frame)", w)
 
     # ---- in
+
+    def keep_owners(self, fn: f.Fn, values: Values) -> None:
+        """Adds an owner to arrays that the caller holds, where the function will end one."""
+        at = 0
+        for i, param in enumerate(fn.params):
+            for owner in plain_arrays(param.ty, at) if i not in fn.borrowed else ():
+                self.w.do(f"call void @rt.retain(ptr {values[owner]})")
+            at += len(leaves(param.ty))
 
     def require_places(self) -> None:
         """Results need a place to go; a null pointer is refused before the program runs."""
@@ -149,6 +162,10 @@ class ExportWrapper(Emitter):
                     for size, label in zip(sizes, labels, strict=True)
                 ]
                 owner, data, *lengths = self.view(name, data, lengths, c_types.number_size(element))
+                if self.unit.device:
+                    owner, data = w.call(("ptr", "ptr"), "@rt.given", [f"ptr {data}"])
+                    if element.name == "bool":
+                        w.do(f"call void @rt.device_home(ptr {owner})")
                 if element.name == "bool":
                     self.require_booleans(data, w.product(lengths), name)
                 return [owner, data, *lengths]
@@ -250,7 +267,8 @@ class ExportWrapper(Emitter):
                 for size, label, length in zip(sizes, labels, lengths, strict=True):
                     if label is not None:
                         self.fit(place, members.take(8), length, f"size {size} of {name}")
-                self.give(place, owner, data, w.scale(w.product(lengths), c_types.number_size(number)))
+                size = w.scale(w.product(lengths), c_types.number_size(number))
+                self.give(place, owner, data, size, "hand_over" if self.unit.device else "give")
             case Tuple(items):
                 for i, item in enumerate(items):
                     self.write(item, members, values, f"{name}_{i}")
@@ -269,8 +287,8 @@ class ExportWrapper(Emitter):
         self.require(w.let(f"icmp eq i64 {length}, {expected}"), Failure.CHECK, site, length, expected)
         w.store("i64", length, room)
 
-    def give(self, place: str, owner: str, data: str, size: str) -> None:
-        self.w.do(f"call void @rt.give(ptr {place}, ptr {owner}, ptr {data}, i64 {size})")
+    def give(self, place: str, owner: str, data: str, size: str, how: str = "give") -> None:
+        self.w.do(f"call void @rt.{how}(ptr {place}, ptr {owner}, ptr {data}, i64 {size})")
 
 
 def llvm_type(member: c_types.Member) -> str:

@@ -22,12 +22,13 @@ from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
 from dplc.interface import Export
+from dplc.machine.emit.device import Device
 from dplc.machine.emit.program import emit_program
-from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.emit.unit import Unit
 from dplc.machine.entry import lapack_link
 from dplc.machine.entry.exports import ExportWrapper
 from dplc.machine.failure.failures import Sites
-from dplc.machine.failure.tables import tables
+from dplc.machine.failure.tables import POINTERS, tables
 from dplc.machine.llvm.target import Target
 from dplc.machine.object.assemble import module
 from dplc.machine.runtime import library
@@ -86,6 +87,17 @@ define void @PREFIXlapack(ptr %find) {
   ret void
 }
 """
+HOLDING = """
+define void @PREFIXwant(ptr %which) {
+  store ptr %which, ptr @rt.device_wanted
+  ret void
+}
+define i32 @PREFIXrequest(ptr %frame) {
+  call void @rt.device_enter()
+  %code = call i32 @rt.called(ptr @rt.device_request, ptr %frame, ptr @"dpl program", POINTERS)
+  ret i32 %code
+}
+"""
 
 
 def library_text(
@@ -96,15 +108,18 @@ def library_text(
     per_thread: bool = True,
     debug: bool = False,
     python: bool = False,
+    device: Device | None = None,
 ) -> tuple[str, Sites]:
     """The text of the module, and the sites where it may fail.  Unless `per_thread`, all threads share one runtime
-    state and must take turns.  For `python`, calls can be interrupted."""
+    state and must take turns.  For `python`, calls can be interrupted; with a `device`, callers hold arrays."""
     more = ENDING if per_thread and target.system in POSIX else NO_ENDING
     own = f"{prefix}_{OWN}" if python else f"{prefix}_"
     if target.jit:
         more += FOR_JIT.replace("PREFIX", own)
     if python:
         more += WATCH.replace("PREFIX", own)
+    if device:
+        more += HOLDING.replace("PREFIX", own).replace("POINTERS", POINTERS)
     more += lapack_link.definitions(program, target)
 
     start = lapack_link.start(program, target) + ("  call void @rt.keep_memory()\n" if python else "")
@@ -113,7 +128,7 @@ def library_text(
         return entry_points(unit, exports, prefix, own, start) + more
 
     text, sites = emit_program(
-        program, library.library_for(target), interruptible=python, entry_points=entry, debug=debug
+        program, library.library_for(target), interruptible=python, entry_points=entry, debug=debug, device=device
     )
     if per_thread:
         text = WRITABLE.sub(r"\1 = internal thread_local global ", text)
@@ -135,7 +150,7 @@ def entry_points(unit: Unit, exports: Sequence[Export], prefix: str, own: str, s
 define internal void @"dpl program"(ptr %nothing) {{
   %stack = load ptr, ptr @rt.own_stack
   call void @"dpl begin thread"(ptr %stack)
-{start}  call fastcc void {symbol(unit.program.main)}() noinline
+{start}  call fastcc void {unit.start}() noinline
   ret void
 }}
 define ptr @{own}message() {{

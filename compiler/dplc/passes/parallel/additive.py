@@ -68,7 +68,7 @@ class Additive:
     """Answers for the functions of a program, as they are now."""
 
     def __init__(self, program: f.Program) -> None:
-        self.program = program
+        self.fns = dict(program.fns)
         self.uses: dict[str, Uses] = {}
         self.open: set[tuple[str, int]] = set()  # parameters of functions that are being asked for
 
@@ -76,6 +76,11 @@ class Additive:
         if fn.name not in self.uses:
             self.uses[fn.name] = Uses(fn.body)
         return self.uses[fn.name]
+
+    def changed(self, fn: f.Fn) -> None:
+        """Takes a function as it is now."""
+        self.fns[fn.name] = fn
+        self.uses.pop(fn.name, None)
 
     def trail(self, fn: f.Fn, loop: f.For, k: int) -> Trail | None:
         """The bindings of a loop's body that hand on its state variable number `k`; None if it is no accumulator."""
@@ -133,7 +138,7 @@ class Additive:
                 return None
 
     def through_call(self, name: str, k: int) -> int | None:
-        callee = self.program.fns[name]
+        callee = self.fns[name]
         if (name, k) in self.open:
             return None
         self.open.add((name, k))

@@ -20,12 +20,14 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.affine import LARGEST, ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
+from dplc.passes.parallel.nests import with_nests
 from dplc.passes.simplify.purity import HERE, droppable
 
 
@@ -33,7 +35,8 @@ def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
     """The body of a function, with the checks of its Pars before them."""
     if not any(isinstance(bind.rhs, f.Par) for bind in every(body)):
         return body
-    return _Checks(supply, body).block(body)
+    checks = _Checks(supply, body)
+    return with_nests(body, checks.affine, checks.checked)
 
 
 def is_checked(rhs: f.Rhs) -> bool:
@@ -53,18 +56,6 @@ class _Checks:
     def __init__(self, supply: f.Supply, body: f.Block) -> None:
         self.supply = supply
         self.affine = Affine(dims_of(body))
-
-    def block(self, block: f.Block) -> f.Block:
-        binds: list[f.Bind] = []
-        for bind in block.binds:
-            if not bind.vars and droppable(bind.rhs):
-                continue
-            self.affine.define(bind)
-            found = self.checked(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
-            if found is None:
-                found = [with_rhs(bind, with_blocks(bind.rhs, self.block))]
-            binds += found
-        return with_binds(block, binds)
 
     def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
@@ -105,6 +96,7 @@ class _Ranges:
 
     def __init__(self, affine: Affine, inside: set[str]) -> None:
         self.affine = affine
+        self.conditions = Conditions(affine)
         self.inside = inside
         self.natural: list[Sum] = []  # sums that must be 0 or greater
         self.lengths: set[str] = set()  # numbers that are lengths of arrays
@@ -122,6 +114,7 @@ class _Ranges:
 
     def fits(self, bind: f.Bind) -> bool:
         """True if a binding cannot fail after the checks."""
+        self.conditions.define(bind)
         match bind.rhs:
             case f.Op("index") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
                 self.rows.add(bind.vars[0].name)
@@ -131,11 +124,21 @@ class _Ranges:
                 return droppable(bind.rhs)
             case f.Par() as par:
                 return self.can_be_checked(par)
+            case f.If(condition, then, other):
+                return self.where(condition, True, then) and self.where(condition, False, other)
             case f.For(index, count) if self.outside(count):
                 self.affine.loop(index, count)
             case _:
                 pass
         return all(self.fits(inner) for block in blocks(bind.rhs) for inner in block.binds)
+
+    def where(self, condition: f.Atom, truth: bool, block: f.Block) -> bool:
+        """Whether the bindings of a block fit, which runs where a condition is true or false."""
+        facts = self.affine.facts
+        self.conditions.assume(condition, truth)
+        fine = all(map(self.fits, block.binds))
+        self.affine.facts = facts
+        return fine
 
     def read(self, op: f.Op) -> bool:
         """Notes what must hold for a read; False if that is not known before the nest, or never holds."""
@@ -150,12 +153,24 @@ class _Ranges:
             if isinstance(dim, f.Var):
                 self.lengths.add(dim.name)
             for total in (at, combined(length, combined(at, {ONE: 1}, 1), -1)):
-                least = self.affine.least(total)
-                if any(not self.is_known(term) for term in least) or (set(least) == {ONE} and least[ONE] < 0):
+                least = self.least(total)
+                if least is None:
                     return False
                 if not self.affine.is_natural(least):
                     self.natural.append(least)
         return True
+
+    def least(self, total: Sum) -> Sum | None:
+        """The least value of a sum, as far as it is known before the nest: by the ranges of indices, or by what holds
+        here.  None if there is none that may be natural."""
+        best: Sum | None = None
+        for fact in ({}, *self.affine.facts):
+            least = self.affine.least(combined(total, fact, -1))
+            if not all(map(self.is_known, least)) or (set(least) == {ONE} and least[ONE] < 0):
+                continue
+            if best is None or self.affine.is_natural(combined(least, best, -1)):
+                best = least
+        return best
 
     def is_known(self, term: object) -> bool:
         return (term[0] if isinstance(term, tuple) else term) not in self.inside

@@ -28,16 +28,19 @@ from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import every, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import every, with_body
 from dplc.narrow import expect_type
+from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
+from dplc.passes.parallel.stencils import stencil
 
 
 def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function, with its scattered additions inverted where this can be done and pays."""
     if not any(isinstance(bind.rhs, f.Par) and scatters(bind.rhs) for bind in every(fn.body)):
         return fn
-    return with_body(fn, _Inverter(fn, supply).block(fn.body))
+    work = _Inverter(fn, supply)
+    return with_body(fn, with_nests(fn.body, work.affine, work.inverted))
 
 
 def scatters(par: f.Par) -> bool:
@@ -51,15 +54,10 @@ class _Inverter:
         self.dims = dims_of(fn.body)
         self.affine = Affine(self.dims)
 
-    def block(self, block: f.Block) -> f.Block:
-        binds: list[f.Bind] = []
-        for bind in block.binds:
-            self.affine.define(bind)
-            found = self.nest(bind, bind.rhs) if isinstance(bind.rhs, f.Par) and scatters(bind.rhs) else None
-            if found is None:
-                found = [with_rhs(bind, with_blocks(bind.rhs, self.block))]
-            binds += found
-        return with_binds(block, binds)
+    def inverted(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        if not scatters(par):
+            return None
+        return self.nest(bind, par) or stencil(bind, par, self.affine, self.supply)
 
     def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         try:

@@ -37,7 +37,7 @@ from dplc.flat.walk import (
 )
 from dplc.passes.parallel.common_work import CommonWork, computed_once
 from dplc.passes.parallel.invert import inverted
-from dplc.passes.simplify.purity import droppable
+from dplc.passes.simplify.purity import droppable, natural
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
@@ -194,7 +194,7 @@ class _Joiner:
         match bind.rhs:
             case f.Op("fill", (count, f.Const())):
                 counts = [count]
-            case f.Par(ordered=False) as par if harmless(par):
+            case f.Par(ordered=False) as par if self.harmless(par):
                 counts = [count for _, count in par.space]
             case _:
                 return False
@@ -229,7 +229,7 @@ class _Joiner:
                 continue
             if not self.fits(earlier, earlier.rhs, par, reads):
                 return None
-            between = ordered(done[at + 1 :], earlier, par)
+            between = self.ordered(done[at + 1 :], earlier, par)
             if between is None:
                 return None
             return at, self.both(earlier, bind, reads), *between
@@ -238,7 +238,7 @@ class _Joiner:
     def fits(self, earlier: f.Bind, first: f.Par, second: f.Par, reads: Counter[str]) -> bool:
         """True if the second Par has the space of the first, and reads its results at its own points only."""
         counts = [[self.length(count) for _, count in par.space] for par in (first, second)]
-        if first.ordered or counts[0] != counts[1] or not (harmless(first) or harmless(second)):
+        if first.ordered or counts[0] != counts[1] or not (self.harmless(first) or self.harmless(second)):
             return False  # of two that fail, the earlier one does
         kept = {var.name for var, out in zip(earlier.vars, first.outs, strict=True) if out.kind == "keep"}
         targets = {name for out in second.outs if out.kind == "keep" for name in names(operands_of(out))}
@@ -247,6 +247,47 @@ class _Joiner:
         return all(
             times[var.name] <= 0 or (var.name in kept and times[var.name] == reads[var.name]) for var in earlier.vars
         )
+
+    def ordered(self, between: list[f.Bind], first: f.Bind, second: f.Par) -> tuple[list[f.Bind], list[f.Bind]] | None:
+        """The bindings between two Pars: those that the second one needs, and the others; None if the Pars cannot meet
+        between them, or what fails or has effects would happen in another order."""
+        own = {var.name for var in first.vars}
+        depends = set(own)
+        for bind in between:
+            if depends.intersection(rhs_mentions(bind.rhs)):
+                if is_check(bind):
+                    return None
+                depends.update([var.name for var in bind.vars])
+        needed = set(rhs_mentions(second))
+        if needed & (depends - own):
+            return None
+        before: list[f.Bind] = []
+        after: list[f.Bind] = []
+        for bind in reversed(between):
+            if any(var.name in needed for var in bind.vars) or is_check(bind):
+                before.insert(0, bind)
+                needed.update(rhs_mentions(bind.rhs))
+            else:
+                after.insert(0, bind)
+        early = [bind for bind in before if not droppable(bind.rhs)]
+        passed = [bind for bind in after if not droppable(bind.rhs)]
+        if (early and not self.harmless(first.rhs)) or (passed and (early or not self.harmless(second))):
+            return None
+        return before, after
+
+    def harmless(self, rhs: f.Rhs) -> bool:
+        """True for a Par whose points cannot fail.  What it does for each element of an array ends."""
+        return isinstance(rhs, f.Par) and all(map(self.is_quiet, rhs.body.binds))
+
+    def is_quiet(self, bind: f.Bind) -> bool:
+        match bind.rhs:
+            case f.Par(space, body) as par if not par.ordered:
+                counted = all(isinstance(self.length(count), tuple) or natural(count) for _, count in space)
+                return counted and all(map(self.is_quiet, body.binds))
+            case f.If(_, then, other):
+                return all(map(self.is_quiet, (*then.binds, *other.binds)))
+            case rhs:
+                return droppable(rhs)
 
     def both(self, earlier: f.Bind, later: f.Bind, reads: Counter[str]) -> f.Bind:
         first, second = earlier.rhs, later.rhs
@@ -305,39 +346,6 @@ def own_reads(body: f.Block, own: tuple[f.Var, ...]) -> Iterator[tuple[f.Var, f.
                 pass
 
 
-def ordered(between: list[f.Bind], first: f.Bind, second: f.Par) -> tuple[list[f.Bind], list[f.Bind]] | None:
-    """The bindings between two Pars: those that the second one needs, and the others; None if the Pars cannot meet
-    between them, or what fails or has effects would happen in another order."""
-    own = {var.name for var in first.vars}
-    depends = set(own)
-    for bind in between:
-        if depends.intersection(rhs_mentions(bind.rhs)):
-            if is_check(bind):
-                return None
-            depends.update([var.name for var in bind.vars])
-    needed = set(rhs_mentions(second))
-    if needed & (depends - own):
-        return None
-    before: list[f.Bind] = []
-    after: list[f.Bind] = []
-    for bind in reversed(between):
-        if any(var.name in needed for var in bind.vars) or is_check(bind):
-            before.insert(0, bind)
-            needed.update(rhs_mentions(bind.rhs))
-        else:
-            after.insert(0, bind)
-    early = [bind for bind in before if not droppable(bind.rhs)]
-    passed = [bind for bind in after if not droppable(bind.rhs)]
-    if (early and not harmless(first.rhs)) or (passed and (early or not harmless(second))):
-        return None
-    return before, after
-
-
 def is_check(bind: f.Bind) -> bool:
     """True for a comparison of lengths, which may tell that the spaces of two Pars are one."""
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "check_lengths"
-
-
-def harmless(rhs: f.Rhs) -> bool:
-    """True for a Par whose points cannot fail."""
-    return isinstance(rhs, f.Par) and all(droppable(bind.rhs) for bind in rhs.body.binds)

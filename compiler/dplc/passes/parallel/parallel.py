@@ -23,7 +23,6 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.effects import Effects
-from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     atoms,
@@ -37,9 +36,12 @@ from dplc.flat.walk import (
     with_body,
     with_rhs,
 )
+from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.elementwise import Elementwise
+from dplc.passes.parallel.solid import Solid, without_questions
+from dplc.passes.simplify.fold import zero_of
 
 
 def parallel(program: f.Program) -> f.Program:
@@ -56,7 +58,8 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        return with_body(fn, checked_before(self.supply, _Fn(self, fn).block(fn.body)))
+        body = added_directly(_Fn(self, fn).body(), self.supply)
+        return with_body(fn, checked_before(self.supply, body))
 
 
 def loops(block: f.Block) -> Iterator[bool]:
@@ -70,29 +73,21 @@ def loops(block: f.Block) -> Iterator[bool]:
 class _Fn:
     def __init__(self, program: _Program, fn: f.Fn) -> None:
         self.program = program
+        self.look_at(fn)
+        body = without_questions(fn.body, self.solid)
+        if body is not fn.body:
+            answered = with_body(fn, body)
+            program.additive.changed(answered)
+            self.look_at(answered)
+
+    def look_at(self, fn: f.Fn) -> None:
         self.fn = fn
-        self.solid: set[str] = set()
-        self.find_solid(fn.body)
         self.known = {bind.rhs.index.name: self.trails(bind.rhs)
                       for bind in every(fn.body) if isinstance(bind.rhs, f.For)}  # fmt: skip
+        self.solid = Solid(fn.body, lambda loop: self.known[loop.index.name])
 
-    def find_solid(self, block: f.Block) -> None:
-        """Finds the arrays of floats that are never null."""
-
-        def solid(atom: f.Atom) -> bool:
-            return not isinstance(atom.ty, f.Arr | f.Data) or (isinstance(atom, f.Var) and atom.name in self.solid)
-
-        for bind in block.binds:
-            for inner in blocks(bind.rhs):
-                self.find_solid(inner)
-            match bind.rhs:
-                case f.Op(op) if OPS[op].solid(bind.rhs, solid):
-                    found = bind.vars
-                case f.Map() | f.Build():
-                    found = bind.vars
-                case _:
-                    continue
-            self.solid.update([var.name for var in found if isinstance(var.ty, f.Arr)])
+    def body(self) -> f.Block:
+        return self.block(self.fn.body)
 
     def block(self, block: f.Block) -> f.Block:
         """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later."""
@@ -109,7 +104,7 @@ class _Fn:
         match bind.rhs:
             case f.Map() as fused:
                 return Elementwise(self.program.supply, fused, bind.vars, free).binds()
-            case f.Op("acc_add", args, _, span) if all(isinstance(a, f.Var) and a.name in self.solid for a in args):
+            case f.Op("acc_add", args, _, span) if rank_of(args[0].ty) and all(a in self.solid for a in args):
                 return Elementwise(self.program.supply, self.sum(args, span), bind.vars, free).binds()
             case f.Build() as build:
                 return (f.Bind(bind.vars, self.build(build)),)
@@ -146,14 +141,16 @@ class _Fn:
 
     def loop(self, bind: f.Bind, loop: f.For) -> tuple[f.Bind, ...] | None:
         trails = self.known[loop.index.name]
-        return _Loop(self.program.supply, loop, bind.vars, trails).binds(self.block) if trails else None
+        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid).binds(self.block) if trails else None
 
 
 class _Loop:
     """A loop with accumulators, as it becomes a Par.  `atoms` has what stands for variables of the body."""
 
-    def __init__(self, supply: f.Supply, loop: f.For, variables: tuple[f.Var, ...], trails: tuple[Trail, ...]) -> None:
-        self.supply = supply
+    def __init__(
+        self, supply: f.Supply, loop: f.For, variables: tuple[f.Var, ...], trails: tuple[Trail, ...], solid: Solid
+    ) -> None:
+        self.supply, self.solid = supply, solid
         self.loop = loop
         self.vars = variables
         self.outs: list[f.Out] = []
@@ -168,21 +165,16 @@ class _Loop:
         if isinstance(state.ty, f.Num):
             self.outs.append(f.Out("fold"))
             self.atoms[state.name] = f.Const(0.0, state.ty)
-        elif isinstance(state.ty, f.Arr) and trail and all(self.own_place(bind.rhs) for bind in trail):
-            self.outs.append(f.Out("keep"))
-            self.atoms[state.name] = f.Const(0.0, state.ty.elem)
+        elif self.solid.is_kept(self.loop, k, trail):
+            rank = rank_of(state.ty)
+            dims = atoms(trail[0].rhs)[2 : 2 + rank]
+            self.outs.append(f.Out("keep", inner=dims[1:]))
+            self.atoms[state.name] = zero_of(added_type(trail[0].rhs))
             self.owned.update([bind.vars[0].name for bind in trail])
-            self.lengths[k] = atoms(trail[0].rhs)[2]
+            if rank == 1:
+                self.lengths[k] = dims[0]
         else:
             self.outs.append(f.Out("add", target=self.loop.inits[k], acc=state))
-
-    def own_place(self, rhs: f.Rhs) -> bool:
-        """True if something is added to the element whose number is the loop's index."""
-        match rhs:
-            case f.Op("acc_index", (_, added, _, index)) if rhs.attr("rank") == 1:
-                return index == self.loop.index and isinstance(added.ty, f.Num)
-            case _:
-                return False
 
     def binds(self, block: Callable[[f.Block], f.Block]) -> tuple[f.Bind, ...]:
         """The Par, and what adds its results to the loop's initial state."""
@@ -216,7 +208,7 @@ class _Loop:
                 case _:
                     binds.append(bind)
                     continue
-            if before == f.Const(0.0, added.ty):
+            if before == zero_of(added.ty):
                 self.atoms[bind.vars[0].name] = added
                 continue
             number = f.Var(bind.vars[0].name, added.ty)
@@ -243,6 +235,11 @@ class _Loop:
             after.insert(0, f.Bind((final,), f.Op("acc_extend", (short, self.lengths[k]))))
             return short
         return made
+
+
+def added_type(rhs: f.Rhs) -> f.Type:
+    """The type of what an operation adds."""
+    return atoms(rhs)[1].ty
 
 
 def merged(par: f.Par) -> f.Par:

@@ -17,6 +17,7 @@ from dplc.pipeline import NAMES, Context, compile_from
 from dplc.stack import on_large_stack
 from dplc.tools.repl.inputs import IT
 from dplc.tools.repl.session import ENGINES, Session
+from dplc.tools.search import known_in, named, told
 
 
 class Leave(Exception):
@@ -55,18 +56,34 @@ def type_(session: Session, argument: str) -> bool:
 
 
 def doc(session: Session, argument: str) -> bool:
-    """what a name is for; what a module offers"""
+    """what a name of any module is for; what a module offers"""
     argument = argument.strip("( )")
     if argument in session.types.cx.modules:
         return module(session, argument)
     entry = session.entry(argument)
     if not isinstance(entry, Value | Primitive):
-        return complain(f"there is no `{argument}`" if argument else "what is what for?  :doc NAME")
+        return elsewhere(session, argument)
     text = entry.row.doc if isinstance(entry, Primitive) else entry.doc
     print(f"{argument} : {show_scheme(entry.scheme)}")
     if text:
         print(text)
     return True
+
+
+def elsewhere(session: Session, name: str) -> bool:
+    """Documents what has a name in modules, or what DPL has for a name of another system."""
+    found = named(name, known_in(session.types.cx.modules)) if name else []
+    for one in found:
+        print(f"{one.name} : {show_scheme(one.scheme)}", *([one.doc] if one.doc else []), sep="\n")
+    return bool(found) or complain(f"there is no `{name}`" if name else "what is what for?  :doc NAME")
+
+
+def search(session: Session, argument: str) -> bool:
+    """values by a part of their name, by words, or by their type, such as  float[n] -> float"""
+    if not argument:
+        return complain("search for what?  :search WORDS or TYPE")
+    text = told(argument, known_in(session.types.cx.modules))
+    return not print(text) if text else complain(f"nothing is found for `{argument}`")
 
 
 def module(session: Session, name: str) -> bool:
@@ -152,6 +169,7 @@ VERBS: dict[str, tuple[str, Callable[[Session, str], bool]]] = {
     "help": (":help", help_),
     "type": (":type EXPRESSION", type_),
     "doc": (":doc NAME", doc),
+    "search": (":search WORDS|TYPE", search),
     "load": (":load FILE", load),
     "reload": (":reload", reload),
     "save": (":save FILE [EXPRESSION]", save),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 import tempfile
 import time
@@ -41,6 +42,9 @@ class Shown:
     why: str
 
 
+FLOAT = re.compile(r"(?<![\w.])-?\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)")
+TOLERANCE = 1e-9  # relative, and of numbers below LEAST relative to that
+LEAST = 1e-3
 MESSAGES = frozenset({"error", "warning"})  # blocks that show one
 
 
@@ -64,15 +68,24 @@ def run(source: Source, block: Block, session: Session, taken: Callable[[int], s
     except ProgramExit as stop:
         done = stop.code == 0
     written, told = taken(0), taken(1)
-    start, end = block.output
-    text, expected = source.text[block.start : block.end], source.text[start:end]
+    text, expected = source.text[block.start : block.end], source.text[slice(*block.output or (0, 0))]
     right = done and not told if not block.words & MESSAGES else done == ("error" not in block.words) and bool(told)
     why = "" if right else told or f"{', '.join(block.words)} is expected, and there is none"
-    if right and written + told != expected:
+    if right and not same(written + told, expected):
         why = "\n".join(difflib.ndiff(expected.splitlines(), (written + told).splitlines()))
     title = text.lstrip().split("\n")[0]
     seconds = time.perf_counter() - begin
     return Shown(block, source.position(block.start)[0], title, written + told, expected, seconds, right, why.rstrip())
+
+
+def same(printed: str, expected: str) -> bool:
+    """Whether two texts are equal, except for the last digits of floats, which depend on the engine."""
+    if printed == expected:
+        return True
+    numbers = zip(FLOAT.findall(printed), FLOAT.findall(expected), strict=False)
+    return FLOAT.sub("#", printed) == FLOAT.sub("#", expected) and all(
+        abs(float(a) - float(b)) <= TOLERANCE * max(abs(float(b)), LEAST) for a, b in numbers
+    )
 
 
 def checked(source: Source, block: Block, session: Session) -> tuple[list[str], list[Item]]:
@@ -97,9 +110,9 @@ def updated(source: Source, found: list[Shown]) -> str:
     """The text of the page with what the blocks print now; blocks that failed stay as they are."""
     text = source.text
     for one in reversed(found):
-        start, end = one.block.output
-        if one.right and one.printed != one.expected:
-            written = one.printed if start < end or not one.printed else f"```text\n{one.printed}```\n"
+        if one.right and not same(one.printed, one.expected):
+            start, end = one.block.output or (one.block.over, one.block.over)
+            written = one.printed if one.block.output else f"```text\n{one.printed}```\n"
             text = text[:start] + written + text[end:]
     return text
 

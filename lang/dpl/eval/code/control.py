@@ -57,10 +57,10 @@ def compile_primitive(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
 def _jvp(machine: Machine, args: tuple, k: Frame) -> State:
     f, x, dx = args
     level = machine.levels.fresh()
-    return machine.apply(f, (derive.lift_forward(level, x, dx),), (_split, level, k))
+    return machine.apply(f, (derive.lift_forward(level, x, dx),), (split, level, k))
 
 
-def _split(y: Value, frame: Frame) -> State:
+def split(y: Value, frame: Frame) -> State:
     _, level, k = frame
     return k[0], derive.split_forward(level, y), k
 
@@ -68,10 +68,10 @@ def _split(y: Value, frame: Frame) -> State:
 def _taylor(machine: Machine, args: tuple, k: Frame) -> State:
     order, f, x = args
     level = machine.levels.fresh()
-    return machine.apply(f, (derive.lift_jet(level, x, order),), (_coefficients, (level, order), k))
+    return machine.apply(f, (derive.lift_jet(level, x, order),), (coefficients, (level, order), k))
 
 
-def _coefficients(y: Value, frame: Frame) -> State:
+def coefficients(y: Value, frame: Frame) -> State:
     _, (level, order), k = frame
     return k[0], derive.split_jet(level, y, order), k
 
@@ -80,10 +80,10 @@ def _vjp(machine: Machine, args: tuple, k: Frame) -> State:
     f, x = args
     level = machine.levels.fresh()
     inside = derive.lift_reverse(level, x)
-    return machine.apply(f, (inside,), (_with_pullback, (level, inside), k))
+    return machine.apply(f, (inside,), (with_pullback, (level, inside), k))
 
 
-def _with_pullback(y: Value, frame: Frame) -> State:
+def with_pullback(y: Value, frame: Frame) -> State:
     _, (level, x), k = frame
     return k[0], (derive.primal(y, level), derive.pullback(level, x, y)), k
 

@@ -14,7 +14,7 @@ from typing import Any
 from dpl.core import term as c
 from dpl.core.shapes import rank
 from dpl.diagnostics import DplError
-from dpl.eval.code.code import Code, Scope, at_once
+from dpl.eval.code.code import Code, Run, Scope, at_once
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.machine.failure import located
 from dpl.eval.values.arrays import count_checked, stack
@@ -100,7 +100,8 @@ def placed(function: Callable, span: Span) -> Callable:
     return call
 
 
-def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
+def compile_build(compiler: Compiler, term: c.Build, scope: Scope, steps: Callable | None = None) -> Code:
+    """A comprehension.  If it needs frames, `steps` makes them (`growing`, unless the caller has another way)."""
     count = compiler.compile(term.count, scope)
     body = compiler.compile(term.body, scope.bind(term.index))
     known, later = staged((term.ty,), lambda types: rank(types[0]))
@@ -117,7 +118,13 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
             return finish(many(n, one) if n > SLICE else [element(env + (i,)) for i in range(n)], env)
 
         return at_once(build)
-    run = body.run
+    start, resume = (steps or growing)(body.run, finish)
+    compiler.note(resume, term.body)
+    return Code(compiler.gather([count], [term.count], lambda env, values, k: start(env, checked(values[0]), k)))
+
+
+def growing(run: Run, finish: Callable) -> tuple[Callable, Callable]:
+    """The start of a comprehension and its frame's resumption; one list grows."""
 
     def resume(element: Value, frame: tuple) -> tuple:
         env, n, elements = frame[1]
@@ -130,9 +137,8 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope) -> Code:
         k = frame[2]
         return k[0], finish(elements, env), k
 
-    def start(env: tuple, values: tuple, k: tuple) -> tuple:
-        n, elements = checked(values[0]), []
+    def start(env: tuple, n: int, k: tuple) -> tuple:
+        elements: list = []
         return turn(env, n, elements, (resume, (env, n, elements), k))
 
-    compiler.note(resume, term.body)
-    return Code(compiler.gather([count], [term.count], start))
+    return start, resume

@@ -208,12 +208,16 @@ class TermCompiler(Compiler):
         if op in control.PRIMITIVES:
             return control.compile_primitive(self, term, scope)
         types = (*(arg.ty for arg in term.args), term.ty)
-        ready, later = staged(types, lambda types: implementation(op, types, self.surroundings))
+        ready, later = staged(types, lambda types: self.implementation(term, types))
         span = None if op in TABLE and TABLE[op].elementwise and TABLE[op].pure and rank(term.ty) == 0 else term.span
         if later is None:
             return self.make(term.args, scope, ready, span)
         codes = [at_once(later), *(self.compile(arg, scope) for arg in term.args)]
         return self.combine(codes, (term, *term.args), lambda run, *values: run(*values), term.span)
+
+    def implementation(self, term: c.Prim, types: tuple[t.Ty, ...]) -> Callable:
+        """The function that computes a primitive at closed types."""
+        return implementation(term.op, types, self.surroundings)
 
     def check(self, term: c.Check, scope: Scope) -> Code:
         inner = scope.bind(term.name)

@@ -15,7 +15,7 @@ from functools import reduce
 from itertools import count
 
 from dpl.diagnostics import DplError
-from dpl.eval.derivatives.tape import sweep
+from dpl.eval.derivatives.tape import Cotangents, sweep
 from dpl.eval.values.active import Dual, Node, at_level, primal_at
 from dpl.eval.values.scalar import scalar
 from dpl.eval.values.series import Jet
@@ -147,15 +147,42 @@ def lift_reverse(level: int, x: Value) -> Value:
     return rebuild(x, iter([source(level, leaf) if is_float(leaf) else leaf for leaf in leaves(x)]))
 
 
-def pullback(level: int, x: Value, y: Value) -> Builtin:
+class Pullback(Builtin):
+    """The function from cotangents of `y` to cotangents of `x`; both values are tagged at `level`."""
+
+    __slots__ = ("level", "x", "y")
+
+    def __init__(self, run: Callable[[Value], Value], level: int, x: Value, y: Value) -> None:
+        super().__init__(run)
+        self.level = level
+        self.x = x
+        self.y = y
+
+    def seeds(self, cotangent: Value) -> list:
+        return seeded(self.level, self.y, cotangent)
+
+    def result(self, found: Cotangents) -> Value:
+        return gathered(self.x, found)
+
+
+def pullback(level: int, x: Value, y: Value) -> Pullback:
     """The function from cotangents of `y` to cotangents of `x`; both values are still tagged."""
 
     def pull(cotangent: Value) -> Value:
-        check_same_form(y, cotangent, "the cotangent does not fit the result")
-        found = sweep(seeds(level, leaves(y), leaves(cotangent)))
-        return rebuild(x, (found.of(leaf) if isinstance(leaf, Node) else zero_of(leaf) for leaf in leaves(x)))
+        return gathered(x, sweep(seeded(level, y, cotangent)))
 
-    return Builtin(pull)
+    return Pullback(pull, level, x, y)
+
+
+def seeded(level: int, y: Value, cotangent: Value) -> list:
+    """The nodes of `y`, each with its cotangent: where a sweep starts."""
+    check_same_form(y, cotangent, "the cotangent does not fit the result")
+    return seeds(level, leaves(y), leaves(cotangent))
+
+
+def gathered(x: Value, found: Cotangents) -> Value:
+    """The cotangent of `x` after a sweep."""
+    return rebuild(x, (found.of(leaf) if isinstance(leaf, Node) else zero_of(leaf) for leaf in leaves(x)))
 
 
 def seeds(level: int, outputs: list, cotangents: list) -> list:

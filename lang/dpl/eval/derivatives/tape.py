@@ -62,26 +62,36 @@ class Cotangents:
     def of(self, node: Node) -> Value:
         return self.by_node.get(id(node), 0.0)
 
-
-def sweep(seeds: Seeds) -> Cotangents:
-    """The cotangents of all nodes that the seeds depend on."""
-    cotangents = Cotangents(seeds)
-    for node in sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True):
-        cotangent = cotangents.by_node[id(node)]
+    def pass_on(self, node: Node) -> None:
+        """Add the contributions of a node, whose cotangent is complete, to the cotangents of its parents."""
+        cotangent = self.by_node[id(node)]
         step, parents = node.step, node.parents
         if isinstance(step, Active):
             world = step.reverse
             for i, parent in zip(node.places, parents, strict=True):
                 part = step.contribution(world, i, cotangent, node.args, node.primal)
-                cotangents.add(parent, part, world.kind)
+                self.add(parent, part, world.kind)
         elif isinstance(step, Output):
-            cotangents.collect(parents[0], step.index, cotangent)
+            self.collect(parents[0], step.index, cotangent)
             for parent in parents[1:]:
-                cotangents.add(parent, cotangent)
+                self.add(parent, cotangent)
         elif isinstance(step, Joint):
             for parent, part in zip(parents, step.pull_all(cotangent), strict=True):
-                cotangents.add(parent, part)
+                self.add(parent, part)
+
+
+def sweep(seeds: Seeds) -> Cotangents:
+    """The cotangents of all nodes that the seeds depend on."""
+    cotangents = Cotangents(seeds)
+    pass_on = cotangents.pass_on
+    for node in in_order(seeds):
+        pass_on(node)
     return cotangents
+
+
+def in_order(seeds: Seeds) -> list[Node]:
+    """The nodes that the seeds depend on, from the highest down."""
+    return sorted(reachable([node for node, _ in seeds]), key=lambda n: n.height, reverse=True)
 
 
 def reachable(nodes: list[Node]) -> list[Node]:

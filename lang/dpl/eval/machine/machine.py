@@ -66,7 +66,7 @@ class FunctionCode:
         return self
 
     def _first(self, env: tuple, k: Frame) -> State:
-        return self.ready().run, env, k
+        return self.ready().run(env, k)
 
 
 class Machine:

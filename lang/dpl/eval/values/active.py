@@ -10,7 +10,7 @@ and reverse mode nest in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dpl.eval.values.series import Jet, World, solved
 from dpl.eval.values.value import Tagged, Value, number
@@ -79,11 +79,25 @@ class Dual(Tagged):
         self.tangent = tangent
 
 
+class Here:
+    """Where the program is: a debugger keeps it up to date, and every Node remembers it."""
+
+    __slots__ = ("place", "visit")
+
+    def __init__(self) -> None:
+        self.place: Any = None
+        self.visit: Any = None
+
+
+HERE = Here()
+
+
 class Node(Tagged):
     """Reverse mode: the number and the step that computed it.  The step is an Active with operands `args`; those at
-    `places` are the numbers of the `parents` (tape.py has other steps).  `height` is above that of all parents."""
+    `places` are the numbers of the `parents` (tape.py has other steps).  `height` is above that of all parents.
+    `place` and `visit` say where it was made (`Here`)."""
 
-    __slots__ = ("args", "height", "parents", "places", "step")
+    __slots__ = ("args", "height", "parents", "place", "places", "step", "visit")
 
     def __init__(
         self, level: int, primal: Value, step: object, parents: tuple, args: tuple = (), places: Sequence[int] = ()
@@ -94,6 +108,8 @@ class Node(Tagged):
         self.parents = parents
         self.args = args
         self.places = places
+        self.place = HERE.place
+        self.visit = HERE.visit
         height = 0
         for parent in parents:
             if parent.height >= height:

@@ -1,0 +1,136 @@
+"""Points in two parts, strip by strip: first what has loops and calls in it, then the arithmetic on what that gave.
+
+    par i < n to fold 0 {                        for strips of 1024 points
+      r = index x i; t = dot w r                   for i in the strip { r = index x i; buffer[i] = dot w r }
+      y = index u i                        =>      for i in the strip {
+      z = mul t y; e = exp z                         t = buffer[i]; y = index u i
+      yield e }                                      z = mul t y; e = exp z; ... }
+
+LLVM makes vectors of the second loop, and the first one may fit lanes (`lanes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.node import node
+from dpl.prims.elementary import VECTORS
+from dpl.prims.sums import BLOCK, FEW
+
+from dplc.flat import term as f
+from dplc.flat.walk import every, names, rhs_mentions
+from dplc.machine.emit.arrays import Array
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.interrupts import is_short
+from dplc.machine.emit.lanes import lanes_of
+from dplc.machine.emit.varying import FLOATS, varying
+from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.narrow import expect_type
+from dplc.passes.simplify.purity import droppable
+
+
+@node
+class Parts:
+    """The first part, which keeps numbers; and the second part, which uses them."""
+
+    first: f.Par
+    kept: tuple[f.Var, ...]
+    second: tuple[f.Bind, ...]
+
+
+def in_parts(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
+    """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
+    if par.ordered or any(out.kind == "add" or out.target or not isinstance(x.ty, f.Num)
+                          for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
+        return None
+    count = par.space[-1][1]
+    if isinstance(count, f.Const) and isinstance(count.value, int) and count.value < FEW:
+        return None
+    parts = _split(par, binds)
+    return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+
+
+def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
+    slow = set[str]()  # what is not arithmetic, or needs what is not
+    for bind in binds:
+        if not is_arithmetic(bind) or any(name in slow for name in rhs_mentions(bind.rhs)):
+            slow.update(var.name for var in bind.vars)
+    wanted: set[str] = set()  # by the first part
+    first: list[f.Bind] = []
+    for bind in reversed(binds):
+        if not is_arithmetic(bind) or any(var.name in wanted for var in bind.vars):
+            first.append(bind)
+            wanted.update(rhs_mentions(bind.rhs))
+    if not slow:
+        return None
+    early = {id(bind) for bind in first if any(var.name in slow for var in bind.vars) or not bind.vars}
+    second = needed([bind for bind in binds if id(bind) not in early], par.body.results)
+    used = {*names(par.body.results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
+    kept = tuple([var for bind in binds if id(bind) in early for var in bind.vars if var.name in used])
+    if not second or any(var.ty not in FLOATS for var in kept):
+        return None
+    body = f.Block(tuple(reversed(first)), kept)
+    return Parts(f.Par(par.space[-1:], body, tuple([f.Out("keep")] * len(kept)), par.span), kept, tuple(second))
+
+
+def needed(binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> list[f.Bind]:
+    """The bindings that results need."""
+    wanted, kept = set(names(tuple(results))), list[f.Bind]()
+    for bind in reversed(binds):
+        if any(var.name in wanted for var in bind.vars):
+            kept.append(bind)
+            wanted.update(rhs_mentions(bind.rhs))
+    return kept[::-1]
+
+
+def is_arithmetic(bind: f.Bind) -> bool:
+    """True for a few operations on numbers and elements of arrays, which cannot fail."""
+    return bool(bind.vars) and is_short(f.Block((bind,), ())) and droppable(bind.rhs)
+
+
+def has_functions(binds: Sequence[f.Bind]) -> bool:
+    """True if there are functions that LLVM makes vectors of."""
+    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op in VECTORS for bind in every(f.Block(tuple(binds), ())))
+
+
+class Strips:
+    """The first part of the points, in buffers."""
+
+    def __init__(self, e: BodyEmitter, parts: Parts) -> None:
+        self.e, self.parts = e, parts
+        self.buffers: list[str] = []
+        self.start = "0"
+
+    def begin(self, first: str, count: str) -> None:
+        """Writes the first part of `count` points, at most BLOCK, from number `first` on."""
+        e, w, par, self.start = self.e, self.e.w, self.parts.first, first
+        self.buffers = [w.slot(f"[{BLOCK} x {SCALARS[num(var)]}]", 64) for var in self.parts.kept]
+        outer, e.env = e.env, dict(e.env)
+        lanes = lanes_of(e, par, [count])
+
+        def point(i: str) -> None:
+            e.define((par.space[0][0],), [w.add(first, i)])
+            e.run(par.body.binds)
+            for k, var in enumerate(self.parts.kept):
+                w.store(SCALARS[num(var)], e.one(var), self.place(k, i))
+
+        if lanes:
+            pairs = enumerate(zip(self.parts.kept, self.buffers, strict=True))
+            lanes.run(first, {k: Array(var.ty, "null", buffer, (count,)) for k, (var, buffer) in pairs})
+        else:
+            w.repeat(count, point)
+        e.env = outer
+
+    def resume(self, i: str, mark: str) -> None:
+        """Defines what the first part gave at point number `i`."""
+        i = self.e.w.let(f"sub nuw nsw i64 {i}, {self.start}") if self.start != "0" else i
+        for k, var in enumerate(self.parts.kept):
+            self.e.define((var,), [self.e.w.load(SCALARS[num(var)], self.place(k, i), mark)])
+
+    def place(self, k: int, i: str) -> str:
+        w, leaf = self.e.w, SCALARS[num(self.parts.kept[k])]
+        return w.element(self.buffers[k], i, SIZES[leaf])
+
+
+def num(var: f.Var) -> str:
+    return expect_type(f.Num, var.ty).name

@@ -1,0 +1,27 @@
+"""The walk of passes that replace whole nests of Pars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dplc.flat import term as f
+from dplc.flat.affine import Affine
+from dplc.flat.walk import with_binds, with_blocks, with_rhs
+from dplc.passes.simplify.purity import droppable
+
+
+def with_nests(
+    block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par], list[f.Bind] | None]
+) -> f.Block:  # fmt: skip
+    """The block with other bindings in place of Pars, outermost first; `found` gives them, or None.  The numbers before
+    a Par are known to `affine` then.  What is not used and has no effect goes."""
+    binds: list[f.Bind] = []
+    for bind in block.binds:
+        if not bind.vars and droppable(bind.rhs):
+            continue
+        affine.define(bind)
+        made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+        if made is None:
+            made = [with_rhs(bind, with_blocks(bind.rhs, lambda inner: with_nests(inner, affine, found)))]
+        binds += made
+    return with_binds(block, binds)

@@ -1,0 +1,107 @@
+"""`dpl debug`: a conversation about a run, in a terminal or from a script."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import click
+from dpl.debug.breakpoints import Refused
+from dpl.debug.debugger import Debugger
+from dpl.syntax.load import read
+
+from dplc.pipeline import Context, compile_to
+from dplc.stack import on_large_stack
+from dplc.tools.debug.console import Console, Leave
+from dplc.tools.repl.lines import Lines
+from dplc.tools.report import warn
+from dplc.tools.run import STDIN, text_of
+
+CODES = {"R0601": "nonfinite"}  # what raises it
+
+
+def loaded(file: str, args: Sequence[str], out: TextIO) -> Debugger:
+    """The debugger for a program that prints to `out`.  Raises DplError if it does not parse or check."""
+    context = Context()
+    program = compile_to("check", text_of(file, None), context)[1]
+    warn(context.warnings)
+    return Debugger(program, context.modules, args, out)
+
+
+def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequence[str], script: str | None,
+          at: str | None) -> int:  # fmt: skip
+    """Debug a program.  Returns the exit code: 1 if a command of a script could not be done."""
+    if file == STDIN and script is None:
+        raise click.UsageError("the program comes from standard input, so commands need --script FILE")
+    debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
+    console = Console(debugger, say)
+    stop = lambda _thread: pause(debugger)  # noqa: E731
+    alone = script is not None or not sys.stdin.isatty()
+
+    on_large_stack(lambda: prepared(debugger, console, breaks, watches, at), stop)
+    commands = scripted(script) if script else piped() if alone else typed(console)
+    return converse(console, commands, alone, stop)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def pause(debugger: Debugger) -> None:
+    """Ctrl-C stops the program where it is; if it is in a step that takes long, a second one ends the debugger."""
+    if debugger.run.interrupted:
+        raise KeyboardInterrupt
+    debugger.run.interrupted = True
+
+
+def prepared(
+    debugger: Debugger, console: Console, breaks: Sequence[str], watches: Sequence[str], at: str | None
+) -> None:
+    """Do what the options say."""
+    debugger.start()
+    try:
+        for text in breaks:
+            place, _, condition = text.partition(" if ")
+            debugger.add_breakpoint(place, condition)
+        if at is not None:
+            go_to_incident(debugger, console, at)
+    except Refused as refusal:
+        raise click.UsageError(str(refusal)) from None
+    console.watches.update(enumerate(watches, 1))
+
+
+def go_to_incident(debugger: Debugger, console: Console, at: str) -> None:
+    """Run until an error, a number that is not finite, or a call."""
+    made = debugger.add_breakpoint(CODES.get(at, at))
+    console.moved("continue", False, None)
+    debugger.delete_breakpoint(made.number)
+
+
+def converse(console: Console, commands: Iterator[str], alone: bool, stop: Callable[[int], object]) -> int:
+    right = True
+    try:
+        for line in commands:
+            if alone:
+                say(f"(dpl) {line.rstrip()}")
+            right = on_large_stack(lambda line=line: console.obey(line), stop) and right
+    except Leave:
+        pass
+    return int(alone and not right)
+
+
+def scripted(script: str) -> Iterator[str]:
+    yield from read(Path(script)).text.splitlines()
+
+
+def piped() -> Iterator[str]:
+    lines = Lines(sys.stdin.fileno())
+    while line := lines.next():
+        yield line
+
+
+def typed(console: Console) -> Iterator[str]:
+    from dplc.tools.debug.prompt import commands
+
+    return commands(console)

@@ -1,0 +1,285 @@
+"""Names found by a part of them, by words of their documentation, by what other systems call them, or by a type.
+
+float[n] -> float      Prelude.mean : 's[n] -> 's ...      what fits with the fewest choices comes first
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
+
+from dpl.core import ty as t
+from dpl.diagnostics import DplError
+from dpl.node import field, node, record
+from dpl.syntax.foreign import table
+from dpl.syntax.parse import parse_type
+from dpl.syntax.type_tree import Size, SizeNum, SizeVar, TyArray, TyFun, TyName, Type, TyTuple, TyVar
+from dpl.types.library import library
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.solve import constraints, sizes
+from dpl.types.solve.scheme import Scheme
+from dpl.types.state.env import TYPES, Exports, Primitive, Value
+
+WORD = re.compile(r"[^\W_]+")
+NAME = re.compile(r"[A-Za-z_][\w.']*")
+SHOWN = 20
+ORDERS = 4  # arguments that are tried in any order, at most
+
+
+@node
+class Known:
+    """A value that can be found: its name with its module, its type, its documentation."""
+
+    name: str
+    scheme: Scheme
+    doc: str
+
+    @property
+    def last(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def line(self) -> str:
+        first = self.doc.split("\n")[0]
+        return f"{self.name} : {show_scheme(self.scheme)}" + (f"\n    {first}" if first else "")
+
+
+def known_in(modules: Mapping[str, Exports]) -> Iterator[Known]:
+    """The public values of modules; those of the Prelude and primitives without a module's name."""
+    for name, value in library().primitives.values.items():
+        if isinstance(value, Primitive) and (name[0].isalpha() or name == value.row.op):
+            yield Known(name, value.scheme, value.row.doc)
+    for module, exports in modules.items():
+        for name, value in exports.values.items():
+            if isinstance(value, Value) and not name.startswith("_"):
+                yield Known(name if module == "Prelude" else f"{module}.{name}", value.scheme, value.doc)
+
+
+def search(query: str, known: Iterable[Known]) -> list[Known]:
+    """What a query finds, the best first."""
+    everything = list(known)
+    wanted = asked_type(query)
+    ranked = by_type(wanted, everything) if wanted else by_words(query, everything)
+    return [found for _, found in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].name), pair[1].name))]
+
+
+def told(query: str, known: Iterable[Known]) -> str:
+    """The answer to a search as text; empty if there is none."""
+    found = search(query, known)
+    more = [f"... and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return "\n".join([*[one.line for one in found[:SHOWN]], *more])
+
+
+def named(name: str, known: Iterable[Known]) -> list[Known]:
+    """The values with a name, in any module; or those that stand for what another system calls so."""
+    everything = list(known)
+    exact = [one for one in everything if one.name == name]
+    return exact or [one for one in everything if one.last == name] or [
+        one for one in everything if one.name in meant(name)
+    ]  # fmt: skip
+
+
+# ---- by words -------------------------------------------------------------------------------------------------------
+
+
+def by_words(query: str, known: list[Known]) -> Iterator[tuple[float, Known]]:
+    other = meant(query.strip())
+    words = [word.lower() for word in WORD.findall(query)]
+    for one in known:
+        score = of_words(query.strip().lower(), words, one) if words else None
+        if one.name in other:
+            score = min(1, score or 1)
+        if score is not None:
+            yield score, one
+
+
+def of_words(query: str, words: list[str], one: Known) -> float | None:
+    name, doc = one.name.lower(), {word.lower() for word in WORD.findall(one.doc)}
+    if query in (name, one.last.lower()):
+        return 0
+    if one.last.lower().startswith(query):
+        return 2
+    if all(word in name for word in words):
+        return 3
+    return 4 if all(word in name or word in doc for word in words) else None
+
+
+def meant(name: str) -> set[str]:
+    """What DPL calls something that has this name in another language or library, such as `np.linalg.inv`."""
+    names, last = table(), name.rpartition(".")[2]
+    written = [names[part][key] for part in ("same", "like") for key in (name, last) if key in names[part]]
+    return {word for text in written for word in NAME.findall(str(text)) if len(word) > 1}
+
+
+# ---- by type --------------------------------------------------------------------------------------------------------
+
+
+def asked_type(query: str) -> t.Ty | None:
+    """The type that a query is, if it is one with an arrow."""
+    if "->" not in query:
+        return None
+    try:
+        return of_tree(parse_type(query))
+    except (DplError, ValueError):
+        return None
+
+
+def of_tree(written: Type) -> t.Ty:
+    match written:
+        case TyVar(_, name):
+            return t.Con(f"'{name}")
+        case TyName(_, name, args):
+            known = TYPES.get(name)
+            inner = tuple(of_tree(a) for a in args if isinstance(a, Type))
+            alias = known.alias if known else None
+            return alias if alias else t.Con(known.name if known else name, inner)  # type: ignore[return-value]
+        case TyTuple(_, items):
+            return t.Tup(tuple(of_tree(i) for i in items))
+        case TyFun(_, arg, result, _):
+            return t.Fn(of_tree(arg), t.PURE, of_tree(result))
+        case TyArray(_, elem, dims):
+            inner = of_tree(elem)
+            for dim in reversed(dims):
+                inner = t.Arr(inner, of_size(dim))
+            return inner
+        case _:
+            raise ValueError(written)
+
+
+def of_size(written: Size) -> t.Size:
+    match written:
+        case SizeVar(_, name) | TyName(_, name, ()):
+            return sizes.name(name)
+        case SizeNum(_, value):
+            return t.Size(value)
+        case _:
+            return sizes.name("?")
+
+
+def by_type(wanted: t.Ty, known: list[Known]) -> Iterator[tuple[float, Known]]:
+    arguments, result = uncurried(wanted)
+    for one in known:
+        own, own_result = uncurried(one.scheme.ty)
+        if len(own) != len(arguments):
+            continue
+        orders = permutations(arguments) if len(arguments) <= ORDERS else [tuple(arguments)]
+        for moved, order in enumerate(orders):
+            fit = Fit(one.scheme)
+            if all(map(fit.fits, own, order)) and fit.fits(own_result, result) and fit.holds():
+                yield fit.cost + (10 if moved else 0), one
+                break
+
+
+def uncurried(ty: t.Ty) -> tuple[list[t.Ty], t.Ty]:
+    arguments = []
+    while isinstance(ty, t.Fn):
+        arguments.append(ty.arg)
+        ty = ty.result
+    return arguments, ty
+
+
+@record
+class Fit:
+    """Whether a scheme has an instance of a type: what its variables stand for, and the cost of these choices."""
+
+    scheme: Scheme
+    chosen: dict[str, t.Ty | t.Size] = field(default_factory=dict)
+    cost: float = 0
+
+    def fits(self, own: t.Ty, wanted: t.Ty) -> bool:
+        match own, wanted:
+            case t.Var(name) | t.Lift(name), _:
+                return self.choose(name, wanted)
+            case t.Con(name, args), t.Con(other, others):
+                inner, outer = types_in(args), types_in(others)
+                return name.rpartition(".")[2] in (other, other.rpartition(".")[2]) and (
+                    not outer or (len(inner) == len(outer) and all(map(self.fits, inner, outer)))
+                )
+            case t.Tup(items), t.Tup(others):
+                return len(items) == len(others) and all(map(self.fits, items, others))
+            case t.Arr(elem, size), t.Arr(inner, other):
+                return self.fits_size(size, other) and self.fits(elem, inner)
+            case t.Fn(arg, _, result), t.Fn(other, _, end):
+                return self.fits(arg, other) and self.fits(result, end)
+            case _:
+                return False
+
+    def choose(self, name: str, wanted: t.Ty) -> bool:
+        if name in self.chosen:
+            return self.chosen[name] == wanted
+        self.chosen[name] = wanted
+        classes = self.scheme.classes.get(name, frozenset())
+        self.cost += 1 if classes else 1.5
+        return all(in_class(wanted, cls) for cls in classes)
+
+    def fits_size(self, own: t.Size, wanted: t.Size) -> bool:
+        if own == wanted:
+            return True
+        name = single(own)
+        if name is None:
+            self.cost += 1
+            return bool(own.terms) or bool(wanted.terms)
+        if name.startswith("?") or single(wanted) == "?":
+            self.cost += 0.5
+            return True
+        self.cost += 0.1 if name not in self.chosen else 0
+        return self.chosen.setdefault(name, wanted) == wanted
+
+    def holds(self) -> bool:
+        """Whether the relations between the ranks of the types that were chosen hold."""
+        return all(self.related(relation) for relation in self.scheme.relations)
+
+    def related(self, relation: constraints.Constraint) -> bool:
+        types = [self.chosen.get(x.name, x) if isinstance(x, t.Var | t.Lift) else x for x in relation.types]
+        ranks = [rank(x) for x in types]
+        match relation:
+            case constraints.Lift():
+                return ranks[-1] == max(ranks[:-1])
+            case constraints.Fits():
+                return ranks[0] <= ranks[1]
+            case constraints.Matmul():
+                return all(in_class(x, "num") and rank(x) for x in types[:2])
+            case constraints.Pow() | constraints.Convert():
+                return all(in_class(x, "num") for x in types)
+            case constraints.Append():
+                return types[0] == types[1] == types[2]
+            case _:
+                return True
+
+
+def single(size: t.Size) -> str | None:
+    """The name that a size is, if it is one."""
+    match size:
+        case t.Size(0, (((name,), 1),)):
+            return name
+        case _:
+            return None
+
+
+def types_in(args: tuple[t.Ty | t.Size, ...]) -> list[t.Ty]:
+    return [a for a in args if not isinstance(a, t.Size)]
+
+
+def rank(ty: object) -> int:
+    return 1 + rank(ty.elem) if isinstance(ty, t.Arr) else 0
+
+
+def in_class(ty: object, cls: str) -> bool:
+    inner = ty
+    while isinstance(inner, t.Arr):
+        inner = inner.elem
+    name = inner.name if isinstance(inner, t.Con) else ""
+    match cls:
+        case "num":
+            return name in (*t.INTS, *t.FLOATS)
+        case "real":
+            return name in t.FLOATS
+        case "integer":
+            return name in t.INTS
+        case "scalar":
+            return not isinstance(ty, t.Arr)
+        case "data" | "diff":
+            return not isinstance(inner, t.Fn)
+        case _:
+            return True

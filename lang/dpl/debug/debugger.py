@@ -1,0 +1,332 @@
+"""The debugger: breakpoints, and moving through a run in both directions of time.  It has no face of its own.
+
+    debugger = Debugger(program, modules, args, out)
+    debugger.start()
+    debugger.go("continue")        a Stop
+    debugger.go("step", back=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.debug.breakpoints import Breakpoint, Refused, located, source_named
+from dpl.debug.expressions import Expressions
+from dpl.debug.inspect import (
+    Frame,
+    Position,
+    Variable,
+    activation,
+    active_levels,
+    chains,
+    cotangent,
+    depth,
+    is_forward,
+    passing,
+    running_sweeps,
+    tangent,
+)
+from dpl.debug.machine import Sweep
+from dpl.debug.nonfinite import Finite, Origin
+from dpl.debug.points import Place, Point
+from dpl.debug.run import Ended, Interrupted, Listener, Run
+from dpl.debug.values import Describer, concrete, type_text
+from dpl.diagnostics import DplError
+from dpl.eval.values.instance import is_type
+from dpl.eval.values.value import Cell, Value
+from dpl.node import node
+from dpl.source import Source
+from dpl.syntax.load import Module
+
+NEAR = 10_000  # steps
+MOVES = ("step", "next", "out", "continue", "until")
+
+
+@node
+class Stop:
+    """Why the program has stopped: `reason` is step, breakpoint, error, nonfinite, pause, start or end."""
+
+    reason: str
+    text: str = ""
+    breakpoint: Breakpoint | None = None
+
+
+class Debugger(Listener):
+    def __init__(self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: TextIO) -> None:
+        self.program = program
+        self.main: Source = modules[-1].source
+        self.run = Run(program, args, out)
+        self.run.listener = self
+        self.expressions = Expressions(modules)
+        self.breakpoints: dict[int, Breakpoint] = {}
+        self.numbers = 0
+        self.armed: set[Callable] = set()
+        self.log: Callable[[str], object] = lambda _text: None
+        self.finite = Finite(self.run)
+        self.stopped = Stop("start")
+        self.selected = 0  # the frame in whose scope expressions are
+
+    def start(self) -> None:
+        """(Re)start the program and stop before its first item."""
+        self.run.begin()
+        self.finite.clear()
+        for b in self.breakpoints.values():
+            b.met = 0
+        self.stopped, self.selected = Stop("start"), 0
+        self.describer = Describer(self.run.interpreter.shower)
+
+    # ---- breakpoints ------------------------------------------------------------------------------------------------
+
+    def add_breakpoint(self, text: str, condition: str = "", hits: int = 1, message: str = "") -> Breakpoint:
+        points, event, is_reverse, full = located(self.run.places, self.main, text)
+        self.numbers += 1
+        made = Breakpoint(self.numbers, full, points, event, is_reverse, condition, max(hits, 1), message)
+        self.breakpoints[made.number] = made
+        self.arm()
+        return made
+
+    def lines(self, path: str) -> list[int]:
+        """The lines of a source at which the program can stop."""
+        return self.run.places.lines(source_named(self.run.places, self.main, path))
+
+    def delete_breakpoint(self, number: int) -> None:
+        if number not in self.breakpoints:
+            raise Refused(f"there is no breakpoint {number}")
+        del self.breakpoints[number]
+        self.arm()
+
+    def clear_breakpoints(self, kept: Callable[[Breakpoint], bool] = lambda _: False) -> None:
+        self.breakpoints = {n: b for n, b in self.breakpoints.items() if kept(b)}
+        self.arm()
+
+    def restarted(self) -> None:
+        self.armed.clear()
+        self.arm()
+
+    def compiled(self, stop: Callable, place: Place) -> None:
+        if any(place.point in b.points and not b.is_reverse for b in self.breakpoints.values()):
+            self.armed.add(stop)
+
+    def arm(self) -> None:
+        """Find the steps at which a breakpoint may be met."""
+        if not hasattr(self.run, "instruments"):
+            return
+        self.armed.clear()
+        for stop, (place, _) in self.run.instruments.points.items():
+            self.compiled(stop, place)
+        if any(b.is_reverse for b in self.breakpoints.values()):
+            self.armed.add(self.run.machine.sweep_step)
+        self.finite.watch(any(b.event == "nonfinite" for b in self.breakpoints.values()))
+
+    def met(self, counting: bool = True) -> Stop | None:
+        """The breakpoint at which the program is, if there is one."""
+        sweeping = self.run.state[0] is self.run.machine.sweep_step
+        top = self.position().top
+        if top is None:
+            return None
+        here = self.entered() if sweeping else {top.place.point}
+        for b in self.breakpoints.values():
+            if sweeping != b.is_reverse or not (self.begins_sweep() if b.event == "rev" else b.points & here):
+                continue
+            if self.holds(b, top):
+                b.met += counting
+                if counting and b.met < b.hits:
+                    continue
+                if not b.message:
+                    return Stop("breakpoint", str(b), b)
+                if counting:
+                    self.log(self.interpolated(b.message, top))
+        return None
+
+    def begins_sweep(self) -> bool:
+        return self.run.state[1] == 0
+
+    def entered(self) -> set[Point]:
+        """The points that the sweep enters with this step: in the line itself, and in the calls that led there."""
+        _, x, k = self.run.state
+        now = passing(self.run, k[1], x)
+        before = passing(self.run, k[1], x - 1) if x else {}
+        return {place.point for key, place in now.items() if key not in before}
+
+    def holds(self, b: Breakpoint, frame: Frame) -> bool:
+        if not b.condition:
+            return True
+        try:
+            return self.expressions.value(self.run, b.condition, frame.variables())[0] is True
+        except DplError as error:
+            self.log(f"{b}: {error}")
+            return True
+
+    def interpolated(self, message: str, frame: Frame) -> str:
+        """A message with its parts in braces evaluated."""
+        parts = message.replace("}", "{").split("{")
+        return "".join(self.said(part, frame) if i % 2 else part for i, part in enumerate(parts))
+
+    def said(self, text: str, frame: Frame) -> str:
+        try:
+            value, ty = self.evaluate(text, frame)
+            return self.describer.brief(value, ty)
+        except DplError as error:
+            return f"<{error}>"
+
+    # ---- moving -----------------------------------------------------------------------------------------------------
+
+    def go(self, move: str, back: bool = False, line: int | None = None) -> Stop:
+        """Move until something happens."""
+        self.selected = 0
+        armed, check = self.plan(move, back, line)
+        if back:
+            found = self.run.backward(armed or set(), check)
+            self.finite.clear()
+            self.stopped = found if isinstance(found, Stop) else Stop("start", "this is the start of the program")
+            return self.stopped
+        if self.run.ended:
+            self.stopped = self.at_end(self.run.ended)
+            return self.stopped
+        if self.stopped.reason == "nonfinite":
+            self.finite.pass_by()
+        self.stopped = self.outcome(self.run.forward(armed, check))
+        return self.stopped
+
+    def outcome(self, found: object) -> Stop:
+        match found:
+            case Stop():
+                return found
+            case Origin():
+                return Stop("nonfinite", found.title)
+            case Interrupted():
+                self.run.forward(self.run.stops, lambda: True, self.run.time + NEAR)  # to a line, if there is one soon
+                return Stop("pause", "paused")
+            case Ended():
+                return self.at_end(found)
+            case _:
+                return Stop("step")
+
+    def at_end(self, ended: Ended) -> Stop:
+        if ended.error is not None:
+            first = ended.error.diagnostics[0]
+            return Stop("error", f"{first.code}: {first.title}")
+        return Stop("end", "the program has ended" + (f" with exit code {ended.code}" if ended.code else ""))
+
+    def plan(self, move: str, back: bool, line: int | None) -> tuple[set[Callable] | None, Callable[[], Stop | None]]:
+        """The steps to look at, and the test whether to stop there."""
+        if move == "continue":
+            return (self.armed if self.breakpoints or back else None), lambda: self.met(not back)
+        wanted = self.test(move, back, line)
+
+        def check() -> Stop | None:
+            return self.met(not back) or (Stop("step") if wanted() else None)
+
+        return self.run.stops, check
+
+    def test(self, move: str, back: bool, line: int | None) -> Callable[[], bool]:
+        """Whether to stop at a point.  A run that is repeated makes other frames, so on the way back they are counted;
+        forwards they are known by their identity, which is faster."""
+        if move == "step":
+            return lambda: True
+        if move == "until":
+            return lambda: self.line_now() == line
+        position = self.position()
+        if position.top is None:
+            return lambda: True
+        start = self.called_from(position)
+        if back:
+            most = depth(self.run, start) - (move == "out")
+            return lambda: depth(self.run, self.called_from(self.position())) <= most
+        outside = chains(self.run, start)
+        if move == "next":
+            return lambda: id(self.called_from(self.position())) in outside
+        return lambda: (found := self.called_from(self.position())) is not start and id(found) in outside
+
+    def called_from(self, position: Position) -> tuple:
+        """The chain with which the current function was called.  A sweep counts as a function."""
+        if position.sweep:
+            return self.run.state[2]
+        return activation(self.run, position.top, position.k) if position.top else position.k
+
+    def line_now(self) -> int | None:
+        """The line of the main file at which the program is."""
+        top = self.position().top
+        return top.place.point.line if top and top.place.span.source == self.main else None
+
+    # ---- looking ----------------------------------------------------------------------------------------------------
+
+    def position(self) -> Position:
+        return Position(self.run)
+
+    def frames(self) -> list[Frame]:
+        return self.position().frames()
+
+    def frame(self) -> Frame | None:
+        frames = self.frames()
+        return frames[min(self.selected, len(frames) - 1)] if frames else None
+
+    def scope(self, frame: Frame | None = None) -> list[Variable]:
+        frame = frame or self.frame()
+        return frame.variables() if frame else []
+
+    def evaluate(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """The value of an expression in the scope of a frame; `d x` is the derivative that belongs to x."""
+        words = text.split(maxsplit=1)
+        if len(words) == 2 and words[0] == "d" and "d" not in {v.name for v in self.scope(frame)}:
+            return self.derivative(words[1], frame)
+        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        return value, concrete(ty, value, self.run.interpreter.types)
+
+    def derivative(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """The cotangent that has flowed to an expression so far, or its tangent.  `x @ 2` asks for level 2, counted
+        from the outermost; by default it is the innermost."""
+        text, _, wanted = text.partition(" @ ")
+        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        ty = concrete(ty, value, self.run.interpreter.types)
+        levels = active_levels(self.run)
+        if wanted.strip():
+            number = int(wanted) if wanted.strip().isdigit() else 0
+            if not 0 < number <= len(levels):
+                raise Refused(f"there is no level {wanted.strip()} here; {len(levels)} derivatives are being computed")
+            levels = [levels[number - 1]]
+        sweeps = [s for s in running_sweeps(self.run) if s.level in levels]
+        if sweeps:
+            return cotangent(value, sweeps[0]), ty
+        forward = [level for level in levels if is_forward(value, level)]
+        if forward:
+            return tangent(value, forward[-1]), ty
+        raise Refused(f"no derivative is known here: no sweep runs, and `{text.strip()}` has no tangent")
+
+    def assign(self, name: str, cell: Cell, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """Put the value of an expression into a reference.  The future is then another one, and the past ends here."""
+        frame = frame or self.frame()
+        variable = frame.variable(name) if frame else None
+        held = variable.ty.args[0] if variable and isinstance(variable.ty, t.Con) and variable.ty.args else None
+        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        if not is_type(held) or ty != held:
+            wanted = type_text(held) if is_type(held) else "something else"
+            raise Refused(f"`{name}` holds {wanted}, not {type_text(ty)}")
+        self.run.change(cell, value)
+        return value, ty
+
+    def level(self, sweep: Sweep) -> int:
+        """The number of a sweep's level, counted from the outermost."""
+        levels = active_levels(self.run)
+        return levels.index(sweep.level) + 1 if sweep.level in levels else 0
+
+    # ---- what is not finite -----------------------------------------------------------------------------------------
+
+    def find_origin(self) -> Origin | None:
+        """The first operation of the run until now whose result is not finite.  The run is repeated to find it; the
+        program is then there."""
+        if self.finite.last is not None and self.stopped.reason == "nonfinite":
+            return self.finite.last
+        now = self.run.time + 1
+        self.run.go_to(0)
+        self.finite.clear()
+        self.finite.watch(True)
+        found = self.run.forward(limit=now)
+        self.arm()
+        if isinstance(found, Origin):
+            self.stopped = self.outcome(found)
+            return found
+        return None

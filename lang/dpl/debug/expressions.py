@@ -1,0 +1,88 @@
+"""Expressions of DPL, evaluated in the scope of a stopped program.
+
+The variables in scope become names of a session for the checker, and their values are put where the interpreter looks
+for those of definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.debug.inspect import Variable
+from dpl.debug.run import Run
+from dpl.diagnostics import DplError
+from dpl.eval.code.code import root
+from dpl.eval.values.instance import type_params
+from dpl.eval.values.value import Value
+from dpl.source import NOWHERE, Source
+from dpl.syntax import tree
+from dpl.syntax.load import MAIN, Module
+from dpl.syntax.parse import parse_expr
+from dpl.types.session import Session
+from dpl.types.solve.scheme import mono
+from dpl.types.state import env
+
+RESULT = "it"
+
+
+class Expressions:
+    def __init__(self, modules: Sequence[Module]) -> None:
+        self.modules = modules
+        self.session: Session | None = None
+        self.checked: dict[tuple, c.Def] = {}  # by text, and names and types in scope
+
+    def value(self, run: Run, text: str, scope: Sequence[Variable]) -> tuple[Value, t.Ty]:
+        """The value of an expression and its type.  Raises DplError."""
+        definition = self.definition(text, scope)
+        values = run.interpreter._values
+        names = {local(v.name): v.value for v in scope}
+        values.update({(name, (), ()): value for name, value in names.items()})
+        on = run._watching(False)
+        mark, meta = run.journal.mark(), run.machine.meta
+        try:
+            code = run.interpreter._compiler.compile(definition.body, root())
+            value = run.interpreter._finish(code, run.interpreter.types)
+            if mark.answers != run.journal.answered or mark.printed != run.journal.printed:
+                raise DplError.at("R0706", "the debugger evaluates only expressions without output and input")
+            return value, definition.ty
+        finally:
+            run.journal.back_to(mark)
+            run.machine.meta = meta
+            run._watching(on)
+            for name in names:
+                values.pop((name, (), ()), None)
+
+    def definition(self, text: str, scope: Sequence[Variable]) -> c.Def:
+        """The expression as a checked definition."""
+        key = text, tuple((v.name, v.ty) for v in scope)
+        if key not in self.checked:
+            self.checked[key] = self.check(text, scope)
+        return self.checked[key]
+
+    def check(self, text: str, scope: Sequence[Variable]) -> c.Def:
+        if self.session is None:
+            self.session = Session()
+            self.session.add(self.modules)
+            self.session.settle()
+        session, cx = self.session, self.session.cx
+        expr = parse_expr(Source("<debug>", text))
+        kept = session.state()
+        try:
+            cx.new_layer()
+            for v in scope:
+                cx.own.values[v.name] = env.Value(local(v.name), mono(v.ty), NOWHERE)
+            binding = tree.Binding(expr.span, tree.PatVar(expr.span, RESULT), (), None, expr)
+            decl = tree.DeclLet(expr.span, False, (binding,))
+            items = session.check(Module(MAIN, expr.span.source, tree.File(expr.span, (decl,), ())))
+        finally:
+            session.forget(*kept)
+        found = next(item for item in items if isinstance(item, c.Def))
+        if type_params(found.params):
+            raise DplError.at("E0201", "the type of this expression is not known", expr.span)
+        return found
+
+
+def local(name: str) -> str:
+    return f"debug.{name}"

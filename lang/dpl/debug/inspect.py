@@ -1,0 +1,343 @@
+"""Where a stopped program is: its place, the calls that wait, the variables of each, and the sweep, if one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from operator import is_
+from typing import Any
+
+from dpl.core import ty as t
+from dpl.debug.machine import Captured, Part, Sweep, swept
+from dpl.debug.points import Function, Names, Place
+from dpl.debug.run import Run
+from dpl.debug.values import concrete
+from dpl.eval.code.code import Scope
+from dpl.eval.code.control import coefficients, split, with_pullback
+from dpl.eval.code.sites import shown_name
+from dpl.eval.derivatives.derive import is_float, node_at, zero_of
+from dpl.eval.values.active import HERE, Dual, Node, at_level
+from dpl.eval.values.instance import Types
+from dpl.eval.values.structure import leaves, rebuild
+from dpl.eval.values.value import FUNCTIONS, Cell, Value
+from dpl.node import entity, node
+
+MOST_LOOKED_AT = 10_000  # nodes of a sweep
+
+
+@node
+class Variable:
+    """A variable with its value, and its type at the sizes that the value has.  `kind` is local, argument, captured or
+    reference."""
+
+    name: str
+    value: Value
+    ty: t.Ty
+    kind: str
+
+
+@entity
+class Frame:
+    """A function that is being evaluated, or (`sweep`) differentiated."""
+
+    place: Place
+    env: tuple
+    scope: Scope
+    sweep: Sweep | None = None
+    names: Names | None = None  # in scope, if they are not those of the place
+
+    @property
+    def name(self) -> str:
+        name = shown_name(self.place.point.function.name)
+        return f"reverse of {name}" if self.sweep else name
+
+    @property
+    def function(self) -> Function:
+        return self.place.point.function
+
+    def variables(self) -> list[Variable]:
+        """The variables in scope, innermost first.  A name that is hidden by another of the same name is left out."""
+        types: Types = self.env[0]
+        params = {name for name, _ in self.function.params}
+        found: dict[str, Variable] = {}
+        for bound in self.names or self.place.names or ():
+            slot = self.scope.slots.get(bound.name)
+            name = shown_name(bound.name)
+            if slot is None or slot >= len(self.env) or name in found or name == "_":
+                continue
+            value = self.env[slot]
+            captured = slot < self.scope.held
+            kind = "captured" if captured else "argument" if bound.name in params else "local"
+            kind = "reference" if isinstance(value, Cell) else kind
+            found[name] = Variable(name, value, concrete(bound.ty, value, types), kind)
+        return list(found.values())
+
+    def variable(self, name: str) -> Variable | None:
+        return next((v for v in self.variables() if v.name == name), None)
+
+    def arguments(self) -> list[Variable]:
+        order = [shown_name(name) for name, _ in self.function.params]
+        found = {v.name: v for v in self.variables()}
+        return [found[name] for name in order if name in found]
+
+
+class Position:
+    """The innermost frame of a stopped program, and the chain of those that wait."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        told = run.instruments
+        step, x, k = run.state
+        self.sweep: Sweep | None = None
+        self.k: tuple = k
+        self.node: Node | None = None  # to which a sweep has come
+        self.top: Frame | None = None
+        if step is run.machine.sweep_step and not run.ended:
+            self.sweep, self.k = k[1:]
+            assert self.sweep
+            self.node = reached(self.sweep, x)
+            self.top = frame_of_node(run, self.node, self.sweep)
+        elif step in told.points:
+            place, scope = told.points[step]
+            self.top = Frame(place, x, scope)
+        elif HERE.visit and not (run.ended and run.ended.error is None):
+            _, stop, env, self.k = HERE.visit
+            if stop in told.points:
+                place, scope = told.points[stop]
+                self.top = Frame(HERE.place or place, env, scope)
+
+    @property
+    def is_reverse(self) -> bool:
+        return self.sweep is not None
+
+    def frames(self) -> list[Frame]:
+        """The calls, innermost first, also through resets and sweeps."""
+        found = [self.top] if self.top else []
+        differentiated = frames_of_node(self.run, self.node, self.sweep)[1:] if self.node and self.sweep else ()
+        for frame in (*differentiated, *waiting(self.run, self.k)):
+            if not found or not is_own(found[-1], frame):
+                found.append(frame)
+        if self.sweep:
+            x = self.run.state[1]
+            return [extended(self.run, self.sweep, x, frame) if frame.sweep is self.sweep else frame for frame in found]
+        return found
+
+
+def extended(run: Run, sweep: Sweep, i: int, frame: Frame) -> Frame:
+    """The frame with the variables that its function has bound later, and that the sweep has therefore passed."""
+    for made in islice(reversed(sweep.nodes[:i]), MOST_LOOKED_AT):
+        later = frame_of_node(run, made, sweep)
+        if later and is_own(later, frame) and len(later.env) > len(frame.env):
+            return Frame(frame.place, later.env, later.scope, sweep, later.place.names)
+    return frame
+
+
+def reached(sweep: Sweep, i: int) -> Node:
+    """The node at which a sweep stands.  The inputs of the function come last: they belong to where it began."""
+    while i and sweep.nodes[i].step is None:
+        i -= 1
+    return sweep.nodes[i]
+
+
+def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
+    """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
+    if not made.visit or made.visit[1] not in run.instruments.points:
+        return []
+    _, stop, env, k = made.visit
+    place, scope = run.instruments.points[stop]
+    found = [Frame(place, env, scope, sweep)]
+    while k is not run.machine.end and not (k[0] is with_pullback and k[1][0] == sweep.level):
+        if waits := run.instruments.waits.get(k[0]):
+            found.append(Frame(waits[0], environment(k[1]), waits[1], sweep))
+        k = k[2]
+    own: Place = made.place or place
+    first = next((i for i, frame in enumerate(found) if frame.function is own.point.function), 0)
+    if found[first].function is own.point.function:  # the visit may be of a call that has returned
+        found[first] = Frame(own, found[first].env, found[first].scope, sweep)
+    return found[first:]
+
+
+def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
+    """The frame in which a node of a graph was made."""
+    found = frames_of_node(run, made, sweep)
+    return found[0] if found else None
+
+
+def waiting(run: Run, k: tuple) -> Iterator[Frame]:
+    """The frames from `k` on, across resets.  A sweep is one, too."""
+    meta = run.machine.meta
+    while True:
+        yield from chain(run, k)
+        if meta is None:
+            return
+        k, meta = meta
+
+
+def chain(run: Run, k: tuple) -> Iterator[Frame]:
+    waits, end = run.instruments.waits, run.machine.end
+    while k is not end:
+        if k[0] is swept:
+            sweep: Sweep = k[1]
+            if sweep.now and (frame := frame_of_node(run, sweep.now, sweep)):
+                yield frame
+        elif found := waits.get(k[0]):
+            yield Frame(found[0], environment(k[1]), found[1])
+        k = k[2]
+
+
+def passing(run: Run, sweep: Sweep, i: int) -> dict[int, Place]:
+    """The places that the nodes of a visit belong to: their own, and the calls that led there, by identity."""
+    made = sweep.nodes[i]
+    if not made.visit:
+        return {}
+    serial, _, _, k = made.visit
+    found = {-serial: made.place} if made.place else {}
+    while k is not run.machine.end:
+        if waits := run.instruments.waits.get(k[0]):
+            found[id(k)] = waits[0]
+        k = k[2]
+    return found
+
+
+def resumed(run: Run, k: tuple) -> list[Captured]:
+    """The continuations that the program is in: those whose last frame it will return to."""
+    last = {id(taken): bottom(taken.frames, run.machine.end) for taken in run.machine.resumed}
+    found, meta = [], run.machine.meta
+    while True:
+        here = bottom(k, run.machine.end)
+        inside = [taken for taken in run.machine.resumed if last[id(taken)] is here and here]
+        found += inside[-1:]
+        if meta is None:
+            return found
+        k, meta = meta
+
+
+def bottom(k: tuple, end: tuple) -> tuple | None:
+    """The last frame of a chain."""
+    last = None
+    while k is not end:
+        last, k = k, k[2]
+    return last
+
+
+def environment(data: Any) -> tuple:
+    """The environment in the data of a frame: it begins with the types."""
+    if data and isinstance(data[0], Types):
+        return data
+    return next(part for part in data if isinstance(part, tuple) and part and isinstance(part[0], Types))
+
+
+def is_own(inner: Frame, outer: Frame) -> bool:
+    """Whether a waiting frame belongs to the same call as the frame inside of it, which has bound more variables."""
+    return inner.function is outer.function and inner.sweep is outer.sweep and begins(inner.env, outer.env)
+
+
+def begins(env: tuple, start: tuple) -> bool:
+    """Whether an environment is another one with more variables."""
+    return len(env) >= len(start) and all(map(is_, env, start))
+
+
+def activation(run: Run, frame: Frame, k: tuple) -> tuple:
+    """The chain with which the function of a frame was called: `k` without the frames of the function itself."""
+    waits, here = run.instruments.waits, frame.place.point
+    while found := waits.get(k[0]):
+        place = found[0]
+        own = place.point.function is here.function and place.span.contains(here.span)
+        if not (own and begins(frame.env, environment(k[1]))):
+            break
+        k = k[2]
+    return k
+
+
+def depth(run: Run, k: tuple) -> int:
+    """The number of frames of a chain and of all that it continues with."""
+    found, meta = 0, run.machine.meta
+    while True:
+        while k is not run.machine.end:
+            found, k = found + 1, k[2]
+        if meta is None:
+            return found
+        k, meta = meta
+
+
+def chains(run: Run, k: tuple) -> set[int]:
+    """The identities of a chain and of all that it continues with."""
+    found, meta = set(), run.machine.meta
+    while True:
+        while k is not run.machine.end:
+            found.add(id(k))
+            k = k[2]
+        if meta is None:
+            return found | {id(k)}
+        k, meta = meta
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+
+
+def active_levels(run: Run) -> list[int]:
+    """The levels of the derivatives that are being computed, outermost first."""
+    found: set[int] = set()
+    for frame in all_frames(run):
+        if frame[0] is swept:
+            found.add(frame[1].level)
+        elif frame[0] is with_pullback or frame[0] is coefficients:
+            found.add(frame[1][0])
+        elif frame[0] is split:
+            found.add(frame[1])
+    return sorted(found)
+
+
+def all_frames(run: Run) -> Iterator[tuple]:
+    """The frames of the machine, innermost first, across resets."""
+    k, meta = run.state[2], run.machine.meta
+    while True:
+        while k is not run.machine.end:
+            yield k
+            k = k[2]
+        if meta is None:
+            return
+        k, meta = meta
+
+
+def running_sweeps(run: Run) -> list[Sweep]:
+    """The sweeps in progress, innermost first."""
+    return [frame[1] for frame in all_frames(run) if frame[0] is swept]
+
+
+def cotangent(value: Value, sweep: Sweep) -> Value:
+    """What has flowed to a value so far in a sweep, in the form of the value."""
+
+    def at(leaf: Value) -> Value:
+        found = node_at(leaf, sweep.level) if is_float(leaf) else None
+        if found is None:
+            return 0.0 if is_float(leaf) else leaf if isinstance(leaf, (str, *FUNCTIONS, Cell)) else zero_of(leaf)
+        total = sweep.so_far(found)
+        return 0.0 if isinstance(total, list) else total
+
+    return rebuild(value, iter([at(leaf) for leaf in leaves(value)]))
+
+
+def tangent(value: Value, level: int) -> Value:
+    """The tangent of a value in forward mode."""
+
+    def at(leaf: Value) -> Value:
+        leaf = at_level(leaf, level)
+        return leaf.tangent if isinstance(leaf, Dual) and leaf.level == level else 0.0 if is_float(leaf) else leaf
+
+    return rebuild(value, iter([at(leaf) for leaf in leaves(value)]))
+
+
+def is_forward(value: Value, level: int) -> bool:
+    """Whether a value carries a tangent of this level."""
+    return any(isinstance(at := at_level(leaf, level), Dual) and at.level == level for leaf in leaves(value))
+
+
+def contributions(value: Value, sweep: Sweep) -> list[tuple[Part, Node]]:
+    """The parts that have flowed to a number or array, with the node that each went to."""
+    found = []
+    for leaf in leaves(value):
+        here = node_at(leaf, sweep.level) if is_float(leaf) else None
+        if here:
+            found += [(part, here) for part in sweep.contributions(here)]
+    return found

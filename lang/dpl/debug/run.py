@@ -1,0 +1,321 @@
+"""A run that can stop anywhere and go in both directions of time.
+
+    run = Run(program, args, out)
+    run.forward(armed, check)      until check(hit) or the end
+    run.backward(armed, check)     to the last hit before now
+    run.go_to(time)
+
+Time is counted in steps of the machine, and a run from a moment repeats itself exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TextIO
+
+from dpl import host
+from dpl.core import term as c
+from dpl.debug.compiler import DebugCompiler, Instruments
+from dpl.debug.history import History, Moment
+from dpl.debug.journal import Journal
+from dpl.debug.machine import DebugMachine
+from dpl.debug.points import Place, Places
+from dpl.diagnostics import DplError
+from dpl.eval.code.code import root
+from dpl.eval.machine.failure import for_user, in_path
+from dpl.eval.machine.machine import Finished
+from dpl.eval.machine.outside import ProgramExit
+from dpl.eval.run import Interpreter
+from dpl.eval.values.active import HERE
+from dpl.eval.values.instance import type_params
+from dpl.eval.values.memory import out_of_memory
+from dpl.eval.values.value import Cell, Value
+from dpl.garbage import collected_seldom
+from dpl.node import node
+
+PACE = 0.01  # seconds of work between moments
+MOST = 1 << 14  # steps between looks at the clock
+
+Armed = Collection[Callable] | None  # None: nothing is armed, and nothing can become so
+Check = Callable[[], object]
+
+
+class Halt(Exception):
+    """Raised by whoever watches operations: the run stops before the step in which this happens."""
+
+    def __init__(self, why: Any) -> None:
+        self.why = why
+
+
+@node
+class Ended:
+    """The program has ended, by itself, by `exit CODE`, or by an error."""
+
+    code: int = 0
+    error: DplError | None = None
+
+
+@node
+class Interrupted:
+    """Someone asked the run to stop."""
+
+
+class Listener:
+    """Someone who wants to know the points of a program as they are compiled."""
+
+    def restarted(self) -> None:
+        """The program starts again: all points are forgotten."""
+
+    def compiled(self, stop: Callable, place: Place) -> None:
+        """`stop` is the step at a point."""
+
+
+class Debugged(Interpreter):
+    MACHINE = DebugMachine
+    COMPILER = DebugCompiler
+    watching: Callable[[bool], Any] = staticmethod(lambda _on: None)  # switches watching of operations off and on
+
+    def _lookup(self, name: str, types: tuple, sizes: tuple = ()) -> Value:
+        """As in the interpreter.  A value of the library that is computed now is not part of the program's story."""
+        here, self_watch = (HERE.place, HERE.visit), self.watching(False)
+        try:
+            return super()._lookup(name, types, sizes)
+        finally:
+            HERE.place, HERE.visit = here
+            self.watching(self_watch)
+
+
+class Run:
+    def __init__(self, program: c.Program, args: Sequence[str], out: TextIO) -> None:
+        self.program = program
+        self.args = args
+        self.journal = Journal(out)
+        self.places = Places()
+        for item in program.items:
+            self.places.add(item)
+        self.listener = Listener()
+        self.watch: Callable | None = None  # of operations: (place, name, operands, result)
+        self.watch_sweeps: Callable | None = None
+        self.interrupted = False
+
+    def begin(self) -> None:
+        """Start again from nothing."""
+        self.journal.again()
+        HERE.place = HERE.visit = None
+        self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled)
+        self.interpreter = Debugged(self.program, self.args, self.journal)  # pyright: ignore[reportArgumentType]
+        self.interpreter.watching = self._watching
+        self.interpreter._compiler.instruments = self.instruments  # pyright: ignore
+        self.machine: DebugMachine = self.interpreter.machine  # pyright: ignore[reportAttributeAccessIssue]
+        self.machine.journal = self.journal
+        self.state: tuple[Callable, Any, tuple] = _nothing, None, self.machine.end
+        self.history = History()
+        self.stops: set[Callable] = {self.machine.sweep_step}  # every step at which the run may stop
+        self.codes: dict[int, Callable] = {}  # of items
+        self.listener.restarted()
+        self.begins = 0  # the earliest time to which one can go back
+        self.time, self.item = 0, -1
+        self.ended: Ended | None = None
+        self.slice = 64
+        self.kept_at = 0.0
+        self._next_item()
+        self.history.keep(self.moment())
+
+    def _compiled(self, stop: Callable, place: Place) -> None:
+        self.stops.add(stop)
+        self.listener.compiled(stop, place)
+
+    def _watching(self, on: bool) -> bool:
+        before = self.instruments.watch is not None
+        self.instruments.watch = self.watch if on else None
+        self.machine.watch = self.watch_sweeps if on else None
+        return before
+
+    # ---- states -----------------------------------------------------------------------------------------------------
+
+    def moment(self) -> Moment:
+        step, x, k = self.state
+        machine = self.machine
+        return Moment(self.time, self.item, step, x, k, machine.meta, machine.levels.last, self.journal.mark(),
+                      (HERE.place, HERE.visit))  # fmt: skip
+
+    def restore(self, moment: Moment) -> None:
+        """Go back to a moment before now."""
+        self.journal.back_to(moment.mark)
+        self.time, self.item = moment.time, moment.item
+        self.state = moment.step, moment.x, moment.k
+        self.machine.meta, self.machine.levels.last = moment.meta, moment.level
+        HERE.place, HERE.visit = moment.here
+        self.ended = None
+        self.history.drop_after(moment.time)
+
+    def _next_item(self) -> None:
+        """Go to the first state of the next item that does anything."""
+        end = self.machine.end
+        while self.item + 1 < len(self.program.items):
+            self.item += 1
+            match self.program.items[self.item]:
+                case c.Do(body=body):
+                    pass
+                case c.Def(params=params, body=body) if not type_params(params):
+                    pass
+                case _:
+                    continue
+            if self.item not in self.codes:
+                self.codes[self.item] = self.interpreter._compiler.compile(body, root()).run
+            self.state = self.codes[self.item], (self.interpreter.types,), end
+            return
+        self.ended = Ended()
+        self.state = _nothing, None, end
+
+    def _item_done(self, value: Value) -> None:
+        item = self.program.items[self.item]
+        if isinstance(item, c.Def):  # a second run keeps the value that compiled code holds already
+            self.interpreter._values.setdefault((item.name, (), ()), value)
+        self._next_item()
+
+    # ---- forward ----------------------------------------------------------------------------------------------------
+
+    def forward(self, armed: Armed = None, check: Check = lambda: True, limit: int | None = None) -> object:
+        """Run until `check` is true at an armed step, to the time `limit`, or to the end.  Returns what `check` said,
+        an Ended, an Interrupted, what was thrown by a Halt, or None at the limit."""
+        with collected_seldom():
+            return self._forward(armed, check, limit)
+
+    def _forward(self, armed: Armed, check: Check, limit: int | None) -> object:
+        while self.ended is None and (limit is None or self.time < limit):
+            self._keep()
+            steps = self.slice if limit is None else min(self.slice, limit - self.time)
+            begin = host.current.clock()
+            found = self._run(steps, armed, check)
+            self._adapt(host.current.clock() - begin)
+            if found is not None:
+                return found
+            if self.interrupted:
+                self.interrupted = False
+                return Interrupted()
+        return self.ended if limit is None or self.time < limit else None
+
+    def _keep(self) -> None:
+        now = host.current.clock()
+        if now - self.kept_at >= PACE or now < self.kept_at:
+            self.kept_at = now
+            self.history.keep(self.moment())
+            self.journal.trim()
+            if not self.journal.reaches(self.history.moments[0].mark):
+                self.history.drop_before(self.journal.reaches)
+
+    def _adapt(self, seconds: float) -> None:
+        """Choose the number of steps so that they take half of PACE."""
+        if seconds > PACE:
+            self.slice = max(1, self.slice // 2)
+        elif seconds < PACE / 4:
+            self.slice = min(MOST, self.slice * 2)
+
+    def _run(self, steps: int, armed: Armed, check: Check) -> object:
+        step, x, k = self.state
+        i, start = 0, self.time
+        try:
+            if armed is not None:
+                for i in range(1, steps + 1):
+                    step, x, k = step(x, k)
+                    if step in armed:
+                        self.state, self.time = (step, x, k), start + i
+                        if (found := check()) is not None and found is not False:
+                            return found
+            else:
+                for i in range(1, steps + 1):  # noqa: B007 (it counts the steps done, if one fails)
+                    step, x, k = step(x, k)
+            self.state, self.time = (step, x, k), start + steps
+            return None
+        except Finished as finished:
+            self.time = start + i
+            return self._finished(finished.value, armed, check)
+        except Halt as halt:
+            self._settle(step, x, k, start + i - 1)
+            return halt.why
+        except (DplError, MemoryError) as failure:
+            self._settle(step, x, k, start + i - 1)
+            error = failure if isinstance(failure, DplError) else out_of_memory()
+            self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own))
+        except ProgramExit as stop:
+            self._settle(step, x, k, start + i - 1)
+            self.ended = Ended(stop.code)
+        return self.ended
+
+    def _settle(self, step: Callable, x: Any, k: tuple, time: int) -> None:
+        """The state before a step that failed."""
+        self.state, self.time = (step, x, k), time
+
+    def _finished(self, value: Value, armed: Armed, check: Check) -> object:
+        try:
+            self._item_done(value)
+        except DplError as error:  # of a definition that is evaluated at its first mention
+            self.ended = Ended(1, for_user(error, self.interpreter._own))
+        if self.ended is None and armed is not None and self.state[0] in armed and (found := check()):
+            return found
+        return self.ended
+
+    def _with_path(self, error: DplError) -> DplError:
+        step, _, k = self.state
+        return in_path(error, self.machine._sites(k[2] if step is k[0] else k))
+
+    def change(self, cell: Cell, value: Value) -> None:
+        """Change a reference.  A run from an earlier moment would not repeat that, so the past begins here."""
+        cell.content = value
+        self.history.moments = [self.moment()]
+        self.begins = self.time
+
+    # ---- back -------------------------------------------------------------------------------------------------------
+
+    def go_to(self, time: int) -> None:
+        """Go to a time in the past or the future.  Nothing stops on the way."""
+        if time < self.time or self.ended:
+            self.restore(self._before(time))
+        on = self._watching(False)
+        self.forward(limit=time)
+        self._watching(on)
+
+    def renew(self) -> None:
+        """Go back to the beginning of a step that was left in the middle."""
+        time = self.time
+        self.restore(self._before(time))
+        self.go_to(time)
+
+    def _before(self, time: int) -> Moment:
+        """A moment at or before this time; the start, if all others are gone."""
+        found = self.history.before(time)
+        if found is None and self.begins:
+            found = self.history.moments[0]
+        if found is None:
+            self.begin()
+            found = self.history.moments[0]
+        return found
+
+    def backward(self, armed: Collection[Callable], check: Check = lambda: True) -> object:
+        """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
+        `check` said, or None."""
+        limit = self.time
+        on = self._watching(False)
+        try:
+            while limit > self.begins:
+                self.restore(self._before(limit - 1))
+                start = self.time
+                hits: list[tuple[object, Moment]] = []
+                if self.state[0] in armed and (found := check()):
+                    hits.append((found, self.moment()))
+                while self.time < limit - 1 and not self.ended:
+                    if (found := self.forward(armed, check, limit - 1)) is not None and not self.ended:
+                        hits.append((found, self.moment()))
+                if hits:
+                    self.restore(hits[-1][1])
+                    return hits[-1][0]
+                limit = start
+            self.go_to(self.begins)
+            return None
+        finally:
+            self._watching(on)
+
+
+def _nothing(x: Any, k: tuple) -> tuple:
+    return _nothing, x, k

@@ -1,0 +1,172 @@
+"""Why a value is what it is: the operations that made it, newest first, down to the inputs.
+
+The run is repeated from an earlier moment while every operation is written down, with the identity of its result.
+Within a reverse sweep the graph itself says where a number comes from.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from dpl.core import term as c
+from dpl.debug.nonfinite import Origin, first_bad, text
+from dpl.debug.points import Place
+from dpl.debug.run import Run
+from dpl.eval.values.active import HERE, Active, Node
+from dpl.eval.values.value import Array, Value
+from dpl.node import node
+from dpl.source import Span
+
+MOST_RECORDS = 400_000
+MOST_STEPS = 12  # lines of an answer
+SILENT = frozenset({"index", "slice", "reshape", "transpose", "flatten", "to_like", "sized", "deref", "f64"})
+
+
+@node
+class Made:
+    """An operation and what it made."""
+
+    place: Place | None
+    name: str
+    operands: tuple[Value, ...]
+    value: Value
+
+    @property
+    def line(self) -> str:
+        return f"{text_of(self.value)} = {' '.join([self.name, *map(text_of, self.operands)])}"
+
+
+def text_of(value: Value) -> str:
+    """A number, or an array's first bad number, as text."""
+    if isinstance(value, Array):
+        found = first_bad(value)
+        shape = "x".join(map(str, value.shape))
+        return f"[{shape}, {text(found[0])} at {found[1]}]" if found else f"[{shape}]"
+    return text(value)
+
+
+class Records:
+    """The operations since some moment, by the identity of their results."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, Made] = {}
+
+    def note(self, place: Place | None, name: str, args: tuple, value: Value) -> None:
+        if any(arg is value for arg in args) or isinstance(value, (int, str)) or len(self.made) >= MOST_RECORDS:
+            return
+        self.made[id(value)] = Made(place, name, args, value)
+
+    def of(self, value: Value) -> Made | None:
+        found = self.made.get(id(value))
+        return found if found is not None and found.value is value else None
+
+
+def recorded(run: Run, inside: bool = False) -> Records:
+    """The operations that led to now; with `inside`, also those of the step in which the run has halted.  The run is
+    repeated from far enough back, as long as they are not too many."""
+    records, now = Records(), run.time
+    ended, here = run.ended, (HERE.place, HERE.visit)
+    near = [moment for moment in run.history.moments if now - moment.time <= MOST_RECORDS // 8]
+    run.restore(near[0] if near else run.history.moments[-1])
+    watch, run.watch = run.watch, records.note
+    run._watching(True)
+    try:
+        run.forward(limit=now)
+        if inside:
+            run.forward(limit=now + 1)
+            run.watch = None
+            run.go_to(now)
+    finally:
+        run.watch = watch
+        run._watching(True)
+    if run.time == now:
+        run.ended, (HERE.place, HERE.visit) = ended, here
+    return records
+
+
+def culprit(records: Records, origin: Origin) -> Made | None:
+    """The record of the operation that an origin is."""
+    for made in records.made.values():
+        if made.name == origin.name and first_bad(made.value) and (made.place or origin.place) is origin.place:
+            return made
+    return None
+
+
+def operations(records: Records, value: Value, own_only: bool = True) -> list[Made]:
+    """The operations that made a value, newest first: breadth first, each once."""
+    found: list[Made] = []
+    seen: set[int] = set()
+    todo = deque([value])
+    while todo and len(found) < MOST_STEPS:
+        x = todo.popleft()
+        made = records.of(x)
+        if made is None or id(made) in seen:
+            continue
+        seen.add(id(made))
+        if not own_only or made.place is not None:
+            found.append(made)
+        todo.extend(arg for arg in made.operands if not isinstance(arg, (int, str)))
+    return found
+
+
+def shortest(records: Records, start: Iterable[Value]) -> list[Made]:
+    """The shortest chain of operations from values to an input: a value that no operation made.  Literals are no
+    inputs; moving numbers about is no operation."""
+    todo: deque[tuple[Value, tuple[Made, ...]]] = deque((value, ()) for value in start)
+    seen: set[int] = set()
+    longest: tuple[Made, ...] = ()
+    while todo:
+        x, way = todo.popleft()
+        made = records.of(x)
+        if id(x) in seen or made is None:
+            continue
+        seen.add(id(x))
+        here = way if made.name in SILENT or made.place is None else (*way, made)
+        operands = made.operands
+        if here and not any(records.of(arg) for arg in operands) and not is_constant(made):
+            return list(here)
+        longest = max(longest, here, key=len)
+        todo.extend((arg, here) for arg in operands)
+    return list(longest)
+
+
+def is_constant(made: Made) -> bool:
+    """Whether all operands are literals."""
+    term = made.place.term if made.place else None
+    return isinstance(term, c.Prim) and all(isinstance(arg, c.Lit) for arg in term.args)
+
+
+def through_graph(origin: Origin) -> list[Node]:
+    """The shortest way in the graph from the node of an origin to an input of the differentiated function."""
+    assert origin.node
+    todo: deque[tuple[Node, ...]] = deque([(origin.node,)])
+    seen: set[int] = set()
+    while todo:
+        way = todo.popleft()
+        last = way[-1]
+        if not last.parents:
+            return list(way)
+        for parent in last.parents:
+            if id(parent) not in seen:
+                seen.add(id(parent))
+                todo.append((*way, parent))
+    return [origin.node]
+
+
+def node_line(made: Node) -> str:
+    """A node of a graph as an equation."""
+    step = made.step
+    if isinstance(step, Active):
+        return f"{text(made)} = {' '.join([step.name, *map(text, made.args)])}"
+    return f"{text(made)}, an input of the function" if step is None else f"{text(made)}, by a rule of its own"
+
+
+def chain(run: Run, origin: Origin) -> list[tuple[str, Span | None]]:
+    """The shortest chain from a number that is not finite to the inputs that caused it: equations with places."""
+    if origin.node is not None:
+        return [(node_line(made), made.place.span if made.place else None) for made in through_graph(origin)]
+    records = recorded(run, inside=True)
+    found = culprit(records, origin)
+    made = shortest(records, found.operands if found else origin.operands)
+    return [(m.line, m.place.span if m.place else None) for m in made]

@@ -1,0 +1,91 @@
+"""Programs of `examples/` in small: what they learn comes near the numbers that their comments compare them with."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+@pytest.fixture
+def numbers(dpl):
+    """The numbers in what an example prints."""
+
+    def run(name: str, *args: str | Path) -> list[float]:
+        made = dpl("run", ROOT / "examples" / f"{name}.dp", *args, DPL_CHECK="0")
+        assert made.returncode == 0, made.stderr
+        return [float(x) for x in NUMBER.findall(made.stdout)]
+
+    return run
+
+
+def test_inverse_kinematics(numbers) -> None:
+    *_, place, direction = numbers("inverse_kinematics")
+    assert place < 1e-6 and direction < 1e-6
+
+
+def test_hyper_gradient(numbers) -> None:
+    single, learned, *_ = numbers("hyper_gradient")
+    assert (single, learned) == (0.2017, pytest.approx(0.0012, rel=0.05))
+
+
+@pytest.mark.slow
+def test_kalman(numbers) -> None:
+    assert numbers("kalman") == [pytest.approx(x, rel=1e-3) for x in (15099, 1469.1, -632.54)]
+
+
+@pytest.mark.slow
+def test_gaussian_process(numbers) -> None:
+    likelihood, _, _, _, mean, spread, _ = numbers("gaussian_process")
+    assert [likelihood, mean, spread] == [pytest.approx(x, abs=2e-3) for x in (9.544, 2.502, 0.136)]
+
+
+@pytest.mark.slow
+def test_control(numbers) -> None:
+    before, after, angle, speed = numbers("control")
+    assert after < before / 100 and angle < 0.1 and speed < 0.1
+
+
+@pytest.mark.slow
+def test_pinn(numbers) -> None:
+    *_, error = numbers("pinn", "1000")
+    assert error < 1e-3
+
+
+@pytest.mark.slow
+def test_neural_ode(numbers, tmp_path: Path) -> None:
+    before, after, *_ = numbers("neural_ode", "300", tmp_path / "way.svg")
+    assert before > 0.5 and after < 0.01
+    assert (tmp_path / "way.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.slow
+def test_meta_learning(numbers) -> None:
+    _, _, _, alike, _, learned = numbers("meta_learning", "1000")
+    assert learned < 0.5 * alike
+
+
+@pytest.mark.slow
+def test_mnist_cnn(numbers) -> None:
+    """On the small digits; on MNIST's 10,000 test pictures, of which 1,000 are for testing, 98.7 % are right."""
+    assert max(numbers("mnist_cnn")[1::3]) > 95
+
+
+@pytest.mark.slow
+def test_vae(numbers, tmp_path: Path) -> None:
+    _, before, after = numbers("vae", "60", tmp_path / "sheet.png")
+    assert before < -40 and after > -26.4
+    assert (tmp_path / "sheet.png").read_bytes()[16:24] == (400).to_bytes(4, "big") * 2
+
+
+@pytest.mark.slow
+def test_transformer(numbers, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    _, before, _, after, *_ = numbers("transformer", ROOT / "stdlib" / "list.dp", "100", model)
+    assert before > 4.5 and after < 3.5
+    library = pytest.importorskip("safetensors.numpy", reason="the extra dev has safetensors")
+    tensors = library.load_file(model)
+    assert tensors["blocks.0.wide.weights"].shape == (48, 96) and tensors["letters"].dtype == np.float32

@@ -1,0 +1,58 @@
+"""`dpl doc --search`, `dpl doc NAME`, and `:search` and `:doc` of the session."""
+
+import pytest
+from dpl.types.library import library
+from dplc.tools.search import known_in, named, search
+
+
+@pytest.fixture(scope="module")
+def known() -> list:
+    return list(known_in(library().modules))
+
+
+@pytest.mark.parametrize(
+    "query, first",
+    [
+        ("float[n] -> float", {"sum", "mean", "norm", "std", "var", "prod", "maximum", "minimum"}),
+        ("float[n, n] -> float[n] -> float[n]", {"Linalg.solve"}),
+        ("'a list -> ('a -> 'b) -> 'b list", {"List.map"}),  # in any order of arguments
+        ("('a -> 'b) -> 'a list -> 'b list", {"List.map"}),
+        ("string -> string -> bool", {"String.contains", "String.ends_with", "String.starts_with"}),
+        ("float -> float", {"abs", "cos", "exp"}),
+        ("key -> int -> float[?]", {"Random.normal", "Random.uniform"}),
+        ("np.linalg.inv", {"Linalg.inverse"}),
+        ("vmap", {"map"}),
+        ("random permutation", {"Random.permutation"}),
+        ("gamma", {"Special.gamma"}),
+        ("Gumbel copula", set()),
+    ],
+)
+def test_first_found(known: list, query: str, first: set[str]) -> None:
+    found = [one.name for one in search(query, known)][: len(first)]
+    assert set(found) <= first and len(found) == len(first) if len(first) < 3 else set(found) & first, found
+
+
+def test_types_that_do_not_fit(known: list) -> None:
+    """Ranks and classes are looked at: no addition of vectors gives a number, no logarithm is an int."""
+    names = [one.name for one in search("float[n] -> float[n] -> float", known)]
+    assert "dot" in names and "+" not in names
+    assert "log" not in [one.name for one in search("int -> int", known)]
+
+
+def test_named(known: list) -> None:
+    assert [one.name for one in named("nuts", known)] == ["Mcmc.nuts"]
+    assert [one.name for one in named("List.map", known)] == ["List.map"]
+    assert [one.name for one in named("map", known)] == ["map"]
+    assert [one.name for one in named("torch.linalg.eye", known)] == ["Linalg.identity"]
+
+
+def test_commands(dpl) -> None:
+    assert dpl("doc", "--search", "int[n] -> string").stdout.splitlines()[0].startswith("String.of_codes : ")
+    assert dpl("doc", "hessian").stdout.startswith("Ad.hessian : ")
+    assert "starts_with : string -> string -> bool\n    Does the string begin" in dpl("doc", "String").stdout
+    for words in (("nowhere",), ("--search", "nowhere at all")):
+        run = dpl("doc", *words)
+        assert (run.returncode, run.stdout) == (1, "") and "nowhere" in run.stderr
+    run = dpl("repl", stdin=":search string -> float option\n:doc nuts\n:doc arange\n:doc xyzzy\n:search\n")
+    assert "String.to_float : " in run.stdout and "Mcmc.nuts : " in run.stdout and "range : " in run.stdout
+    assert "there is no `xyzzy`" in run.stderr and "search for what?" in run.stderr
