@@ -306,6 +306,24 @@ def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tu
     return converse(file, args, breaks, watches, script, at)
 
 
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@click.option("--top", type=click.IntRange(1), default=12, show_default=True, metavar="N", help="Rows of each table.")
+@click.option("--flame", type=OUTPUT, metavar="FILE.svg", help="Draw a flame graph.")
+@click.option("--trace", type=OUTPUT, metavar="FILE.json", help="Write a trace for Chrome or Perfetto.")
+@click.option("--speedscope", type=OUTPUT, metavar="FILE.json", help="Write the samples for speedscope.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def profile(file: str, args: tuple[str, ...], top: int, flame: Path | None, trace: Path | None,
+            speedscope: Path | None) -> int:  # fmt: skip
+    """Run a program as native code and tell where it spends its time, by line and by function."""
+    from dplc.tools.profile.profile import profile
+
+    return profile(file, args, top, flame, trace, speedscope)
+
+
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line.")
 def doctor(as_json: bool) -> int:
