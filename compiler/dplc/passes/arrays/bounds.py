@@ -55,6 +55,8 @@ class _Bounds:
             case f.Op() as op:
                 if OPS[op.op].fails is Fails.BOUNDS and not op.attr("unchecked") and self.inside(op):
                     return f.Bind(bind.vars, replace(op, attrs=(("unchecked", True),)))
+                if op.op == "mod" and self.affine.on_ring(op):
+                    bind = f.Bind(bind.vars, replace(op, attrs=(("ring", True),)))
                 self.affine.define(bind)
                 return bind
             case f.For(index, count) | f.Build(index, count):
