@@ -143,7 +143,7 @@ class _Stencil:
                 found = self.affine.on_ring(op)
                 if found is None or self.affine.sum(length) != self.affine.sum(op.args[1]):
                     raise Unfit
-                at = {found[0]: 1, ONE: found[1]} if found[1] else {found[0]: 1}
+                at = combined({found[0]: 1}, {ONE: 1}, found[1])
                 rings[found[0]] = op.args[1], found[2]
             mine = [str(term) for term in at if term != ONE]
             if len(mine) != 1 or mine[0] not in indices or at[mine[0]] != 1 or mine[0] in offsets:
