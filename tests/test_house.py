@@ -19,7 +19,7 @@ def test_layers() -> None:
 
 
 def test_ruff() -> None:
-    clean("-m", "ruff", "check", "lang", "compiler", "tests", "benchmarks", "examples")
+    clean("-m", "ruff", "check", "lang", "compiler", "tests", "benchmarks", "examples", "docs")
 
 
 def test_pyright() -> None:

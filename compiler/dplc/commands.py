@@ -86,6 +86,8 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
               help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
 @click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]),
               help="Where loops run; auto: on a GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
+@click.option("--nan", type=click.Choice(["off", "warn", "trap"]), default="off", show_default=True,
+              help="At the first NaN or infinity of a call or a sweep: end, or (in the interpreter) warn.")  # fmt: skip
 @CHECK
 @click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
 @click.argument("file", required=False, type=click.Path())
@@ -302,6 +304,41 @@ def debug(file: str, args: tuple[str, ...], breaks: tuple[str, ...], watches: tu
     from dplc.tools.debug.session import debug as converse
 
     return converse(file, args, breaks, watches, script, at)
+
+
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@click.option("--top", type=click.IntRange(1), default=12, show_default=True, metavar="N", help="Rows of each table.")
+@click.option("--flame", type=OUTPUT, metavar="FILE.svg", help="Draw a flame graph.")
+@click.option("--trace", type=OUTPUT, metavar="FILE.json", help="Write a trace for Chrome or Perfetto.")
+@click.option("--speedscope", type=OUTPUT, metavar="FILE.json", help="Write the samples for speedscope.")
+@click.argument("file", type=click.Path())
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def profile(file: str, args: tuple[str, ...], top: int, flame: Path | None, trace: Path | None,
+            speedscope: Path | None) -> int:  # fmt: skip
+    """Run a program as native code and tell where it spends its time, by line and by function."""
+    from dplc.tools.profile.profile import profile
+
+    return profile(file, args, top, flame, trace, speedscope)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each line.")
+def doctor(as_json: bool) -> int:
+    """Print what a bug report needs, and run a self-test; exit 1 if something is broken."""
+    from dplc.tools.doctor import examine
+
+    return examine(as_json)
+
+
+@cli.command()
+def dap() -> int:
+    """Run the debug adapter for editors, over standard input and output."""
+    from dplc.tools.debug.dap import serve
+
+    return serve()
 
 
 @cli.command()

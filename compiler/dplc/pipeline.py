@@ -35,6 +35,8 @@ class Context:
     verify: bool = field(default_factory=checked_by_environment)
     effort: int = 2  # LLVM's optimisation level, at most
     testing: bool = False  # expectations run on request
+    placed: bool = False  # every instruction knows its place, for the profiler
+    finite: bool = False  # calls look at whether their results are finite
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -188,6 +190,10 @@ def run_check(modules: list[Module], context: Context) -> Any:
         from dplc.passes.entry.expectations import asked_for
 
         return asked_for(checked.program, modules[-1].source)
+    if context.finite:
+        from dplc.passes.entry.finite import finite
+
+        return finite(checked.program, {module.source for module in modules})
     return checked.program
 
 
@@ -206,9 +212,11 @@ def run_place(program: Any, context: Context) -> Any:
 def run_llvm(program: Any, context: Context) -> Any:
     if context.device:
         from dplc.machine.cuda.host import emit_text
-    else:
-        from dplc.machine.emit.llvm import emit_text
-    return emit_text(program)
+
+        return emit_text(program)
+    from dplc.machine.emit.llvm import emit_text
+
+    return emit_text(program, placed=context.placed)
 
 
 def run_object(made: Any, context: Context) -> Any:

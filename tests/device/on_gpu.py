@@ -23,7 +23,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -129,6 +130,7 @@ def machine(report: Report) -> None:
         told = run([tool, f"--query-gpu={','.join(NAMES)}", "--format=csv,noheader"], 20, {})[1].strip()
         report.tell(f"* {told}")
     report.tell(f"* {os.cpu_count()} processors, Python {sys.version.split()[0]}")
+    report.tell(f"* cuBLAS: {os.environ.get('DPL_CUBLAS', 'where libraries are')}")
 
 
 def first_sum(report: Report) -> None:
@@ -214,11 +216,22 @@ def same(a: str, b: str) -> bool:
     return all(x == y or (x != x and y != y) or abs(x - y) <= NEAR * max(abs(x), abs(y), 1.0) for x, y in pairs)
 
 
+def blas() -> dict[str, str]:
+    """Where cuBLAS is, if Python's packages have it and the system does not know."""
+    with suppress(OSError):
+        ctypes.CDLL("libcublas.so.13")
+        return {}
+    found = find_spec("nvidia")
+    folders = (found.submodule_search_locations if found else None) or ()
+    places = [str(path) for folder in folders for path in sorted(Path(folder).glob("*/lib/libcublas.so.*"))]
+    return {"DPL_CUBLAS": places[-1]} if places else {}
+
+
 @contextmanager
 def device(stand_in: bool) -> Iterator[dict[str, str]]:
     """The variables by which programs find the device."""
     if not stand_in:
-        yield {}
+        yield blas()
         return
     from stand_in import Server
 

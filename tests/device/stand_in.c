@@ -107,8 +107,10 @@ static void leave(pthread_mutex_t **m) { pthread_mutex_unlock(*m); }
 
 struct function { int module; char name[120]; int count; int sizes[MOST]; };
 struct event { double ms; int queued, done; };
-enum { COPY_UP, COPY_UP_PINNED, COPY_DOWN, ACROSS, FILL, RELEASE, RUN, MARK };
+enum { COPY_UP, COPY_UP_PINNED, COPY_DOWN, ACROSS, FILL, RELEASE, RUN, MARK, MULTIPLY };
+struct product { P a, b, c; int m, n, k, ta, tb, lda, ldb, ldc, single; double alpha, beta; };
 struct work { int kind; P to, from; uint64_t size; void *data; int grid, block; struct event *event; };
+static void multiply(struct product *);
 static struct work queue[QUEUED];
 static int queued;
 static uint64_t staged;
@@ -132,6 +134,7 @@ static void do_work(struct work *w) {
   case COPY_DOWN: memcpy((void *)w->to, at(w->from), w->size); break;
   case ACROSS: memcpy(at(w->to), at(w->from), w->size); break;
   case FILL: memset(at(w->to), (int)w->from, w->size); break;
+  case MULTIPLY: clock_ms += 1; multiply(w->data); break;
   case MARK: w->event->ms = clock_ms; w->event->done = 1; break;
   case RELEASE: {
     P from = (w->to + 4095) & ~4095ull, to = (w->to + w->size) & ~4095ull;
@@ -145,11 +148,13 @@ static void do_work(struct work *w) {
   }
 }
 
+static int has_data(struct work *w) { return w->kind == COPY_UP || w->kind == RUN || w->kind == MULTIPLY; }
+
 /* Does all that is queued; what is left after an error is lost. */
 static R finish(void) {
   for (int i = 0; i < queued; i++) {
     if (!sticky) do_work(&queue[i]);
-    if (queue[i].kind == COPY_UP || queue[i].kind == RUN) free(queue[i].data);
+    if (has_data(&queue[i])) free(queue[i].data);
   }
   queued = 0;
   staged = 0;
@@ -158,7 +163,7 @@ static R finish(void) {
 
 static void later(struct work w) {
   if (queued == QUEUED || staged > 1 << 28) finish();
-  if (w.kind == COPY_UP || w.kind == RUN) {
+  if (has_data(&w)) {
     void *kept = malloc(w.size);
     memcpy(kept, w.data, w.size);
     w.data = kept;
@@ -394,3 +399,49 @@ R cuEventElapsedTime(float *ms, void *a, void *b) {
 }
 R cuEventElapsedTime_v2(float *ms, void *a, void *b) { return cuEventElapsedTime(ms, a, b); }
 R cuEventDestroy_v2(void *e) { ENTER; free(e); return OK; }
+
+/* ---- cuBLAS: products of matrices whose columns lie side by side */
+
+static char blas;
+static void *blas_stream;
+enum { NO_BLAS = 1, WRONG_VALUE = 7 };
+
+static double element(P base, int single, uint64_t i) {
+  return single ? ((float *)at(base))[i] : ((double *)at(base))[i];
+}
+
+static void multiply(struct product *p) {
+  for (uint64_t j = 0; j < p->n; j++)
+    for (uint64_t i = 0; i < p->m; i++) {
+      uint64_t place = i + j * p->ldc;
+      double sum = 0.0;
+      for (uint64_t l = 0; l < p->k; l++)
+        sum += element(p->a, p->single, p->ta ? l + i * p->lda : i + l * p->lda) *
+               element(p->b, p->single, p->tb ? j + l * p->ldb : l + j * p->ldb);
+      sum = p->alpha * sum + (p->beta ? p->beta * element(p->c, p->single, place) : 0.0);
+      if (p->single) ((float *)at(p->c))[place] = sum;
+      else ((double *)at(p->c))[place] = sum;
+    }
+}
+
+static R enqueue(void *handle, struct product p, int rows_a, int columns_a, int rows_b, int columns_b) {
+  uint64_t size = p.single ? 4 : 8;
+  if (handle != &blas || blas_stream != &stream || !current) return NO_BLAS;
+  if (p.m < 0 || p.n < 0 || p.k < 0 || (p.ta | p.tb) > 1u || p.lda < rows_a || p.ldb < rows_b || p.ldc < p.m) return WRONG_VALUE;
+  if (!bytes(p.a, size * p.lda * columns_a) || !bytes(p.b, size * p.ldb * columns_b) || !bytes(p.c, size * p.ldc * p.n))
+    return WRONG_VALUE;
+  later((struct work){MULTIPLY, .data = &p, .size = sizeof p});
+  note("launch", p.single ? "sgemm" : "dgemm", (uint64_t)p.m * p.n);
+  return OK;
+}
+
+R cublasCreate_v2(void **handle) { *handle = &blas; return current ? OK : NO_BLAS; }
+R cublasSetStream_v2(void *handle, void *s) { blas_stream = s; return handle == &blas ? OK : NO_BLAS; }
+#define GEMM(name, type, is_single)                                                                                 \
+  R name(void *handle, int ta, int tb, int m, int n, int k, const type *alpha, P a, int lda, P b, int ldb,          \
+         const type *beta, P c, int ldc) {                                                                          \
+    struct product p = {a, b, c, m, n, k, ta, tb, lda, ldb, ldc, is_single, *alpha, *beta};                         \
+    return enqueue(handle, p, ta ? k : m, ta ? m : k, tb ? n : k, tb ? k : n);                                      \
+  }
+GEMM(cublasDgemm_v2, double, 0)
+GEMM(cublasSgemm_v2, float, 1)

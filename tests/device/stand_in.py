@@ -140,12 +140,14 @@ def library(folder: Path) -> Path:
 
 
 class Server:
-    """The stand-in, ready for programs that run in `environment`.  `complaints` are what the interpreter has found."""
+    """The stand-in, ready for programs that run in `environment`; with `blas`, also that for cuBLAS.  `complaints` are
+    what the interpreter has found."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, blas: bool = False) -> None:
         self.errors = (folder / "complaints").open("w+")
         path = str(folder / "socket")
-        self.environment = {"DPL_CUDA": str(library(folder)), "DPL_STAND_IN": path}
+        made = str(library(folder))
+        self.environment = {"DPL_CUDA": made, "DPL_STAND_IN": path, "DPL_CUBLAS": made if blas else "there is none"}
         self.process = subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE, stderr=self.errors)
         assert self.process.stdout and self.process.stdout.readline() == b"ready\n"
 

@@ -18,9 +18,10 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux
 PROGRAM = """let xs = [for i < 1000 -> float i]
 let ys = [for x in xs -> sqrt (x * x) + 1.0]
 do print (sum ys)
+do print (sum [for x in take 40 xs -> sum [for j < 40 -> x * float j]])
 do print xs[List.length Sys.args + 999]
 """
-OUTPUT = "500500.0\n999.0\n"
+OUTPUT = "500500.0\n608400.0\n999.0\n"
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 STDIN = "-"
+ALLOCATIONS = 1_000_000  # more than most programs need until they are compiled
 CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
 
@@ -74,23 +75,25 @@ def warn_again(program: Program) -> None:
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
-                no_cache: bool, effort: int | None, verify: bool) -> int:  # fmt: skip
+                no_cache: bool, effort: int | None, verify: bool, nan: str = "off") -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
     from dplc.machine.run.cache import find, store, wants_device
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
     from dplc.tools.report import warn
 
-    context = Context(verify=verify, effort=2 if effort is None else effort, device=wants_device())
+    context = Context(verify=verify, effort=2 if effort is None else effort, device=wants_device(), finite=nan != "off")
     if timings and context.device:
         os.environ["DPL_DEVICE_TIMES"] = "1"  # the runtime tells them at the end
-    kept = file if file != STDIN and engine != "interp" and effort in CACHED and not no_cache else None
+    uncached = engine == "interp" or effort not in CACHED or no_cache or context.finite
+    kept = None if file == STDIN or uncached else file
     program = timed("find", context, lambda: find(kept)) if kept and not verify else None
     if program is not None and not (program.text and first(effort)):
         warn_again(program)
         return run_compiled(program, kept, args, context, timings)
     context.seconds.clear()
     source = text_of(file, expression)
+    engine = "interp" if nan == "warn" else engine  # native code stops at a number that is not finite
     if engine != "interp":
         interpretable = engine is None and not must_be_on_device()
         program = on_large_stack(lambda: compile_native(source, context, first(effort), interpretable))
@@ -98,10 +101,29 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     if program is not None:
         if kept and source.path:
             store(kept, [m.source for m in context.modules], program)
-        return run_compiled(program, kept if source.path else None, args, context, timings)
+        path = kept if source.path else None
+        if context.finite:
+            return run_finite(lambda: run_compiled(program, path, args, context, timings), source, args, context)
+        return run_compiled(program, path, args, context, timings)
     if timings:
         tell(context)
-    return on_large_stack(lambda: interpret(source, args, context))
+    return on_large_stack(lambda: interpret(source, args, context, nan))
+
+
+def run_finite(run: Callable[[], int], source: Source, args: list[str], context: Context) -> int:
+    """Run a program whose calls look for numbers that are not finite.  If one finds some, the interpreter says why."""
+    from dpl.diagnostics import DplError
+
+    from dplc.stack import on_large_stack
+    from dplc.tools.nonfinite import explain, is_ours
+
+    try:
+        return run()
+    except DplError as error:
+        failure = error
+    if is_ours(failure):
+        raise on_large_stack(lambda: explain(checked(source, context), args, failure))
+    raise failure
 
 
 def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool) -> int:
@@ -143,19 +165,23 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
     import pickle
 
     from dpl.diagnostics import Diagnostic, DplError
+    from dpl.garbage import collected_seldom
     from dpl.node import replace
 
     from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_to
 
-    try:
+    def program_of(source: Source) -> Program:
         if first:
             compiled = compile_to("object", source, context)[1]
-            program = timed("link", context, lambda: linked(compiled))
-        else:
-            text, sites = compile_to("llvm", source, context)[1]
-            program = timed("object", context, lambda: quickly_linked(text, sites.to_json()))
+            return timed("link", context, lambda: linked(compiled))
+        text, sites = compile_to("llvm", source, context)[1]
+        return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
+
+    try:
+        with collected_seldom(ALLOCATIONS):
+            program = program_of(source)
         program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:
@@ -167,7 +193,17 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
         return None
 
 
-def interpret(source: Source, args: list[str], context: Context) -> int:
+def interpret(source: Source, args: list[str], context: Context, nan: str = "off") -> int:
+    program = checked(source, context)
+    if nan == "off":
+        return interpret_program(program, args)
+    from dplc.tools.nonfinite import interpret
+
+    return interpret(program, args, nan, sys.stdout)
+
+
+def checked(source: Source, context: Context) -> term.Program:
+    """The program in core, for the interpreter.  Its warnings are reported, unless that has been done."""
     from dplc.pipeline import Context, compile_to
     from dplc.tools.report import warn
 
@@ -175,7 +211,7 @@ def interpret(source: Source, args: list[str], context: Context) -> int:
     program = compile_to("check", source, fresh)[1]
     if not context.warnings:
         warn(fresh.warnings)
-    return interpret_program(program, args)
+    return program
 
 
 def interpret_program(program: term.Program, args: list[str]) -> int:

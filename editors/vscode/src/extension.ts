@@ -1,6 +1,7 @@
 // The client of `dpl lsp`, and a command that runs the program in view.
 
 import * as vscode from "vscode";
+import { debugging } from "./debug";
 import { LanguageClient, LanguageClientOptions, ServerOptions } from "vscode-languageclient/node";
 
 const INSTALL = "pip install 'dpl-lang[lsp]'";
@@ -11,6 +12,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(
     vscode.commands.registerCommand("dpl.run", run),
     vscode.commands.registerCommand("dpl.restart", restart),
+    ...debugging(command),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
       if (event.affectsConfiguration("dpl.command") || event.affectsConfiguration("dpl.languageServer")) {
         await restart();

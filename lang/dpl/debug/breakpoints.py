@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from dpl import host
 from dpl.debug.points import Places, Point
 from dpl.eval.code.sites import shown_name
 from dpl.node import entity
@@ -66,10 +68,13 @@ def located(places: Places, main: Source, text: str) -> tuple[frozenset[Point], 
 
 
 def source_named(places: Places, main: Source, name: str | None) -> Source:
+    """The source that a path or the end of one means."""
     if not name:
         return main
     for source in (main, *places.by_source):
-        if source.name == name or source.name.endswith(f"/{name}") or (source.path and str(source.path) == name):
+        if source.name == name or source.name.endswith(f"/{name}"):
+            return source
+        if source.path and host.current.real(source.path) == host.current.real(Path(name)):
             return source
     raise Refused(f"{name} is not a file of this program; its files are {', '.join(s.name for s in places.by_source)}")
 

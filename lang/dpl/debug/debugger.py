@@ -13,7 +13,7 @@ from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.debug.breakpoints import Breakpoint, Refused, located
+from dpl.debug.breakpoints import Breakpoint, Refused, located, source_named
 from dpl.debug.expressions import Expressions
 from dpl.debug.inspect import (
     Frame,
@@ -23,6 +23,7 @@ from dpl.debug.inspect import (
     active_levels,
     chains,
     cotangent,
+    depth,
     is_forward,
     passing,
     running_sweeps,
@@ -32,13 +33,15 @@ from dpl.debug.machine import Sweep
 from dpl.debug.nonfinite import Finite, Origin
 from dpl.debug.points import Place, Point
 from dpl.debug.run import Ended, Interrupted, Listener, Run
-from dpl.debug.values import Describer, concrete
+from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
-from dpl.eval.values.value import Value
+from dpl.eval.values.instance import is_type
+from dpl.eval.values.value import Cell, Value
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax.load import Module
 
+NEAR = 10_000  # steps
 MOVES = ("step", "next", "out", "continue", "until")
 
 
@@ -84,6 +87,10 @@ class Debugger(Listener):
         self.breakpoints[made.number] = made
         self.arm()
         return made
+
+    def lines(self, path: str) -> list[int]:
+        """The lines of a source at which the program can stop."""
+        return self.run.places.lines(source_named(self.run.places, self.main, path))
 
     def delete_breakpoint(self, number: int) -> None:
         if number not in self.breakpoints:
@@ -191,6 +198,7 @@ class Debugger(Listener):
             case Origin():
                 return Stop("nonfinite", found.title)
             case Interrupted():
+                self.run.forward(self.run.stops, lambda: True, self.run.time + NEAR)  # to a line, if there is one soon
                 return Stop("pause", "paused")
             case Ended():
                 return self.at_end(found)
@@ -207,14 +215,16 @@ class Debugger(Listener):
         """The steps to look at, and the test whether to stop there."""
         if move == "continue":
             return (self.armed if self.breakpoints or back else None), lambda: self.met(not back)
-        wanted = self.test(move, line)
+        wanted = self.test(move, back, line)
 
         def check() -> Stop | None:
             return self.met(not back) or (Stop("step") if wanted() else None)
 
         return self.run.stops, check
 
-    def test(self, move: str, line: int | None) -> Callable[[], bool]:
+    def test(self, move: str, back: bool, line: int | None) -> Callable[[], bool]:
+        """Whether to stop at a point.  A run that is repeated makes other frames, so on the way back they are counted;
+        forwards they are known by their identity, which is faster."""
         if move == "step":
             return lambda: True
         if move == "until":
@@ -223,6 +233,9 @@ class Debugger(Listener):
         if position.top is None:
             return lambda: True
         start = self.called_from(position)
+        if back:
+            most = depth(self.run, start) - (move == "out")
+            return lambda: depth(self.run, self.called_from(self.position())) <= most
         outside = chains(self.run, start)
         if move == "next":
             return lambda: id(self.called_from(self.position())) in outside
@@ -282,6 +295,18 @@ class Debugger(Listener):
         if forward:
             return tangent(value, forward[-1]), ty
         raise Refused(f"no derivative is known here: no sweep runs, and `{text.strip()}` has no tangent")
+
+    def assign(self, name: str, cell: Cell, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """Put the value of an expression into a reference.  The future is then another one, and the past ends here."""
+        frame = frame or self.frame()
+        variable = frame.variable(name) if frame else None
+        held = variable.ty.args[0] if variable and isinstance(variable.ty, t.Con) and variable.ty.args else None
+        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        if not is_type(held) or ty != held:
+            wanted = type_text(held) if is_type(held) else "something else"
+            raise Refused(f"`{name}` holds {wanted}, not {type_text(ty)}")
+        self.run.change(cell, value)
+        return value, ty
 
     def level(self, sweep: Sweep) -> int:
         """The number of a sweep's level, counted from the outermost."""

@@ -249,6 +249,17 @@ def activation(run: Run, frame: Frame, k: tuple) -> tuple:
     return k
 
 
+def depth(run: Run, k: tuple) -> int:
+    """The number of frames of a chain and of all that it continues with."""
+    found, meta = 0, run.machine.meta
+    while True:
+        while k is not run.machine.end:
+            found, k = found + 1, k[2]
+        if meta is None:
+            return found
+        k, meta = meta
+
+
 def chains(run: Run, k: tuple) -> set[int]:
     """The identities of a chain and of all that it continues with."""
     found, meta = set(), run.machine.meta

@@ -29,7 +29,7 @@ from dpl.eval.run import Interpreter
 from dpl.eval.values.active import HERE
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
-from dpl.eval.values.value import Value
+from dpl.eval.values.value import Cell, Value
 from dpl.garbage import collected_seldom
 from dpl.node import node
 
@@ -113,6 +113,7 @@ class Run:
         self.stops: set[Callable] = {self.machine.sweep_step}  # every step at which the run may stop
         self.codes: dict[int, Callable] = {}  # of items
         self.listener.restarted()
+        self.begins = 0  # the earliest time to which one can go back
         self.time, self.item = 0, -1
         self.ended: Ended | None = None
         self.slice = 64
@@ -259,6 +260,12 @@ class Run:
         step, _, k = self.state
         return in_path(error, self.machine._sites(k[2] if step is k[0] else k))
 
+    def change(self, cell: Cell, value: Value) -> None:
+        """Change a reference.  A run from an earlier moment would not repeat that, so the past begins here."""
+        cell.content = value
+        self.history.moments = [self.moment()]
+        self.begins = self.time
+
     # ---- back -------------------------------------------------------------------------------------------------------
 
     def go_to(self, time: int) -> None:
@@ -278,6 +285,8 @@ class Run:
     def _before(self, time: int) -> Moment:
         """A moment at or before this time; the start, if all others are gone."""
         found = self.history.before(time)
+        if found is None and self.begins:
+            found = self.history.moments[0]
         if found is None:
             self.begin()
             found = self.history.moments[0]
@@ -289,7 +298,7 @@ class Run:
         limit = self.time
         on = self._watching(False)
         try:
-            while limit > 0:
+            while limit > self.begins:
                 self.restore(self._before(limit - 1))
                 start = self.time
                 hits: list[tuple[object, Moment]] = []
@@ -302,7 +311,7 @@ class Run:
                     self.restore(hits[-1][1])
                     return hits[-1][0]
                 limit = start
-            self.go_to(0)
+            self.go_to(self.begins)
             return None
         finally:
             self._watching(on)

@@ -16,6 +16,7 @@ from dpl.debug.run import Run
 from dpl.eval.values.active import HERE, Active, Node
 from dpl.eval.values.value import Array, Value
 from dpl.node import node
+from dpl.source import Span
 
 MOST_RECORDS = 400_000
 MOST_STEPS = 12  # lines of an answer
@@ -159,3 +160,13 @@ def node_line(made: Node) -> str:
     if isinstance(step, Active):
         return f"{text(made)} = {' '.join([step.name, *map(text, made.args)])}"
     return f"{text(made)}, an input of the function" if step is None else f"{text(made)}, by a rule of its own"
+
+
+def chain(run: Run, origin: Origin) -> list[tuple[str, Span | None]]:
+    """The shortest chain from a number that is not finite to the inputs that caused it: equations with places."""
+    if origin.node is not None:
+        return [(node_line(made), made.place.span if made.place else None) for made in through_graph(origin)]
+    records = recorded(run, inside=True)
+    found = culprit(records, origin)
+    made = shortest(records, found.operands if found else origin.operands)
+    return [(m.line, m.place.span if m.place else None) for m in made]

@@ -14,10 +14,10 @@ from dpl.types.check import check_all
 
 PAGES = sorted(resources.codes().glob("*.md"))
 PROGRAM = re.compile(r"^```dpl (wrong|right)( run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ONLY_INTERNAL = {"R0301", "R0601"}  # of the compiler's own test interpreter
+ONLY_INTERNAL = {"R0301"}  # of the compiler's own test interpreter
 PLAIN = {  # no program shows them everywhere
     "E0110", "E0406", "E0512", "E0513", "E0570", "E0571", "E0572", "E0573", "R0505", "R0508", "R0509", "R0510",
-    "R0511", "R0512", "R0802",
+    "R0511", "R0512", "R0601", "R0802", "W0601",
 }  # fmt: skip
 
 

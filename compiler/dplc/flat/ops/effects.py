@@ -76,7 +76,7 @@ ROWS = (
           result=nothing, cost=free, light=False, derivative=NONE),
     check("same_shape", "a, b, attr what: run-time error unless the shapes agree; gives nothing",
           result=nothing, cost=free, light=True, derivative=NONE),
-    check("check_lengths", "n, m : i64, lengths of operands of one operation: run-time error unless equal",
+    check("check_lengths", "n, m : i64, lengths of operands; attr what, a message: run-time error unless equal",
           result=nothing, cost=free, light=True, derivative=NONE),
     reference("ref_new", "x -> ref", result=lambda args, at: (Ref(args[0]),), own=(0,),
               effects=Effect.NEW | Effect.WRITE),

@@ -6,13 +6,14 @@ counted in its own arena only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dpl.prims.sums import BLOCK, LANES
 
 from dplc.flat import term as f
 from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.memory import Droppers
+from dplc.machine.emit.sums import Steps
 from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
@@ -66,16 +67,12 @@ class LaneSums:
             size = LANES * SIZES[SCALARS[ty]]
             w.do(f"call void @llvm.memset.p0.i64(ptr align 16 {lanes}, i8 0, i64 {size}, i1 false)")
 
-    def run(
-        self, length: str, step: Callable[[str, Values], Values], types: Sequence[str], inits: Values, mark: str,
-        access: str,
-    ) -> Values:  # fmt: skip
-        """for i < length, with the state of the sums, and then one of `types`.  `step` gives the next numbers, and then
-        the next state."""
+    def run(self, length: str, steps: Steps, types: Sequence[str], inits: Values) -> Values:
+        """for i < length, with the state of the sums, and then one of `types`.  Steps are done one by one."""
         w = self.e.w
 
         def put(i: str, state: Values) -> Values:
-            after = step(i, state[1:])
+            after = steps.at(i, state[1:])
             count = state[0]
             lane = w.let(f"and i64 {count}, {LANES - 1}")
             for ty, lanes, value in zip(self.types, self.lanes, after, strict=False):

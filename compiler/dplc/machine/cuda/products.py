@@ -2,6 +2,7 @@
 
     matmul_T(c, a, b, m, n, k, ar, ac, br, bc, add, masked)      tiles of 64 x 64, by blocks of 256 threads
     dots_T(the same)                                             a warp for each element: few elements, long sums
+    mend_T(the same, t)                                          t is the product, by cuBLAS: masks it, and adds it
 
 c = a b, or c + a b if `add`, where c is m x n; `ar`, `ac`, `br`, `bc` lead from a row, or column, to the next.  Where a
 zero of `a` (bit 0 of `masked`) or of `b` (bit 1) meets infinity, the product is NaN: such elements are computed again,
@@ -45,11 +46,13 @@ class _Product:
     def __init__(self, ty: str) -> None:
         self.w, self.ty, self.leaf, self.size = Writer(), ty, SCALARS[ty], SIZES[SCALARS[ty]]
 
-    def text(self, name: str, before: str = "") -> str:
-        casts = "".join(f"  %{p} = addrspacecast ptr addrspace(1) %{p}.g to ptr\n" for p in "cab")
+    def text(self, name: str, before: str = "", more: str = "") -> str:
+        """The kernel; `more` is the name of another pointer that it takes."""
+        casts = "".join(f"  %{p} = addrspacecast ptr addrspace(1) %{p}.g to ptr\n" for p in f"cab{more}")
+        head = f"{HEAD}, ptr addrspace(1) %{more}.g" if more else HEAD
         lines = "\n".join(self.w.lines)
         return (
-            f'{before}define ptx_kernel void @{name}_{self.ty}({HEAD}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
+            f'{before}define ptx_kernel void @{name}_{self.ty}({head}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
             f"entry:\n{casts}  br label %start\nstart:\n{lines}\n  ret void\n}}\n"
         )
 
@@ -122,6 +125,19 @@ def dots(ty: str) -> str:
 
     k.every(w.let(f"lshr i64 {thread}, 5"), w.mul("%m", "%n"), w.let(f"lshr i64 {threads}, 5"), element)
     return k.text("dots")
+
+
+def mend(ty: str) -> str:
+    """A thread for each element, which may be masked; the elements are added to others or take their place."""
+    k = _Product(ty)
+    w = k.w
+
+    def element(e: str) -> None:
+        i, j = w.let(f"udiv i64 {e}, %n"), w.let(f"urem i64 {e}, %n")
+        k.finish(i, j, w.load(k.leaf, k.place("%t", e)))
+
+    k.every(w.let("call i64 @rt.thread()"), w.mul("%m", "%n"), w.let("call i64 @rt.threads()"), element)
+    return k.text("mend", more="t")
 
 
 def matmul(ty: str, sm: int) -> str:
@@ -258,4 +274,4 @@ class _Matrices(_Tiles):
         return w.let(f"load double, ptr addrspace(3) {at}")
 
 
-KERNELS = {"matmul": matmul, "dots": lambda ty, sm: dots(ty)}
+KERNELS = {"matmul": matmul, "dots": lambda ty, sm: dots(ty), "mend": lambda ty, sm: mend(ty)}

@@ -185,7 +185,7 @@ def fill(e: BodyEmitter, op: f.Op) -> Values:
 def iota(e: BodyEmitter, op: f.Op) -> Values:
     count = e.one(op.args[0])
     fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
-    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.at(fresh.data, e.w.scale(i, 8))))
+    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.element(fresh.data, i, 8)))
     return fresh.values
 
 
@@ -364,7 +364,7 @@ def same_shape(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def check_lengths(e: BodyEmitter, op: f.Op) -> Values:
-    arrays.check_shape(e, [e.one(op.args[0])], [e.one(op.args[1])], e.site(op.span))
+    arrays.check_shape(e, [e.one(op.args[0])], [e.one(op.args[1])], e.site(op.span, op.attr("what", "")))
     return []
 
 

@@ -121,7 +121,7 @@ class BodyEmitter(Emitter, ABC):
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
             self.define(bind.vars, self.rhs(bind))
-            if self.unit.debug:
+            if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
         self.span, self.in_frame = outer
 
@@ -144,8 +144,8 @@ class BodyEmitter(Emitter, ABC):
     def _mark(self, start: int, rhs: f.Rhs) -> None:
         """Adds the debug location to the instructions from line `start` on that have none."""
         span = getattr(rhs, "span", f.NOWHERE)
-        if self.unit.debug and span != f.NOWHERE:
-            place, lines = self.unit.debug.location(self.scope, span), self.w.lines
+        if span != f.NOWHERE:
+            place, lines = self.place_of(span), self.w.lines
             for i in range(start, len(lines)):
                 if has_no_location(lines[i]):
                     lines[i] += place

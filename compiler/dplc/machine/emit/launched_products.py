@@ -1,7 +1,8 @@
 """Products of matrices on a device: the host's side.
 
     c = matmul a b        if rt.device_pays(2 m n k):
-                      =>      c = a new array, whose copy on the host is not valid; launch (`machine/cuda/products.py`)
+                      =>      c = a new array, whose copy on the host is not valid; cuBLAS (`rt/blas.rt`), or launch
+                              a kernel of our own (`machine/cuda/products.py`)
                           if that was not done:
                               c = the product by the host
 
@@ -122,7 +123,8 @@ class _Product(Launching):
             to, source, size = self.copied
             w.do(f"call void @rt.device_across(i64 {to}, i64 {source}, i64 {size})")
         steps = [*(("1", self.m) if self.ta else (self.k, "1")), *(("1", self.k) if self.tb else (self.n, "1"))]
-        given = [*places, self.m, self.n, self.k, *steps, adds, str(masked(self.op))]
+        mask = masked(self.op)
+        given = [*places, self.m, self.n, self.k, *steps, adds, str(mask)]
         params = [("i64", value) for value in given]
         self.device.product(ty)
         elements = w.mul(self.m, self.n)
@@ -131,9 +133,35 @@ class _Product(Launching):
             self.launch(f"dots_{ty}", f"dots_{ty}", w.mul(elements, "32"), params)
             return []
 
+        def large() -> Values:
+            takes = w.let(f"call i1 @rt.blas_takes(i64 {self.m}, i64 {self.n}, i64 {self.k})")
+            done = w.choose(takes, ("i1",), lambda: self.by_library(ty, places, adds, mask, params), lambda: ["false"])
+            w.choose(done[0], (), list, tiles)
+            return []
+
         def tiles() -> Values:
             sides = [w.let(f"udiv i64 {w.add(n, str(SIDE - 1))}, {SIDE}") for n in (self.m, self.n)]
             self.launch(f"matmul_{ty}", f"matmul_{ty}", w.mul(w.mul(*sides), "256"), params)
             return []
 
-        w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), dots, tiles)
+        w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), dots, large)
+
+    def by_library(self, ty: str, places: list[str], adds: str, mask: int, params: list[tuple[str, str]]) -> Values:
+        """Whether cuBLAS has multiplied.  What it adds to cannot be masked afterwards, so it gives the product then."""
+        w, elements = self.w, self.w.mul(self.m, self.n)
+        size = w.mul(elements, str(self.a.size))
+        given = f"i64 {places[0]}, i64 {mask}, i64 {adds}, i64 {size}"
+        place = w.let(f"call i64 @rt.blas_place({given})") if mask else places[0]
+
+        def multiply() -> Values:
+            single, ta, tb = (str(x).lower() for x in (ty == "f32", self.ta, self.tb))
+            label = f"cublas_{ty}"
+            given = [f"i1 {single}", *(f"i64 {x}" for x in (place, *places[1:], self.m, self.n, self.k)), f"i1 {ta}",
+                     f"i1 {tb}", f"i64 {'0' if mask else adds}", f"ptr {self.device.cell(label, label)}"]  # fmt: skip
+            done = w.let(f"call i1 @rt.blas_multiply({', '.join(given)})")
+            if mask:
+                more = [*params, ("i64", place)]
+                w.choose(done, (), lambda: self.launch(f"mend_{ty}", f"mend_{ty}", elements, more) or [], list)
+            return [done]
+
+        return w.choose(w.let(f"icmp ne i64 {place}, 0"), ("i1",), multiply, lambda: ["false"])

@@ -9,8 +9,8 @@ from dplc.machine.object.assemble import module
 from dplc.machine.runtime import shared
 
 
-def emit_text(program: f.Program, counting: bool = False) -> tuple[str, Sites]:
+def emit_text(program: f.Program, counting: bool = False, placed: bool = False) -> tuple[str, Sites]:
     """The text of the module, in two versions, and the sites where it may fail.  A `counting` program counts its
-    operations and allocated bytes; it has one version."""
-    text, sites = emit_program(program, shared.mentioned, counting, versions=not counting)
+    operations and allocated bytes; it has one version.  If `placed`, every instruction knows its site."""
+    text, sites = emit_program(program, shared.mentioned, counting, versions=not counting, placed=placed)
     return module(text), sites

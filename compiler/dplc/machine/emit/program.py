@@ -40,17 +40,18 @@ def emit_program(
     debug: bool = False,
     versions: bool = False,
     device: Device | None = None,
+    placed: bool = False,
 ) -> tuple[str, Sites]:
     """The whole module, and the sites where it may fail.  `library` gives the definitions of the runtime's symbols in a
     text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
     debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).  With a `device`, Pars
-    may run there (`launch.py`)."""
+    may run there (`launch.py`).  If `placed`, every instruction knows its site."""
     group, looping = groups(program)
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
                 frequency.cold)  # fmt: skip
-    unit.counting, unit.interruptible, unit.device = counting, interruptible, device
+    unit.counting, unit.interruptible, unit.device, unit.placed = counting, interruptible, device, placed
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     if versions:
         unit.kernels, unit.replaceable = frequency.kernels(), frequency.replaceable()

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dpl.node import replace
 
 from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.debug import MARK
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.unit import symbol
 from dplc.machine.llvm.versions import QUICK, REPLACED
@@ -100,7 +101,7 @@ def types_of(e: BodyEmitter, wanted: set[str]) -> dict[str, str]:
     for line in (*e.w.slots, *e.w.lines):
         name, equals, text = line.strip().partition(" = ")
         if equals and name in wanted:
-            found[name] = type_of(text)
+            found[name] = type_of(MARK.sub("", text))
     return found
 
 

@@ -34,6 +34,7 @@ class Unit:
     replaceable: set[str] = field(default_factory=set)  # functions that the quick version lets the other one replace
     device: Device | None = None  # the kernels, if the program may use a device
     debug: DebugInfo | None = None  # debug information, if it is wanted
+    placed: bool = False  # every instruction knows its site, for the profiler
     apart: bool = False  # whether all of its code runs in several threads at the same time
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)

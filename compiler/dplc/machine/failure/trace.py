@@ -111,16 +111,26 @@ class Debug:
     rows: list[tuple[int, int]] = field(default_factory=list)  # the line table: addresses and lines
 
 
+class Traces:
+    """Object codes in memory, each with the address at which the symbol `entry` is: addresses -> functions."""
+
+    def __init__(self, parts: Iterable[tuple[bytes, int]], entry: str) -> None:
+        self.loaded = [(code := Object(part), at - code.address(entry), read(code)) for part, at in parts]
+
+    def at(self, address: int) -> list[Frame]:
+        """The function whose code has this address and those inlined into it there, outermost first; none for the
+        runtime's."""
+        for program, base, debug in self.loaded:
+            if function := program.function(address - base):
+                return list(_running(function, address - base, debug))
+        return []
+
+
 def frames(parts: Iterable[tuple[bytes, int]], entry: str, addresses: list[int]) -> Iterator[Frame]:
-    """The functions that were running, outermost first.  `addresses` are return addresses, innermost first.  `parts`
-    are object codes, each with the address at which the symbol `entry` is."""
-    loaded = [(program := Object(code), at - program.address(entry), read(program)) for code, at in parts]
+    """The functions that were running, outermost first.  `addresses` are return addresses, innermost first."""
+    traces = Traces(parts, entry)
     for address in reversed(addresses):
-        for program, base, debug in loaded:
-            place = address - base - 1  # inside the call instruction
-            if function := program.function(place):
-                yield from _running(function, place, debug)
-                break
+        yield from traces.at(address - 1)  # inside the call instruction
 
 
 def _running(function: str, place: int, debug: Debug) -> Iterator[Frame]:

@@ -113,5 +113,8 @@ def host(effort: int = 2) -> llvm.TargetMachine:
 
 def describe() -> str:
     """Everything that object code depends on besides the program."""
-    version = ".".join(str(part) for part in llvm.llvm_version_info)
-    return f"{platform.machine()} {llvm.get_host_cpu_name()} {features().flatten()} llvm {version}"
+    return f"{platform.machine()} {llvm.get_host_cpu_name()} {features().flatten()} llvm {llvm_version()}"
+
+
+def llvm_version() -> str:
+    return ".".join(str(part) for part in llvm.llvm_version_info)

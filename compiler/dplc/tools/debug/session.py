@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 from dpl.debug.breakpoints import Refused
@@ -21,12 +22,12 @@ from dplc.tools.run import STDIN, text_of
 CODES = {"R0601": "nonfinite"}  # what raises it
 
 
-def loaded(file: str, args: Sequence[str]) -> Debugger:
-    """The debugger for a program.  Raises DplError if it does not parse or check."""
+def loaded(file: str, args: Sequence[str], out: TextIO) -> Debugger:
+    """The debugger for a program that prints to `out`.  Raises DplError if it does not parse or check."""
     context = Context()
     program = compile_to("check", text_of(file, None), context)[1]
     warn(context.warnings)
-    return Debugger(program, context.modules, args, sys.stdout)
+    return Debugger(program, context.modules, args, out)
 
 
 def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequence[str], script: str | None,
@@ -34,7 +35,7 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
     """Debug a program.  Returns the exit code: 1 if a command of a script could not be done."""
     if file == STDIN and script is None:
         raise click.UsageError("the program comes from standard input, so commands need --script FILE")
-    debugger = on_large_stack(lambda: loaded(file, args))
+    debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
     console = Console(debugger, say)
     stop = lambda _thread: pause(debugger)  # noqa: E731
     alone = script is not None or not sys.stdin.isatty()

@@ -11,7 +11,7 @@ from dpl.debug.machine import Captured, Part, Sweep
 from dpl.debug.nonfinite import Origin
 from dpl.debug.sweeps import Row, largest, rows
 from dpl.debug.values import short_number, strip, type_text
-from dpl.debug.why import culprit, node_line, operations, recorded, shortest, through_graph
+from dpl.debug.why import chain, node_line, operations, recorded
 from dpl.eval.values.active import Node
 from dpl.eval.values.scalar import FIT
 from dpl.eval.values.structure import leaves
@@ -166,16 +166,8 @@ def why(debugger: Debugger, text: str) -> str:
 
 def origin_chain(debugger: Debugger, origin: Origin) -> str:
     """The shortest chain from the first number that is not finite to the inputs that caused it."""
-    lines = [f"{origin.title}{said_at(origin.place.span if origin.place else None)}"]
-    if origin.node is not None:
-        way = through_graph(origin)
-        lines += [f"  from {node_line(n)}{said_at(n.place.span if n.place else None)}" for n in way]
-    else:
-        records = recorded(debugger.run, inside=True)
-        found = culprit(records, origin)
-        start = found.operands if found else origin.operands
-        lines += [f"  from {m.line}{said_at(m.place.span if m.place else None)}" for m in shortest(records, start)]
-    return "\n".join(lines)
+    first = f"{origin.title}{said_at(origin.place.span if origin.place else None)}"
+    return "\n".join([first, *(f"  from {text}{said_at(span)}" for text, span in chain(debugger.run, origin))])
 
 
 def said_at(span: Span | None) -> str:

@@ -1,0 +1,148 @@
+"""Samples of a native program while it runs: where it was at every millisecond of processor time, and who had called.
+
+The timer's signal is handled by a few lines of machine code, which note the program counter and walk the frame pointers
+that our code keeps.  The program itself is not changed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import llvmlite.binding as llvm
+
+from dplc.machine.llvm import target
+from dplc.machine.run.jit import new_jit
+
+INTERVAL = 0.001  # seconds of processor time; the system may take fewer
+MOST = 1 << 18  # samples
+DEPTH = 48  # addresses of each
+SCANNED = 64  # words of the stack in which the caller of a function is looked for that keeps no frame pointer
+NOBODY = 1  # in place of the caller's address, if none was found
+FLAGS = 0x4 | 0x10000000  # SA_SIGINFO, SA_RESTART
+# where the context of a signal has the program counter, the frame pointer and the stack pointer
+REGISTERS = {"x86_64": (168, 120, 160), "aarch64": (440, 416, 432)}
+
+HANDLER = """
+define void @sample(i32 %signal, ptr %info, ptr %context) {{
+  %pc.at = getelementptr i8, ptr %context, i64 {pc}
+  %pc = load i64, ptr %pc.at
+  %fp.at = getelementptr i8, ptr %context, i64 {fp}
+  %first = load i64, ptr %fp.at
+  %sp.at = getelementptr i8, ptr %context, i64 {sp}
+  %sp = load i64, ptr %sp.at
+  %n = atomicrmw add ptr inttoptr (i64 {count} to ptr), i64 1 monotonic
+  %room = icmp ult i64 %n, {most}
+  br i1 %room, label %put, label %out
+put:
+  %offset = mul i64 %n, {size}
+  %row = getelementptr i8, ptr inttoptr (i64 {buffer} to ptr), i64 %offset
+  store i64 %pc, ptr %row
+  %pc.inside = sub i64 %pc, {low}
+  %ours = icmp ult i64 %pc.inside, {length}
+  %cell.1 = getelementptr i64, ptr %row, i64 1
+  store i64 1, ptr %cell.1
+  %end = select i1 %ours, i64 %first, i64 -1
+  br label %scan
+scan:
+  %j = phi i64 [ 0, %put ], [ %j.next, %look.up ]
+  %more = icmp ult i64 %j, {scanned}
+  %j.bytes = mul i64 %j, 8
+  %place = add i64 %sp, %j.bytes
+  %within = icmp ult i64 %place, %end
+  %both = and i1 %more, %within
+  br i1 %both, label %look.up, label %scanned
+look.up:
+  %word.at = inttoptr i64 %place to ptr
+  %word = load i64, ptr %word.at
+  %word.inside = sub i64 %word, {low}
+  %called = icmp ult i64 %word.inside, {length}
+  %j.next = add i64 %j, 1
+  br i1 %called, label %caller, label %scan
+caller:
+  store i64 %word, ptr %cell.1
+  br label %scanned
+scanned:
+  br i1 %ours, label %walk, label %out
+walk:
+  %k = phi i64 [ 2, %scanned ], [ %k.next, %keep ]
+  %fp = phi i64 [ %first, %scanned ], [ %up, %keep ]
+  %below = phi i64 [ %sp, %scanned ], [ %fp, %keep ]
+  %deeper = icmp ult i64 %k, {depth}
+  %distance = sub i64 %fp, %below
+  %near = icmp ult i64 %distance, 1073741824
+  %odd = and i64 %fp, 7
+  %even = icmp eq i64 %odd, 0
+  %good = and i1 %near, %even
+  %go = and i1 %good, %deeper
+  br i1 %go, label %look, label %out
+look:
+  %frame = inttoptr i64 %fp to ptr
+  %back.at = getelementptr i8, ptr %frame, i64 8
+  %back = load i64, ptr %back.at
+  %back.inside = sub i64 %back, {low}
+  %known = icmp ult i64 %back.inside, {length}
+  br i1 %known, label %keep, label %out
+keep:
+  %cell = getelementptr i64, ptr %row, i64 %k
+  store i64 %back, ptr %cell
+  %up = load i64, ptr %frame
+  %k.next = add i64 %k, 1
+  br label %walk
+out:
+  ret void
+}}
+"""
+
+
+class Action(ctypes.Structure):
+    """`struct sigaction` of the GNU C library."""
+
+    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_uint64 * 16), ("flags", ctypes.c_int),
+                ("restorer", ctypes.c_void_p)]  # fmt: skip
+
+
+def is_possible() -> bool:
+    return platform.system() == "Linux" and platform.machine() in REGISTERS
+
+
+class Samples:
+    """What was sampled of the code from address `low` on."""
+
+    def __init__(self, low: int, length: int) -> None:
+        self.buffer = (ctypes.c_int64 * (MOST * DEPTH))()  # the system commits only the pages that are used
+        self.count = ctypes.c_int64(0)
+        pc, fp, sp = REGISTERS[platform.machine()]
+        text = HANDLER.format(
+            pc=pc, fp=fp, sp=sp, count=ctypes.addressof(self.count), most=MOST, size=8 * DEPTH, low=low, length=length,
+            buffer=ctypes.addressof(self.buffer), depth=DEPTH, scanned=SCANNED,
+        )  # fmt: skip
+        target.start()
+        module = f'target triple = "{llvm.get_default_triple()}"\n{text}'
+        library = llvm.JITLibraryBuilder().add_ir(module).export_symbol("sample")
+        self.tracker = library.link(new_jit(), "sampling")
+
+    def stacks(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Each sample: where the program was; the address that a leaf function or one of C would return to, or NOBODY;
+        and the return addresses of the frames, innermost first."""
+        for n in range(min(self.count.value, MOST)):
+            pc, caller, *rest = self.buffer[n * DEPTH : (n + 1) * DEPTH]
+            yield pc, caller, rest[: rest.index(0)] if 0 in rest else rest
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Takes samples while this lasts."""
+        libc: Callable = ctypes.CDLL(None, use_errno=True).sigaction
+        ours, before = Action(handler=self.tracker["sample"], flags=FLAGS), Action()
+        if libc(signal.SIGPROF, ctypes.byref(ours), ctypes.byref(before)):
+            raise OSError(ctypes.get_errno(), "sigaction")
+        signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be on its way
+            libc(signal.SIGPROF, ctypes.byref(before), None)

@@ -1,0 +1,111 @@
+"""core -> core where what the user's calls give is looked at: `dpl run --nan`.
+
+    f (g x)      =>      f (let r = g x in (if 0.0 * floats of r has the sum 0.0 then () else error ...); r)
+
+Calls in tail position are left alone, so tail calls stay tail calls.  Their results are seen where they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.core.walk import changed
+from dpl.node import replace
+from dpl.source import Source
+
+FOUND = "a number is not finite"  # the title of the failure
+UNKNOWN = t.Size(0, ((("?finite",), 1),))
+FLOATS = t.Arr(t.F64, UNKNOWN)
+
+
+def finite(program: c.Program, own: set[Source]) -> c.Program:
+    """The program with checks in the text of these sources."""
+    writer = Writer(program.datas, own)
+    return replace(program, items=[writer.item(item) for item in program.items])
+
+
+class Writer:
+    def __init__(self, datas: Mapping[str, c.Data], own: set[Source]) -> None:
+        self.datas = datas
+        self.own = own
+        self.names = 0
+
+    def item(self, item: c.Def | c.Do | c.Expect) -> c.Def | c.Do | c.Expect:
+        if item.body.span.source not in self.own:
+            return item
+        return replace(item, body=self.term(item.body, tail=True))
+
+    def term(self, term: c.Term, tail: bool) -> c.Term:
+        """The term with checks inside, and around it if it is a call whose result comes back here."""
+        match term:
+            case c.App():
+                made = self.application(term)
+                return made if tail or not self.has_floats(term.ty) else self.checked(made)
+            case c.Let(span, ty, name, params, rhs, body):
+                return c.Let(span, ty, name, params, self.term(rhs, bool(params)), self.term(body, tail))
+            case c.If(span, ty, cond, then, else_):
+                return c.If(span, ty, self.term(cond, False), self.term(then, tail), self.term(else_, tail))
+            case c.Match(span, ty, scrutinee, arms):
+                done = tuple(replace(arm, guard=arm.guard and self.term(arm.guard, False),
+                                     body=self.term(arm.body, tail)) for arm in arms)  # fmt: skip
+                return c.Match(span, ty, self.term(scrutinee, False), done)
+            case c.LetRec(span, ty, params, bindings, body):
+                done = tuple((name, self.term(rhs, True)) for name, rhs in bindings)
+                return c.LetRec(span, ty, params, done, self.term(body, tail))
+            case c.Lam() | c.Shift() | c.Reset():
+                return changed(term, lambda part: self.term(part, True), same)
+            case c.Check():
+                return replace(term, body=self.term(term.body, tail))
+            case _:
+                return changed(term, lambda part: self.term(part, False), same)
+
+    def application(self, term: c.App) -> c.App:
+        """The spine of a call stays one call; its arguments are looked at."""
+        fn = self.application(term.fn) if isinstance(term.fn, c.App) else self.term(term.fn, True)
+        return replace(term, fn=fn, arg=self.term(term.arg, False))
+
+    def checked(self, term: c.Term) -> c.Term:
+        span, name = term.span, f"finite.{self.names}"
+        self.names += 1
+        here = c.Var(span, term.ty, name)
+        zero = c.Lit(span, t.F64, 0.0)
+        zeros = c.Prim(span, FLOATS, "mul", (c.Prim(span, FLOATS, "tree_leaves", (here,)), zero))
+        holds = c.Prim(span, t.BOOL, "eq", (c.Prim(span, t.F64, "sum", (zeros,)), zero))
+        unit = c.Tuple(span, t.UNIT, ())
+        fails = c.Prim(span, t.UNIT, "error", (c.Lit(span, t.STRING, FOUND),))
+        test = c.If(span, t.UNIT, holds, unit, fails)
+        return c.Let(span, term.ty, name, (), term, c.Let(span, term.ty, "_", (), test, here))
+
+    def has_floats(self, ty: t.Ty) -> bool:
+        """Whether a type has 64-bit floats and nothing that `tree_leaves` does not take."""
+        found: set[str] = set()
+        todo: list = [ty]
+        seen: set = set()
+        while todo:
+            part = todo.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            match part:
+                case t.Con(name, args):
+                    if name in self.datas:
+                        todo += [argument for _, argument in self.datas[name].cases if argument is not None]
+                    found.add(name)
+                    todo += args
+                case t.Tup(items):
+                    todo += items
+                case t.Arr(elem):
+                    todo.append(elem)
+                case t.Fn() | t.Lift():
+                    return False
+                case t.Var(_, "type"):
+                    return False
+                case _:
+                    pass
+        return "f64" in found and not found & {"f32", "f16", "ref"}
+
+
+def same(ty: t.Ty) -> t.Ty:
+    return ty

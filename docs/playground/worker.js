@@ -1,0 +1,41 @@
+// The interpreter runs here, so that the page stays alive while a program runs, and an endless one can be stopped.
+// A message {id, call, args} is answered by {id, answer} or {id, failure}; output comes before it as {id, output}.
+let python = null;
+
+async function begin() {
+  const { loadPyodide } = await import("./pyodide/pyodide.mjs");
+  const [pyodide, archive] = await Promise.all([
+    loadPyodide({ indexURL: new URL("./pyodide/", self.location).href }),
+    fetch("dpl.zip").then((response) => response.arrayBuffer()),
+  ]);
+  pyodide.unpackArchive(new Uint8Array(archive), "zip", { extractDir: "/dpl" });
+  pyodide.runPython("import sys; sys.path.insert(0, '/dpl'); import driver; driver.begin()");
+  python = pyodide.globals.get("sys").modules.get("driver");
+}
+
+let waiting = "", asker = 0;
+
+function flush() {
+  if (waiting) self.postMessage({ id: asker, output: waiting });
+  waiting = "";
+}
+
+function say(text) {
+  waiting += text;
+  if (waiting.length > 4096) flush();
+}
+
+const ready = begin().then(() => self.postMessage({ ready: true }), (error) => self.postMessage({ failure: String(error) }));
+
+self.onmessage = async ({ data: { id, call, args } }) => {
+  await ready;
+  asker = id;
+  try {
+    const answer = python[call](...args, ...(call === "execute" || call === "debug" ? [say] : []));
+    flush();
+    self.postMessage({ id, answer: JSON.parse(answer) });
+  } catch (error) {  // the browser's stack or memory is used up: this worker is lost
+    flush();
+    self.postMessage({ id, failure: String(error) });
+  }
+};

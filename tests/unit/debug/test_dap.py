@@ -1,0 +1,119 @@
+"""`dpl dap`, by a client that speaks the protocol."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from client import Client
+
+SESSIONS = Path(__file__).parent / "sessions"
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    made = Client()
+    yield made
+    made.close()
+
+
+def test_breakpoints_in_both_modes(client: Client) -> None:
+    program = SESSIONS / "nested.dp"
+    wanted = ({"line": 3, "condition": "y > 0.4", "hitCondition": "2"}, {"line": 3, "mode": "reverse"}, {"line": 400})
+    made = client.launch(program, breakpoints=wanted)
+    assert [b["verified"] for b in made] == [True, True, False] and "no code" in made[2]["message"]
+    stopped = client.event("stopped")["body"]
+    assert stopped["reason"] == "breakpoint" and stopped["hitBreakpointIds"] == [made[1]["id"]]
+    assert client.line() == 3
+    found = client.variables()
+    assert found["Locals"].keys() == {"x", "y", "z"} and found["Adjoints"]["d z"].startswith("0.48999")
+    assert client.value("d y") == "0.47062588817115797"
+    client.go("stepBack")
+    assert client.line() == 4
+    assert client.go("reverseContinue")["body"]["hitBreakpointIds"] == [made[0]["id"]]
+    assert client.go("reverseContinue")["body"]["reason"] == "entry"
+
+
+def test_moving_and_output(client: Client) -> None:
+    client.launch(SESSIONS / "references.dp", stopOnEntry=True)
+    client.event("stopped")
+    lines = []
+    for command in ("next", "next", "stepIn", "next"):
+        assert client.go(command)["event"] == "stopped"
+        lines.append(client.line())
+    assert lines == [9, 10, 5, 6]
+    assert client.go("stepOut")["event"] == "terminated"
+    assert "visited 2" in client.output()
+
+
+def test_references_can_be_set(client: Client) -> None:
+    client.launch(SESSIONS / "references.dp", breakpoints=({"line": 6},))
+    client.event("stopped")
+    assert client.value("!count") == "1"
+    frame = client.ask("stackTrace", threadId=1)["body"]["stackFrames"][0]["id"]
+    scopes = client.ask("scopes", frameId=frame)["body"]["scopes"]
+    refused = client.ask("setVariable", variablesReference=scopes[0]["variablesReference"], name="n", value="3")
+    assert not refused["success"] and "not a reference" in refused["message"]
+
+
+def test_what_is_not_finite(client: Client) -> None:
+    client.launch(SESSIONS / "length_at_zero.dp", filters=("nonfinite",))
+    assert client.event("stopped")["body"]["reason"] == "exception"
+    assert "sqrt" in client.ask("exceptionInfo", threadId=1)["body"]["description"]
+    assert client.line() == 2
+
+
+def test_errors_and_log_points(client: Client) -> None:
+    client.launch(SESSIONS / "failing.dp", breakpoints=({"line": 2, "logMessage": "pick {i} of {length xs}"},))
+    stopped = client.event("stopped")["body"]
+    assert stopped["reason"] == "exception" and "R0705" in stopped["text"]
+    assert "pick 2 of 3\npick 1 of 3\n" in client.output()
+    assert [f["name"] for f in client.ask("stackTrace", threadId=1)["body"]["stackFrames"]] == [
+        "pick", "sum_to", "top level",
+    ]  # fmt: skip
+    assert client.go("continue")["event"] == "terminated"
+
+
+def test_structured_values_open(client: Client) -> None:
+    client.launch(SESSIONS / "failing.dp", breakpoints=({"line": 2},))
+    client.event("stopped")
+    found = client.ask("evaluate", expression="(xs, Some i)", frameId=1)["body"]
+    assert found["result"] == "([1.0, 2.0, 3.0], Some 2)"
+    parts = client.ask("variables", variablesReference=found["variablesReference"])["body"]["variables"]
+    inside = client.ask("variables", variablesReference=parts[0]["variablesReference"], start=1, count=1)
+    assert [v["value"] for v in inside["body"]["variables"]] == ["2.0"]
+
+
+def test_pause(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "long.dp"
+    program.write_text("let rec spin (n : int) : int =\n  if n < 0 then n else spin (n + 1)\ndo print (spin 0)\n")
+    client.launch(program)
+    client.ask("pause", threadId=1)
+    assert client.event("stopped")["body"]["reason"] == "pause"
+    assert client.line() in (1, 2, 3)
+
+
+def test_bad_programs_and_requests(client: Client, tmp_path: Path) -> None:
+    assert not client.ask("stackTrace", threadId=1)["success"]
+    assert client.ask("initialize", adapterID="dpl")["body"]["supportsStepBack"]
+    bad = tmp_path / "bad.dp"
+    bad.write_text("let x = (1 +\n")
+    for program in (bad, tmp_path / "none.dp"):
+        answer = client.ask("launch", program=str(program))
+        assert not answer["success"] and answer["message"]
+    assert not client.ask("launch")["success"] and not client.ask("frobnicate")["success"]
+
+
+def test_clients_that_disconnect_or_talk_nonsense() -> None:
+    for nonsense in (b"", b"hello\r\n\r\n", b"Content-Length: 5\r\n\r\n{]{]{", b"Content-Length: 99\r\n\r\n{}"):
+        client = Client()
+        assert client.process.stdin
+        client.process.stdin.write(nonsense)
+        assert client.close() == 0 and "Traceback" not in client.errors
+
+
+def test_programs_do_not_read_the_protocol(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "reads.dp"
+    program.write_text('do print (String.length (Data.read_text "/dev/stdin"))\ndo print 2\n')
+    client.launch(program)
+    client.event("terminated", "stopped")
+    assert client.ask("threads")["success"]

@@ -1,0 +1,55 @@
+"""`dpl run --nan`: which operation and which input made the first number that is not finite, in both engines."""
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+SESSIONS = ROOT / "tests" / "unit" / "debug" / "sessions"
+ENGINES = pytest.mark.parametrize("engine", ["interp", "native"])
+FOUND = {
+    "length_at_zero": ("infinity in the reverse sweep, from the derivative of `sqrt`", "0.0 = sub 3.0 3.0"),
+    "zero_times_infinity": ("infinity from `div`: div 1.0 0.0 = inf", "0.0 = mul 0.0 0.0"),
+    "log_of_negative": ("NaN from `log`: log -0.5 = nan", "-0.5 = sub 0.5 1.0"),
+}
+
+
+@ENGINES
+@pytest.mark.parametrize("name", FOUND)
+def test_trap(dpl, engine: str, name: str) -> None:
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", SESSIONS / f"{name}.dp")
+    assert run.returncode == 1 and "error[R0601]: " in run.stderr
+    assert all(text in run.stderr for text in FOUND[name]), run.stderr
+
+
+@ENGINES
+def test_finite_programs_run_as_usual(dpl, engine: str, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text(
+        "let rec least (xs : float[n]) (i : int) (best : float) : float =\n"
+        "  if i = n then best else least xs (i + 1) (min best xs[i])\n"
+        "let total (xs : float[n]) = sum (map (fun x -> 2.0 * x) xs)\n"
+        "do print (least [3.0, 2.0] 0 inf)\n"
+        "do print (total [1.0, 2.0])\n"
+        "do print (grad total [1.0, 2.0])\n"
+    )
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", program)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "2.0\n6.0\n[2.0, 2.0]\n", "")
+
+
+@ENGINES
+def test_tail_calls_stay_tail_calls(dpl, engine: str, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text(
+        "let rec down (n : int) (x : float) : float = if n = 0 then x else down (n - 1) (x * 0.5)\n"
+        "do print (down 30000 1.0)\n"
+    )
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", program, DPL_STACK="1")
+    assert (run.returncode, run.stdout) == (0, "0.0\n"), run.stderr
+
+
+def test_warn_goes_on(dpl) -> None:
+    run = dpl("run", "--nan", "warn", SESSIONS / "length_at_zero.dp")
+    assert (run.returncode, run.stdout) == (0, "[nan, nan, nan]\n") and "warning[W0601]" in run.stderr
+    denied = dpl("--deny", "W0601", "run", "--nan", "warn", SESSIONS / "length_at_zero.dp")
+    assert denied.returncode == 1
