@@ -44,7 +44,8 @@ def test_ctrl_c_stops_the_program(forever: Path) -> None:
             child.expect_exact("(dpl)")
         child.sendline("rstep")
         child.expect("forever.dp:2")
-        child.sendeof()
+        child.expect_exact("(dpl)")
+        child.sendline("quit")
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 0
