@@ -10,9 +10,10 @@ COLLECT_AFTER = (200_000, 20, 100)
 
 
 @contextmanager
-def collected_seldom() -> Iterator[None]:
+def collected_seldom(after: int = COLLECT_AFTER[0]) -> Iterator[None]:
+    """Collects after so many allocations, here and in what is called."""
     before = gc.get_threshold()
-    gc.set_threshold(*COLLECT_AFTER)
+    gc.set_threshold(max(after, before[0]), *COLLECT_AFTER[1:])
     try:
         yield
     finally:

@@ -28,6 +28,7 @@ NOTHING: Known = {}
 class Dims:
     def __init__(self, body: f.Block, known: Known = NOTHING, results: Mapping[str, Known] | None = None) -> None:
         self.found: dict[tuple[str, int], Dim] = dict(known)
+        self.numbered = {root(name) for name, _ in known}  # the values of whose lengths some are or were known numbers
         self.results = results or {}
         self.block(body)
 
@@ -70,17 +71,23 @@ class Dims:
             self.found.pop((name, k), None)
         else:
             self.found[(name, k)] = dim
+            if isinstance(dim, f.Const):
+                self.numbered.add(root(name))
 
     def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
         """The results of a function; `known` names them by their numbers."""
         for i, var in enumerate(vars_):
             for (there, rank), (here, _) in zip(parts(path("", i), var.ty), parts(var.name, var.ty), strict=True):
-                self.found |= {(here, k): known[there, k] for k in range(rank) if (there, k) in known}
+                for k in range(rank):
+                    if (there, k) in known:
+                        self.set(here, k, known[there, k])
 
     def moved(self, source: f.Atom, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
         body of a loop may have been seen before, under an assumption that was dropped."""
         old_name = source.name if isinstance(source, f.Var) else ""
+        if root(old_name) not in self.numbered and root(name) not in self.numbered:
+            return
         for (old, rank), (new, _) in zip(parts(old_name, source.ty), parts(name, source.ty), strict=True):
             for k in range(rank):
                 known = self.found.get((old, k))
@@ -147,6 +154,11 @@ def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
 
 def path(name: str, i: int) -> str:
     return f"{name}#{i}"
+
+
+def root(path: str) -> str:
+    """The value that has the part with this path."""
+    return path.partition("#")[0]
 
 
 def parts(name: str, ty: f.Type) -> Iterator[tuple[str, int]]:

@@ -13,15 +13,14 @@ class Retype:
 
     def __init__(self, resolve: Callable[[str], f.Type]) -> None:
         self.resolve = resolve
-        self._types: dict[f.Type, f.Type] = {}
+        self._types: dict[int, tuple[f.Type, f.Type]] = {}  # by identity, as large types take long to hash
 
     def type(self, ty: f.Type) -> f.Type:
         if isinstance(ty, f.Num | f.Str | f.Data):
             return ty
-        known = self._types.get(ty)
-        if known is None:
-            known = self._types[ty] = self._type(ty)
-        return known
+        if id(ty) not in self._types:
+            self._types[id(ty)] = ty, self._type(ty)
+        return self._types[id(ty)][1]
 
     def _type(self, ty: f.Type) -> f.Type:
         match ty:

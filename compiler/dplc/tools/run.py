@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 STDIN = "-"
+ALLOCATIONS = 1_000_000  # more than most programs need until they are compiled
 CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
 
@@ -164,19 +165,23 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
     import pickle
 
     from dpl.diagnostics import Diagnostic, DplError
+    from dpl.garbage import collected_seldom
     from dpl.node import replace
 
     from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_to
 
-    try:
+    def program_of(source: Source) -> Program:
         if first:
             compiled = compile_to("object", source, context)[1]
-            program = timed("link", context, lambda: linked(compiled))
-        else:
-            text, sites = compile_to("llvm", source, context)[1]
-            program = timed("object", context, lambda: quickly_linked(text, sites.to_json()))
+            return timed("link", context, lambda: linked(compiled))
+        text, sites = compile_to("llvm", source, context)[1]
+        return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
+
+    try:
+        with collected_seldom(ALLOCATIONS):
+            program = program_of(source)
         program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:

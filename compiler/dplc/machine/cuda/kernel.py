@@ -191,7 +191,7 @@ class KernelEmitter(DeviceFunction):
             dims, size = self.sizes[k][inside:], struct(made.elem).size
             if k in self.pieces:
                 items = self.pieces[k].items
-                start = w.at(self.places[k], w.scale(point, size * len(items)))
+                start = w.element(self.places[k], point, size * len(items))
                 for i, atom in enumerate(items):
                     self.put(made.elem, self.value(atom), w.at(start, i * size))
                 continue
@@ -263,7 +263,7 @@ class KernelEmitter(DeviceFunction):
 
             sums = w.count_to(last, step, types, self.zeros_of(folds), first=first)
             for (k, made), value in zip(folds, sums, strict=True):
-                self.put(made.elem, [value], w.at(self.places[k], w.scale(place, struct(made.elem).size)))
+                self.put(made.elem, [value], w.element(self.places[k], place, struct(made.elem).size))
 
         self.every(column, w.mul(blocks, columns), self.first, self.step)
 
@@ -286,7 +286,7 @@ class KernelEmitter(DeviceFunction):
                 self.define(tuple([acc for acc, _ in accs]), state)
                 self.compute(i)
                 for k, made in self.folds():
-                    place = w.at(self.places[k], w.scale(i, struct(made.elem).size))
+                    place = w.element(self.places[k], i, struct(made.elem).size)
                     self.put(made.elem, self.value(made.value), place)
                 return [leaf for _, value in accs for leaf in self.value(value)]
 

@@ -135,7 +135,7 @@ class SharedSums:
         total = w.let(f"call {one.leaf} @rt.warp.{one.type}({one.leaf} {own}, i64 {count})")
 
         def put() -> Values:
-            w.store(one.leaf, total, w.at(one.place, w.scale(block, SIZES[one.leaf])))
+            w.store(one.leaf, total, w.element(one.place, block, SIZES[one.leaf]))
             return []
 
         w.choose(w.let(f"icmp eq i64 {self.lane}, 0"), (), put, list)

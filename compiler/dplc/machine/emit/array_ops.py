@@ -185,7 +185,7 @@ def fill(e: BodyEmitter, op: f.Op) -> Values:
 def iota(e: BodyEmitter, op: f.Op) -> Values:
     count = e.one(op.args[0])
     fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
-    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.at(fresh.data, e.w.scale(i, 8))))
+    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.element(fresh.data, i, 8)))
     return fresh.values
 
 

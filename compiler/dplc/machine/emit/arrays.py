@@ -136,7 +136,7 @@ def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
 
 def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
     """Runs `visit` on the addresses of `count` elements of `size` bytes."""
-    e.w.repeat(count, lambda i: visit(e.w.at(data, e.w.scale(i, size))))
+    e.w.repeat(count, lambda i: visit(e.w.element(data, i, size)))
 
 
 def dup_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
@@ -224,12 +224,11 @@ def element_number(e: Emitter, a: Array, indices: Sequence[str]) -> str:
 
 def sub_array(e: Emitter, a: Array, indices: Sequence[str]) -> Array:
     """A borrowed view of a sub-array.  The indices must be in bounds."""
-    offset = e.w.scale(element_number(e, a, indices), a.size)
-    return Array(a.elem, a.owner, e.w.at(a.data, offset), a.dims[len(indices) :])
+    return Array(a.elem, a.owner, address(e, a, indices), a.dims[len(indices) :])
 
 
 def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
-    return e.w.at(a.data, e.w.scale(element_number(e, a, indices), a.size))
+    return e.w.element(a.data, element_number(e, a, indices), a.size)
 
 
 def check_shape(

@@ -239,10 +239,12 @@ class FunctionEmitter(BodyEmitter):
         if isinstance(choice, f.If):
             yes, no = self.w.block("then"), self.w.block("else")
             sound = isinstance(choice.cond, f.Var) and choice.cond.name in self.sound
-            self.w.branch(self.one(choice.cond), yes, no, LIKELY if sound else "")
+            cond, before = self.one(choice.cond), self.w.place()
+            self.w.branch(cond, yes, no, LIKELY if sound else "")
             for label, arm in ((yes, choice.then), (no, choice.else_)):
                 self.w.start(label)
                 self._arm(arm, join, edges)
+                self.w.shorten(before, label, join, edges)
         else:
             for label, case, arm in self._arms(choice):
                 self._enter(label, choice, case)

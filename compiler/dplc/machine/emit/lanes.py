@@ -171,7 +171,7 @@ class Lanes:
             size, t = array.size, vector_type(num(result.ty), self.width)
             for row, start in enumerate(starts):
                 value = self.in_lanes(result, row)
-                at = w.at(array.data, w.scale(w.add(start, lane), size))
+                at = w.element(array.data, w.add(start, lane), size)
                 self.store(t, value, at, size)
                 if isinstance(result, f.Var) and result.name in self.how.guarded:
                     odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")

@@ -34,7 +34,7 @@ def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
         e.define(loop.state, state)
         values = e.block(loop.body)
         if kept:
-            e.put(kept.elem, values[len(types) :], e.w.at(kept.data, e.w.scale(i, kept.size)))
+            e.put(kept.elem, values[len(types) :], e.w.element(kept.data, i, kept.size))
         return values[: len(types)]
 
     found, inits = inplace.chains(loop), e.values(loop.inits)
@@ -90,7 +90,7 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         full = w.let(f"icmp eq i64 {count}, {room}")
         place = ("ptr", "ptr", "i64")
         owner, data, room = w.choose(full, place, grow, lambda: [owner, data, room])
-        e.put(elem, values[len(types) :], w.at(data, w.scale(count, size)))
+        e.put(elem, values[len(types) :], w.element(data, count, size))
         return [*values[: len(types)], owner, data, w.add(count, "1"), room]
 
     all_types = (*types, "ptr", "ptr", "i64", "i64")

@@ -167,7 +167,7 @@ class Droppers:
         data = w.let("call ptr @rt.data(ptr %p)")
 
         def step(i: str) -> None:
-            address = w.at(data, w.scale(i, shape.size))
+            address = w.element(data, i, shape.size)
             for k, part in parts(elem):
                 owner = w.load("ptr", w.at(address, shape.offsets[k]))
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")

@@ -301,7 +301,7 @@ class _Nest:
         e.run(self.binds)
         for k, array in self.kept.items():
             items = self.pieces[k].items
-            start = w.at(array.data, w.scale(number, array.size * len(items)))
+            start = w.element(array.data, number, array.size * len(items))
             for i, atom in enumerate(items):
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
         made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}

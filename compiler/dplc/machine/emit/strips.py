@@ -129,7 +129,7 @@ class Strips:
 
     def place(self, k: int, i: str) -> str:
         w, leaf = self.e.w, SCALARS[num(self.parts.kept[k])]
-        return w.at(self.buffers[k], w.scale(i, SIZES[leaf]))
+        return w.element(self.buffers[k], i, SIZES[leaf])
 
 
 def num(var: f.Var) -> str:

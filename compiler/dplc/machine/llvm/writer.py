@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dplc.machine.llvm.versions import FINAL
 
 Values = list[str]
+Edge = tuple[Values, str]  # values, and the label that they come from
 Place = tuple[int, int, str]  # the numbers of lines and slots, and the label of the block being written
 Loop = Callable[..., Values]  # `Writer.loop`, or what does the same
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
@@ -81,7 +82,7 @@ class Writer:
         """`edges` are pairs of a value and the label that it comes from."""
         return self.let(f"phi {llvm_type} " + ", ".join(f"[ {v}, %{label} ]" for v, label in edges))
 
-    def phis(self, types: Sequence[str], edges: Sequence[tuple[Values, str]]) -> Values:
+    def phis(self, types: Sequence[str], edges: Sequence[Edge]) -> Values:
         """One phi for each value, at the start of a join; a join of one edge needs none."""
         if len(edges) == 1:
             return list(edges[0][0])
@@ -94,14 +95,26 @@ class Writer:
     ) -> Values:
         """if cond then yes () else no ()"""
         then, other, join = self.block("then"), self.block("else"), self.block("join")
+        before = self.place()
         self.branch(cond, then, other, hint)
-        edges = []
+        edges: list[Edge] = []
         for label, arm in ((then, yes), (other, no)):
             self.start(label)
             edges.append((arm(), self.label))
             self.jump(join)
+            self.shorten(before, label, join, edges)
         self.start(join)
         return self.phis(types, edges)
+
+    def shorten(self, before: Place, label: str, join: str, edges: list[Edge]) -> None:
+        """If the arm that was written last, of the branch written at `before`, only jumps to the join, the branch goes
+        there itself; one arm of a branch may."""
+        line, _, source = before
+        values, end = edges[-1]
+        if end == label and self.lines[-2] == f"{label}:" and all(came != source for _, came in edges):
+            del self.lines[-2:]
+            self.lines[line] = self.lines[line].replace(f"label %{label}", f"label %{join}")
+            edges[-1] = values, source
 
     def unless_cold(self, cond: str, otherwise: Callable[[], None]) -> None:
         """Continues if `cond` holds; `otherwise` must not return."""
@@ -202,6 +215,12 @@ class Writer:
         """The address `offset` bytes after `base`."""
         return base if str(offset) == "0" else self.let(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
+    def element(self, base: str, number: str, size: int) -> str:
+        """The address of an element.  It lies within an object in memory, so nothing overflows."""
+        if number == "0":
+            return base
+        return self.let(f"getelementptr inbounds nuw [{size} x i8], ptr {base}, i64 {number}")
+
     def load(self, leaf: str, address: str, mark: str = "") -> str:
         """Loads a leaf; in memory a boolean is a byte."""
         if leaf == "i1":
@@ -257,6 +276,6 @@ def function(
 ) -> str:  # fmt: skip
     """The text of a function.  `start` are lines before the body, which must branch to the label `start`; `place` is
     its debug scope."""
-    before = "\n".join((*w.slots, *(start or ("  br label %start",))))
-    body = "\n".join(line for line in w.lines if line)
-    return f"define {linkage} {head} nounwind{place} {{\nentry:\n{before}\nstart:\n{body}\n{end}}}\n"
+    before = ["entry:", *w.slots, *start, "start:"] if start else ["start:", *w.slots]
+    body = "\n".join([*before, *filter(None, w.lines)])
+    return f"define {linkage} {head} nounwind{place} {{\n{body}\n{end}}}\n"

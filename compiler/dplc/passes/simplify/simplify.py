@@ -16,10 +16,12 @@ subexpressions, and moves loop-invariant code out of loops.  Then dead code is e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
+from typing import TypeVar
 
 from dpl.node import replace
+from dpl.prims import elementary
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
@@ -46,7 +48,11 @@ from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
+STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
 DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
+NOTHING: Mapping[str, f.Fn] = {}
+
+Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
 
 def simplify(program: f.Program) -> f.Program:
@@ -56,20 +62,23 @@ def simplify(program: f.Program) -> f.Program:
     uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
+    inner: dict[str, f.Fn] = {}
     depths: dict[str, int] = {}
     total: set[str] = set()
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
-        body = _Simplifier(supply, inline, program).block(fn.body)
+        body = _Simplifier(supply, inline, program, inner).block(fn.body)
         fn = hoist_dims(with_body(fn, body), supply)
         done[name] = fn = with_body(fn, drop_unused(fn.body, total))
         if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
             total.add(name)
         within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
         depths[name] = 1 + max(within, default=0)
-        wanted = small(fn.body) or (uses[name] == 1 and depths[name] < DEEPEST)
-        if name not in fixed and number[name] not in recursive and wanted:
-            inline[name] = fn
+        if name not in fixed and number[name] not in recursive:
+            if has_at_most(SMALL, fn.body) or (uses[name] == 1 and depths[name] < DEEPEST):
+                inline[name] = fn
+            elif is_straight(fn):
+                inner[name] = fn
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
@@ -83,9 +92,18 @@ def simplified(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
     return with_body(fn, drop_unused(fn.body))
 
 
-def small(body: f.Block) -> bool:
+def has_at_most(most: int, body: f.Block) -> bool:
+    """True if a body has few bindings, not counting tuples."""
     work = (bind for bind in every(body) if not isinstance(bind.rhs, f.TupMake | f.TupGet))
-    return all(i < SMALL for i, _ in enumerate(work))
+    return all(i < most for i, _ in enumerate(work))
+
+
+def is_straight(fn: f.Fn) -> bool:
+    """True for a short function that only computes numbers from numbers, elementary functions among them."""
+    numbers = all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
+                  for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
+    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
+    return costly and numbers and has_at_most(STRAIGHT, fn.body)
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
@@ -109,9 +127,14 @@ class _Simplifier:
     """Walks one function.  `known` maps variables to their replacements; `defs` maps the other variables to their
     right-hand sides; `made` has the expressions computed so far, and `scopes` those of each enclosing block."""
 
-    def __init__(self, supply: f.Supply, inline: dict[str, f.Fn], program: f.Program) -> None:
+    def __init__(
+        self, supply: f.Supply, inline: Mapping[str, f.Fn], program: f.Program, inner: Mapping[str, f.Fn] = NOTHING
+    ) -> None:
+        """`inline` are the functions to be inlined, `inner` those to be inlined in loops."""
         self.supply = supply
         self.inline = inline
+        self.inner = inner
+        self.loops = 0  # around the current place
         self.program = program
         self.known: dict[str, f.Atom] = {}
         self.defs: dict[str, f.Rhs] = {}
@@ -155,8 +178,7 @@ class _Simplifier:
                 self.simple(bind, out)
             case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
                 self.same(bind.vars, given)
-            case f.Call(fn, args) if fn in self.inline:
-                callee = self.inline[fn]
+            case f.Call(fn, args) if (callee := self.inlined(fn)) is not None:
                 copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
                 self.splice(bind.vars, copied, out)
             case f.If():
@@ -166,12 +188,15 @@ class _Simplifier:
             case f.For() | f.While():
                 self.loop(bind, bind.rhs, out)
             case f.Build():
-                rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
-                assert isinstance(rhs, f.Build)
+                rhs = self.repeated(bind.rhs)
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
                 self.put(with_rhs(bind, remade(rhs, rhs.index, rhs.count, body, rhs.span, rhs.inner)), out)
             case rhs:
                 self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
+
+    def inlined(self, name: str) -> f.Fn | None:
+        """The function of that name, if its calls here are inlined."""
+        return self.inline.get(name) or (self.inner.get(name) if self.loops else None)
 
     def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
         """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
@@ -350,13 +375,20 @@ class _Simplifier:
 
     # ---- loops ---------------------------------------------------------------------------------------------------
 
+    def repeated(self, loop: Loop) -> Loop:
+        """A loop, simplified inside."""
+        self.loops += 1
+        made = rebuild(loop, self.atom, self.block, lambda v: v)
+        self.loops -= 1
+        assert isinstance(made, type(loop))
+        return made
+
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
         if any(isinstance(s.ty, f.Tup) for s in loop.state):
             self.binds(replaced_by_scalars(bind, self.supply), out)
             return
         vars_, loop = self.fixed_state(bind.vars, loop)
-        rhs = rebuild(loop, self.atom, self.block, lambda v: v)
-        assert isinstance(rhs, f.For | f.While)
+        rhs = self.repeated(loop)
         if any(result == s for s, result in zip(rhs.state, rhs.body.results)):
             self.loop(f.Bind(vars_, rhs), rhs, out)  # again: invariant state shows only after the first pass
             return
