@@ -45,6 +45,7 @@ def pytest_configure() -> None:
     os.environ.setdefault("DPL_CHECK", "1")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -55,7 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What is there before the first test stays: to look for garbage in it took a tenth of all time."""
     gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 @pytest.fixture(scope="session", autouse=True)

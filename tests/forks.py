@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+from dpl.garbage import COLLECT_AFTER
+
 # Modules that are loaded besides those of a compilation.
 SHARED = (
     "dpl.eval.run", "dplc.bytecode", "dplc.cli", "dplc.commands", "dplc.machine.run.cache", "dplc.machine.run.program",
@@ -76,6 +78,7 @@ def text(written: bytes) -> str:
 
 def serve(channel: socket.socket) -> None:
     """One run at a time, until the caller has gone."""
+    gc.set_threshold(*COLLECT_AFTER)
     warm_up()
     while head := receive(channel, 8):
         _, files, _, _ = socket.recv_fds(channel, 1, 3)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 
-def programs(jax, np) -> dict[tuple[str, str], Callable[[int], tuple[Callable, tuple]]]:  # noqa: C901
+def programs(jax, np) -> dict[tuple[str, str], Callable[[int], tuple[Callable, tuple]]]:  # noqa: C901, PLR0915
     """For each program and mode: from the size, a function and its arguments."""
 
     def price(option):
@@ -91,7 +91,55 @@ def programs(jax, np) -> dict[tuple[str, str], Callable[[int], tuple[Callable, t
         p = [wave(1.3, 784, 256), np.zeros(256), wave(0.7, 256, 10), np.zeros(10)]
         return p, np.sin(np.arange(784.0 * n)).reshape(n, 784), np.arange(n) % 10
 
+    def likelihood(p, xs):
+        weights, means, q, lower = p
+        dx = xs[:, None, :] - means
+        y = np.exp(q) * dx + np.einsum("krc,nkc->nkr", lower, dx)
+        scores = weights + np.sum(q, axis=1) - 0.5 * np.sum(y * y, axis=2)
+        total = jax.scipy.special.logsumexp
+        return np.sum(total(scores, axis=1)) - len(xs) * total(weights)
+
+    def mixture(n: int):
+        at = lambda a, *shape: np.sin(a * (np.arange(np.prod(np.array(shape))) + 1.0)).reshape(shape)  # noqa: E731
+        rows = lambda first: np.sin((np.arange(5.0) + first)[:, None] * (np.arange(8) + 1))  # noqa: E731
+        places = np.arange(5.0)[:, None, None] + 8 * np.arange(8)[:, None] + np.arange(8)
+        p = (at(0.3, 5), rows(2), 0.1 * rows(3), 0.1 * np.tril(np.sin(places), -1))
+        return p, 2.0 * np.sin(np.arange(8.0 * n)).reshape(n, 8)
+
+    def images(p, xs):
+        k, b, w, c = p
+        y = jax.lax.conv_general_dilated(xs[:, None], k[:, None], (1, 1), "VALID") + b[:, None, None]
+        y = jax.nn.relu(y).reshape(len(xs), 8, 12, 2, 12, 2).max(axis=(3, 5))
+        scores = jax.nn.log_softmax(y.reshape(len(xs), 1152) @ w + c)
+        return -np.mean(np.take_along_axis(scores, (np.arange(len(xs)) % 10)[:, None], axis=1))
+
+    def network(n: int):
+        at = lambda a, *shape: 0.1 * np.sin(a * np.arange(np.prod(np.array(shape)))).reshape(shape)  # noqa: E731
+        p = (at(1.3, 8, 5, 5), np.zeros(8), at(0.7, 1152, 10), np.zeros(10))
+        return p, 10.0 * at(1.0, n, 28, 28)
+
+    def surprise(p, texts):
+        wx, wh, wy, bh, by = p
+
+        def step(h, pair):
+            now, after = pair
+            h = np.tanh(wx.T[now] + h @ wh.T + bh)
+            return h, np.take_along_axis(jax.nn.log_softmax(h @ wy.T + by), after[:, None], axis=1)
+
+        _, told = jax.lax.scan(step, np.zeros((len(texts), 50)), (texts.T[:-1], texts.T[1:]))
+        return -np.sum(told) / len(texts)
+
+    def characters(n: int):
+        at = lambda a, *shape: 0.1 * np.sin(a * np.arange(np.prod(np.array(shape)))).reshape(shape)  # noqa: E731
+        p = (at(1.3, 50, 27), at(0.7, 50, 50), at(0.9, 27, 50), np.zeros(50), np.zeros(27))
+        return p, (np.arange(n)[:, None] ** 2 + 3 * np.arange(21)[None, :] ** 2) % 27
+
     return {
+        ("gmm", "gradient"): lambda n: (jax.grad(likelihood), mixture(n)),
+        ("lenet", "gradient"): lambda n: (jax.grad(images), network(n)),
+        ("char_rnn", "gradient"): lambda n: (jax.grad(surprise), characters(n)),
+        ("stream", "function"): lambda n: (lambda xs: 2.0 * xs + 1.0, (np.arange(n) % 1000.0,)),
+        ("product", "function"): lambda n: (lambda a, b: a @ b, (np.sin(np.arange(1.0 * n * n)).reshape(n, n),) * 2),
         ("black_scholes", "function"): lambda n: (total, (options(n),)),
         ("black_scholes", "gradient"): lambda n: (jax.grad(total), (options(n),)),
         ("nbody", "gradient"): lambda n: (jax.grad(energy), bodies(n)),

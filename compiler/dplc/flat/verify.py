@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dpl.diagnostics import Bug
 
@@ -93,16 +93,19 @@ class _Fn:
     # -- names and types ---------------------------------------------------------------------------------------
 
     def function(self, fn: f.Fn) -> None:
-        self.declare(*fn.params)
+        self.declare(fn.params)
         self.block(fn.body, fn.results)
 
-    def declare(self, *vars_: f.Var) -> None:
+    def declare(self, vars_: tuple[f.Var, ...]) -> None:
+        seen, scope, known = self.seen, self.scope, self.known
         for var in vars_:
-            if var.name in self.seen:
-                raise self.wrong(f"{var.name} is bound twice")
-            self.type(var.ty)
-            self.seen.add(var.name)
-            self.scope[var.name] = var.ty
+            name, ty = var.name, var.ty
+            if name in seen:
+                raise self.wrong(f"{name} is bound twice")
+            if id(ty) not in known:
+                self.type(ty)
+            seen.add(name)
+            scope[name] = ty
 
     def type(self, ty: f.Type) -> None:
         if id(ty) in self.known:
@@ -124,14 +127,21 @@ class _Fn:
                 pass
 
     def atom(self, atom: f.Atom) -> f.Type:
-        if isinstance(atom, f.Var):
-            if (known := self.scope.get(atom.name)) is None:
-                raise self.wrong(f"{atom.name} is not in scope")
-            if known is not atom.ty:
-                self.same(known, atom.ty, atom.name)
-        elif not _fits(atom.value, atom.ty):
-            raise self.wrong(f"{atom.value!r} is no constant of type {show_type(atom.ty)}")
-        return atom.ty
+        return self.atoms((atom,))[0]
+
+    def atoms(self, atoms: Iterable[f.Atom]) -> tuple[f.Type, ...]:
+        scope, types = self.scope, []
+        for atom in atoms:
+            ty = atom.ty
+            if isinstance(atom, f.Var):
+                if (known := scope.get(atom.name)) is None:
+                    raise self.wrong(f"{atom.name} is not in scope")
+                if known is not ty:
+                    self.same(known, ty, atom.name)
+            elif not _fits(atom.value, ty):
+                raise self.wrong(f"{atom.value!r} is no constant of type {show_type(ty)}")
+            types.append(ty)
+        return tuple(types)
 
     def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
         if actual is not expected and actual != expected:
@@ -149,68 +159,54 @@ class _Fn:
 
     def block(self, block: f.Block, results: tuple[f.Type, ...] | None, *params: f.Var) -> tuple[f.Type, ...]:
         visible = len(self.scope)
-        self.declare(*params)
+        self.declare(params)
         for bind in block.binds:
+            self.bind_, vars_, rhs = bind, bind.vars, bind.rhs
+            bound = tuple([v.ty for v in vars_])
+            found = RULES[type(rhs)](self, rhs, bound)
+            if found != bound:
+                self.all_same(bound, found, "binding")
             self.bind_ = bind
-            self.all_same(tuple(v.ty for v in bind.vars), self.rhs(bind), "binding")
-            self.bind_ = bind
-            self.declare(*bind.vars)
-        types = tuple(self.atom(a) for a in block.results)
+            self.declare(vars_)
+        types = self.atoms(block.results)
         if results is not None:
             self.all_same(types, results, "result")
         while len(self.scope) > visible:
             self.scope.popitem()
         return types
 
-    def rhs(self, bind: f.Bind) -> tuple[f.Type, ...]:
-        bound = tuple(v.ty for v in bind.vars)
-        match bind.rhs:
-            case f.Op():
-                return self.op(bind.rhs, bound)
-            case f.Call(fn, args):
-                return self.call(fn, args)
-            case f.Ad():
-                return self.ad(bind.rhs, bound)
-            case f.TupMake(items):
-                return (f.Tup(tuple(map(self.atom, items))),)
-            case f.TupGet(tup, index):
-                return (self.component(self.atom(tup), index),)
-            case f.ConMake():
-                return (self.construction(bind.rhs),)
-            case f.If(cond, then, else_):
-                self.same(self.atom(cond), f.BOOL, "condition")
-                self.block(then, bound)
-                self.block(else_, bound)
-            case f.Switch():
-                self.switch(bind.rhs, bound)
-            case f.For() | f.While():
-                return self.loop(bind.rhs)
-            case f.Build() | f.Map():
-                return self.build(bind.rhs) if isinstance(bind.rhs, f.Build) else self.map(bind.rhs)
-            case f.Par():
-                return self.par(bind.rhs)
-        return bound
-
-    def call(self, fn: str, args: tuple[f.Atom, ...]) -> tuple[f.Type, ...]:
-        callee = self.program.fns.get(fn)
+    def call(self, call: f.Call, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        callee = self.program.fns.get(call.fn)
         if callee is None:
-            raise self.wrong(f"no function {fn}")
-        self.all_same(tuple(map(self.atom, args)), tuple(p.ty for p in callee.params), "argument")
+            raise self.wrong(f"no function {call.fn}")
+        self.all_same(self.atoms(call.args), tuple([p.ty for p in callee.params]), "argument")
         return callee.results
+
+    def tuple_of(self, made: f.TupMake, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        return (f.Tup(self.atoms(made.items)),)
+
+    def component_of(self, get: f.TupGet, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        return (self.component(self.atom(get.tup), get.index),)
+
+    def if_(self, branch: f.If, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        self.same(self.atom(branch.cond), f.BOOL, "condition")
+        self.block(branch.then, bound)
+        self.block(branch.else_, bound)
+        return bound
 
     def component(self, ty: f.Type, index: int) -> f.Type:
         if not isinstance(ty, f.Tup) or index >= len(ty.items):
             raise self.wrong(f"no component {index}")
         return ty.items[index]
 
-    def construction(self, con: f.ConMake) -> f.Type:
+    def construction(self, con: f.ConMake, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         payload = self.payload(con.data, con.tag)
         self.expect((con.arg is None) == (payload is None), "a payload too many or missing")
         if con.arg is not None and payload is not None:
             self.same(self.atom(con.arg), payload, "payload")
-        return f.Data(con.data)
+        return (f.Data(con.data),)
 
-    def build(self, build: f.Build) -> tuple[f.Type, ...]:
+    def build(self, build: f.Build, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         for n in (build.count, *[n for sizes in build.inner for n in sizes]):
             self.same(self.atom(n), f.I64, "count")
         self.same(build.index.ty, f.I64, "index")
@@ -220,13 +216,13 @@ class _Fn:
                 raise self.wrong(f"{len(sizes)} inner sizes of {ty}")
         return made
 
-    def map(self, map_: f.Map) -> tuple[f.Type, ...]:
-        for param, given in zip(map_.params, map(self.atom, map_.inputs), strict=True):
+    def map(self, map_: f.Map, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
+        for param, given in zip(map_.params, self.atoms(map_.inputs), strict=True):
             self.same(param.ty, elem_of(given), "parameter")
         elems = self.block(map_.body, None, *map_.params)
         return tuple(of_rank(t, rank) for t, rank in zip(elems, map_.ranks, strict=True))
 
-    def par(self, par: f.Par) -> tuple[f.Type, ...]:
+    def par(self, par: f.Par, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         for index, count in par.space:
             self.same(self.atom(count), f.I64, "count")
             self.same(index.ty, f.I64, "index")
@@ -261,7 +257,7 @@ class _Fn:
             self.same(self.atom(out.target), made, "target")
         return made
 
-    def loop(self, loop: f.For | f.While) -> tuple[f.Type, ...]:
+    def loop(self, loop: f.For | f.While, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         state, collect = loop.state, loop.collect
         types = tuple(s.ty for s in state)
         index: tuple[f.Var, ...] = ()
@@ -274,13 +270,13 @@ class _Fn:
                 self.block(loop.cond, (f.BOOL,), *state)
                 for s in state:
                     self.seen.discard(s.name)
-        self.all_same(tuple(map(self.atom, loop.inits)), types, "initial state")
+        self.all_same(self.atoms(loop.inits), types, "initial state")
         results = self.block(loop.body, None, *index, *state)
         self.all_same(results[: len(results) - collect], types, "next state")
         kept = results[len(results) - collect :]
         return (*types, f.Arr(f.Tup(kept), 1)) if collect else types
 
-    def switch(self, switch: f.Switch, bound: tuple[f.Type, ...]) -> None:
+    def switch(self, switch: f.Switch, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         ty = self.atom(switch.scrutinee)
         for case in switch.cases:
             if case.payload is None:
@@ -293,6 +289,7 @@ class _Fn:
             self.block(case.body, bound, case.payload)
         if switch.default is not None:
             self.block(switch.default, bound)
+        return bound
 
     def payload(self, data: str, tag: int) -> f.Type | None:
         self.expect(data in self.program.datas, f"no data type {data}")
@@ -303,7 +300,7 @@ class _Fn:
     def ad(self, ad: f.Ad, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
         self.expect(ad.fn in self.program.fns, f"no function {ad.fn}")
         fn = self.program.fns[ad.fn]
-        types = tuple(map(self.atom, ad.args))
+        types = self.atoms(ad.args)
         params, (result, *others) = tuple(p.ty for p in fn.params), fn.results
         match ad.mode:
             case "jvp":
@@ -321,7 +318,7 @@ class _Fn:
                 return (params[-1],)
 
     def op(self, op: f.Op, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
-        types, attrs = tuple(map(self.atom, op.args)), dict(op.attrs)
+        types, attrs = self.atoms(op.args), dict(op.attrs)
         try:
             row = OPS[op.op]
             if row.second is not None:
@@ -330,6 +327,14 @@ class _Fn:
         except (Bug, KeyError, IndexError) as problem:
             raise self.wrong(str(problem)) from problem
         return bound if results is None else results
+
+
+# How each right-hand side is checked: (checker, it, the types of the variables that it binds) -> the types that it has.
+RULES: dict[type, Callable[..., tuple[f.Type, ...]]] = {
+    f.Op: _Fn.op, f.Call: _Fn.call, f.Ad: _Fn.ad, f.TupMake: _Fn.tuple_of, f.TupGet: _Fn.component_of,
+    f.ConMake: _Fn.construction, f.If: _Fn.if_, f.Switch: _Fn.switch, f.For: _Fn.loop, f.While: _Fn.loop,
+    f.Build: _Fn.build, f.Map: _Fn.map, f.Par: _Fn.par,
+}  # fmt: skip
 
 
 def _fits(value: object, ty: f.Type) -> bool:

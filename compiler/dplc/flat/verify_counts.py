@@ -33,20 +33,35 @@ Token = int
 
 def verify(program: f.Program) -> f.Program:
     types.verify(program)
+    parts = _Parts()
     for fn in program.fns.values():
-        _Fn(program, fn).check()
+        _Fn(program, fn, parts).check()
     return program
 
 
-def counted(ty: f.Type) -> int:
-    """The number of counted parts in a value of this type."""
-    match ty:
-        case f.Num():
-            return 0
-        case f.Tup(items):
-            return sum(map(counted, items))
-        case _:
-            return 1
+class _Parts:
+    """The counted parts of values, by their types.  What is known of a tuple is kept by identity, as types nest."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[f.Tup, list[int]]] = {}
+
+    def number(self, ty: f.Type) -> int:
+        match ty:
+            case f.Num():
+                return 0
+            case f.Tup():
+                return self.starts(ty)[-1]
+            case _:
+                return 1
+
+    def starts(self, ty: f.Tup) -> list[int]:
+        """How many parts lie before each component, and how many there are."""
+        if (known := self.known.get(id(ty))) is None:
+            starts = [0]
+            for item in ty.items:
+                starts.append(starts[-1] + self.number(item))
+            self.known[id(ty)] = known = ty, starts
+        return known[1]
 
 
 class _Counts:
@@ -73,8 +88,9 @@ class _Counts:
 
 
 class _Fn:
-    def __init__(self, program: f.Program, fn: f.Fn) -> None:
+    def __init__(self, program: f.Program, fn: f.Fn, parts: _Parts) -> None:
         self.program = program
+        self.parts = parts
         self.fn = fn
         self.tokens: dict[str, tuple[Token, ...]] = {}  # the tokens of each variable
         self.named: list[str] = []  # for each token, the variable where it first appeared
@@ -93,7 +109,7 @@ class _Fn:
     def define(self, vars_: Iterable[f.Var], owners: int) -> list[Token]:
         made: list[Token] = []
         for var in vars_:
-            fresh = range(len(self.named), len(self.named) + counted(var.ty))
+            fresh = range(len(self.named), len(self.named) + self.parts.number(var.ty))
             self.named += [var.name] * len(fresh)
             self.tokens[var.name] = tuple(fresh)
             made += fresh
@@ -211,7 +227,7 @@ class _Fn:
     def bind(self, bind: f.Bind) -> None:
         match bind.rhs:
             case f.TupMake() | f.TupGet():
-                self.tokens[bind.vars[0].name] = self.parts(bind.rhs)
+                self.tokens[bind.vars[0].name] = self.of_tuple(bind.rhs)
                 return
             case f.Op(op, args):
                 self.op(bind.rhs, op, args)
@@ -234,15 +250,15 @@ class _Fn:
                 raise self.wrong("an earlier stage has left this")
         self.define(bind.vars, 1)
 
-    def parts(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:
+    def of_tuple(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:
         if isinstance(rhs, f.TupMake):
             return tuple(self.of(rhs.items))
         return self.component(rhs.tup, rhs.index)
 
     def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
         assert isinstance(tup.ty, f.Tup)
-        before = sum(map(counted, tup.ty.items[:index]))
-        return tuple(self.of([tup])[before : before + counted(tup.ty.items[index])])
+        starts = self.parts.starts(tup.ty)
+        return self.tokens[tup.name][starts[index] : starts[index + 1]] if isinstance(tup, f.Var) else ()
 
     def op(self, rhs: f.Op, op: str, args: tuple[f.Atom, ...]) -> None:
         tokens = self.of(args)

@@ -261,3 +261,48 @@ IN_TERMINAL = {
 @pytest.mark.parametrize("name", IN_TERMINAL)
 def test_the_terminal(printed, golden, name: str, engine: str) -> None:
     golden(ROOT / "tests" / "golden" / "plot" / f"{name}.txt", printed(f"Plot.text ({IN_TERMINAL[name]})", engine))
+
+
+LIGHT_BLUE = "rgb(190,215,234)"
+
+
+def test_bands_errors_boxes_and_violins(drawing) -> None:
+    band = drawing("Plot.band [0.0, 1.0, 2.0] [0.0, 0.0, 0.0] [1.0, nan, 1.0]", "interp")
+    (polygon,) = band.findall(f"{SVG}polygon")
+    assert polygon.get("fill") == LIGHT_BLUE and len(polygon.get("points").split()) == 5
+    errors = drawing("Plot.errors [1.0, 2.0] [3.0, 4.0] [2.5, 3.5] [3.5, 5.0]", "interp")
+    bars = [line for line in errors.findall(f"{SVG}polyline") if line.get("stroke") == BLUE]
+    assert len(bars) == 2 and len(errors.findall(f"{SVG}circle")) == 2
+    assert all(len({point.split(",")[0] for point in bar.get("points").split()}) == 1 for bar in bars)
+    boxes = drawing("Plot.boxes [[1.0, 2.0, 3.0, 4.0, 100.0]; [5.0, 6.0]]", "interp")
+    assert len(boxes.findall(f"{SVG}polygon")) == 2 and len(boxes.findall(f"{SVG}circle")) == 1
+    assert len(drawing("Plot.violins [[1.0, 2.0, 2.0]; [5.0, 5.0]]", "interp").findall(f"{SVG}polygon")) == 2
+
+
+def test_categories_and_scales(drawing) -> None:
+    bars = drawing('Plot.categories ["one"; "two"] (Plot.bars [3.0, -1.0])', "interp")
+    assert [text.text for text in bars.findall(f"{SVG}text")][:2] == ["one", "two"]
+    plain, scaled = (drawing(f"{how} (Plot.image [[0.0, 10.0]])", "interp") for how in ("id", "Plot.with_scale"))
+    assert len(scaled.findall(f"{SVG}rect")) == len(plain.findall(f"{SVG}rect")) + 64
+
+
+def test_panels_and_dark_pictures(drawing, pixels) -> None:
+    panels = "Plot.grid 2 (List.repeat 3 (Plot.size 200 100 (Plot.scatter [1.0] [1.0])))"
+    svg = drawing(panels, "interp")
+    assert (svg.get("width"), svg.get("height"), len(svg.findall(f"{SVG}circle"))) == ("400", "200", 3)
+    assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "rgb(24,26,27)"
+    night = pixels("Plot.dark (Plot.size 200 100 (Plot.band [0.0, 1.0] [0.0, 0.0] [1.0, 1.0]))", "interp")
+    assert night[0][0] == (24, 26, 27) and night[50][130] == (34, 62, 84)
+
+
+def test_sequences(dpl, tmp_path: Path) -> None:
+    path = tmp_path / "moving.svg"
+    frames = "List.init 3 (fun t -> Plot.scatter [float t] [1.0])"
+    run = dpl("run", "--engine", "interp", "-", stdin=f'do Plot.animate "{path}" 0.5 ({frames})')
+    assert run.returncode == 0, run.stderr
+    groups = ElementTree.fromstring(path.read_text()).findall(f"{SVG}g")
+    values = [group.find(f"{SVG}animate").get("values").split(";") for group in groups]
+    assert [shown.index("visible") for shown in values] == [0, 1, 2]
+    assert {group.find(f"{SVG}animate").get("dur") for group in groups} == {"1.5s"}
+    run = dpl("run", "--engine", "interp", "-", stdin='do Plot.animate "x.png" 0.5 []')
+    assert run.returncode == 1 and "x.png" in run.stderr

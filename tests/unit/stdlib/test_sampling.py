@@ -48,8 +48,24 @@ let xs = Vi.draws (Random.key 5) 4000 q
 do near "draws" (mean [for x in xs -> x[0]]) q.mean[0] 0.05
 """
 
+MOMENTS = """
+let k = Random.key 3
+let told what xs m v =
+  near $"mean of {what}" (mean xs) m (4.0 * sqrt (v / 4000.0));
+  near $"variance of {what}" (var xs) v (0.15 * v)
+do told "exponential" (Random.exponential k 2.0 4000) 0.5 0.25
+do told "gamma" (Random.gamma k 2.5 4000) 2.5 2.5
+do told "small gamma" (Random.gamma k 0.5 4000) 0.5 0.5
+do told "beta" (Random.beta k 2.0 3.0 4000) 0.4 0.04
+do told "poisson" [for n in Random.poisson k 50.0 4000 -> float n] 50.0 50.0
+do told "choice" (Random.choice k 4000 [1.0, 2.0, 6.0]) 3.0 (14.0 / 3.0)
+do assert (sort (Random.shuffle k (range 50)) = range 50 && Random.shuffle k (range 50) <> range 50)
+"""
 
-@pytest.mark.parametrize("program", [NORMAL, BOUNDED, NEAREST], ids=["normal", "bounded", "nearest"])
+
+@pytest.mark.parametrize(
+    "program", [NORMAL, BOUNDED, NEAREST, MOMENTS], ids=["normal", "bounded", "nearest", "moments"]
+)
 def test_samples(dpl, program: str) -> None:
     run = dpl("run", "--engine", "native", "-O1", "-", stdin=HEAD + program)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr

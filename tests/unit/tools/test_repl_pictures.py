@@ -34,7 +34,8 @@ def test_a_picture_is_drawn(dpl, engine: str) -> None:
 @ENGINES
 def test_saving(dpl, tmp_path: Path, engine: str) -> None:
     svg = tmp_path / "a.svg"
-    text = f"let p = {SINE}\n:save {svg} p |> Plot.size 300 200\n:save {tmp_path}/a.png p\np\n:save {svg}2.svg\n"
+    text = f"let p = {SINE}\n:save {svg} p |> Plot.size 300 200\n:save {tmp_path}/a.png p |> Plot.size 120 100\n"
+    text += f"p\n:save {svg}2.svg\n"
     run = dpl("repl", "--engine", engine, stdin=text)
     assert (run.stderr, run.returncode) == ("", 0)
     assert ElementTree.parse(svg).getroot().get("width") == "300"

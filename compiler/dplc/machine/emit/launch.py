@@ -31,6 +31,8 @@ from dplc.narrow import expect_type
 from dplc.passes.kernels import work
 from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
 
+MOST_OF_A_POINT = 400.0  # operations: a few points that do much are slow on a device, where one thread does each
+
 
 def launched(
     e: BodyEmitter, par: f.Par, counts: list[str], variables: tuple[f.Var, ...], on_host: Callable[[], Values]
@@ -61,7 +63,7 @@ def launched(
 
 
 def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
-    """The operations of all points, as a double."""
+    """The operations of all points, as a double; a point counts for MOST_OF_A_POINT at most."""
 
     def known(var: f.Var, k: int) -> str | None:
         values = e.env.get(var.name)
@@ -74,7 +76,9 @@ def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
         for operand in (*operands, *counts[: len(par.space)]):
             term = e.w.let(f"fmul double {term}, {e.w.let(f'sitofp i64 {operand} to double')}")
         total = e.w.let(f"fadd double {total}, {term}") if total else term
-    return total
+    points = e.w.let(f"sitofp i64 {e.w.product(counts[: len(par.space)])} to double")
+    most = e.w.let(f"fmul double {points}, {number(MOST_OF_A_POINT, 'f64')}")
+    return e.w.let(f"call double @llvm.minnum.f64(double {total}, double {most})")
 
 
 class _Launch(Launching):

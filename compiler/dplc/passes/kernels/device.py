@@ -127,6 +127,8 @@ class Devices:
         if reason := self.block(par.body):
             return reason
         levels = nest(par)
+        if any(level.par.ordered for level in levels):
+            return "its points have an order"
         flat = 1
         while flat < len(levels) and all(is_cheap(bind) for bind in levels[flat - 1].before):
             flat += 1
@@ -208,8 +210,6 @@ class Devices:
                 return "" if OPS[op].effects in (Effect.NONE, Effect.OWNERS) else f"its points do {op}"
             case f.Call(name):
                 return self.function(name)
-            case f.Par(ordered=True):
-                return "its points have effects"
             case _:
                 return next(filter(None, map(self.block, blocks(rhs))), "")
 
@@ -226,7 +226,7 @@ def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
     known = dims_of(body)
     lengths: dict[str, Dim] = {}
 
-    def outside(atom: f.Atom) -> Dim | None:
+    def outside(atom: Dim) -> Dim | None:
         dim = lengths.get(atom.name, atom) if isinstance(atom, f.Var) else atom
         return None if name_of(dim) in own else dim
 
@@ -236,6 +236,10 @@ def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
                 lengths[bind.vars[0].name] = known.of(array, bind.rhs.attr("k", 0)) or array
             case f.Op(op, (f.Var(name), *rest)) if name in names and OPS[op].accumulates:
                 found = [outside(atom) for atom in rest[1 : 1 + bind.rhs.attr("rank")]]
+                if all(dim is not None for dim in found):
+                    return tuple([dim for dim in found if dim is not None])
+            case f.Op("acc_add", (f.Var(name), f.Var(_, f.Arr(_, rank)) as other)) if name in names:
+                found = [outside(known.of(other, k) or other) for k in range(rank)]
                 if all(dim is not None for dim in found):
                     return tuple([dim for dim in found if dim is not None])
             case f.Par(_, _, outs):

@@ -91,16 +91,16 @@ class _Fn:
 
     def block(self, block: f.Block) -> f.Block:
         """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later."""
-        later = set(mentions(f.Block((), block.results)))
-        own = {var.name for bind in block.binds for var in bind.vars}
+        free = {var.name for bind in block.binds for var in bind.vars}
+        free.difference_update(mentions(f.Block((), block.results)))
         pieces: list[tuple[f.Bind, ...]] = []
         for bind in reversed(block.binds):
-            pieces.append(self.bind(bind, own - later))
-            later.update(rhs_mentions(bind.rhs))
+            pieces.append(self.bind(bind, free))
+            free.difference_update(rhs_mentions(bind.rhs))
         return with_binds(block, [bind for piece in reversed(pieces) for bind in piece])
 
     def bind(self, bind: f.Bind, free: set[str]) -> tuple[f.Bind, ...]:
-        """The bindings in place of one.  `free` are the block's variables that are not used later."""
+        """The bindings in place of one.  `free` are the block's variables that are not used later; it changes."""
         match bind.rhs:
             case f.Map() as fused:
                 return Elementwise(self.program.supply, fused, bind.vars, free).binds()
