@@ -27,6 +27,7 @@ html_static_path = ["_static"]
 html_css_files = ["book.css"]
 html_theme_options = {"sidebar_hide_name": False, "source_directory": "docs/"}
 html_show_copyright = False
+suppress_warnings = ["toc.not_included"]  # a new page is built before the index names it
 exclude_patterns = ["_build", "playground"]
 
 

@@ -22,8 +22,8 @@ DOCS = ROOT / "docs"
 MADE = ("_build", "library", "errors.md")  # when the book is built
 PAGES = [
     page
-    for page in sorted(DOCS.rglob("*.md"))
-    if not {*page.relative_to(DOCS).parts} & {*MADE, "node_modules"}
+    for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    if not {*page.parts} & {*MADE, "node_modules"}
     and any(block.runs for block in blocks(page.read_text("utf-8")))
 ]
 HEAVY = ("playground/tour", "tutorial/08-fit", "tutorial/09-network")  # these take long in the interpreter
@@ -31,7 +31,7 @@ OTHERS = {"pytorch": ("torch", "python"), "jax": ("jax", "python"), "ocaml": ("o
 
 
 def name(page: Path) -> str:
-    return str(page.relative_to(DOCS).with_suffix(""))
+    return str(page.relative_to(ROOT).with_suffix("")).removeprefix("docs/")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -70,6 +70,7 @@ def test_the_interpreter_in_a_page(builder, tmp_path: Path) -> None:
     page = (PLAYGROUND / "tour.md").read_text(encoding="utf-8")
     programs = [block for block in blocks(page) if block.runs]
     calls = [["execute", block.text_of(page)] for block in programs]
+    calls += [["execute", "let rec f n = 1 + f (n + 1)\ndo print (f 0)"]]
     calls += [["execute", DEEP], ["check", "let x = 1 + true"], ["debug", programs[4].text_of(page)]]
     calls += [["move", "sweep"], ["move", "step"], ["move", "back step"]]
     script = tmp_path / "run.mjs"
@@ -84,8 +85,9 @@ def test_the_interpreter_in_a_page(builder, tmp_path: Path) -> None:
             assert "<svg" in answer["printed"]
         else:
             assert answer == {"answer": [], "printed": page[slice(*block.output)]}
-    deep, wrong, _, sweep, step, back = answers[len(programs) :]
+    runaway, deep, wrong, _, sweep, step, back = answers[len(programs) :]
     assert deep["printed"] == "20000.0\n20001.0\n20000\n"
+    assert [d["code"] for d in runaway["answer"]] == ["R0801"]
     assert [d["code"] for d in wrong["answer"]] == ["E0201"]
     assert sweep["answer"]["reverse"] and step["answer"]["reverse"] and back["answer"] == sweep["answer"]
     assert any(v["derivative"] for v in step["answer"]["variables"])

@@ -30,6 +30,7 @@ from dpl.types.check import check_program  # noqa: E402
 MADE = Path(__file__).parent / "made"
 MOST = 200_000  # characters of output
 NAME = "program.dp"
+STACK = "200"  # MiB: a runaway recursion ends soon, with a message
 DEPTH = 4000  # of Python's own recursion: the browser's stack is small
 
 
@@ -39,6 +40,9 @@ class Browser(Host):
     def shipped(self, name: str, sources: Iterable[Path], *more: str) -> bytes | None:
         file = MADE / f"{name}.bin"
         return file.read_bytes() if file.exists() else None
+
+    def environment(self, name: str) -> str | None:
+        return STACK if name == "DPL_STACK" else None
 
     def memory(self) -> int:
         return 1 << 31

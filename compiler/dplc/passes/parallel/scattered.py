@@ -85,6 +85,7 @@ class Points:
                 case f.Op("acc_extend", (f.Var(short), length)) if short in self.kept and not held:
                     value, own, _ = self.kept[short]
                     self.kept[bind.vars[0].name] = value, own, length
+                    self.opaque.add(bind.vars[0].name)
                 case f.Op() if not held and droppable(bind.rhs):
                     self.plain(bind, bind.rhs)
                 case f.Op("fill") if bind.vars[0].name not in self.used:

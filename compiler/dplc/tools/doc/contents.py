@@ -20,6 +20,7 @@ from dpl.types.library import library
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Exports, Primitive, Value
 
+EXAMPLE = re.compile(r"^Example: `(.*)` is (.*)\.$", re.MULTILINE)
 SECTION = re.compile(r"^-- -{2,}\s*(.*?)\s*-*$")
 
 
@@ -32,6 +33,16 @@ class Entry:
     doc: str
     anchor: str  # unique, although a type and a value may have the same name
     source: str = ""
+
+    @property
+    def text(self) -> str:
+        """The documentation without its examples."""
+        return EXAMPLE.sub("", self.doc).strip()
+
+    @property
+    def examples(self) -> list[tuple[str, str]]:
+        """The examples: an expression and its value each."""
+        return EXAMPLE.findall(self.doc)
 
 
 @node

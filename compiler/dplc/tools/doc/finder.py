@@ -12,7 +12,7 @@ from dplc.tools.doc.contents import Page
 
 SCRIPT = r"""
 (() => {
-  const field = document.getElementById("find"), list = document.getElementById("found");
+  const field = document.getElementById("finder"), list = document.getElementById("found");
   const plain = (type) => {
     const names = new Map();
     const short = type.replace(/ with .*/, "").replace(/'\w+|(?<=[\[,(] ?)[a-z]\w?(?=[\],)])/g, (name) => {
@@ -65,6 +65,6 @@ def finder(pages: Sequence[Page]) -> str:
     known = json.dumps(entries, ensure_ascii=False).replace("</", "<\\/")
     label = "a name, a word, or a type such as  &#39;a list -> int"
     return (
-        f'<input id="find" type="search" autocomplete="off" aria-label="find" placeholder="{label}">'
+        f'<input id="finder" type="search" autocomplete="off" aria-label="find" placeholder="{label}">'
         f'<ul id="found" aria-live="polite"></ul><script>const ENTRIES = {known};{SCRIPT}</script>'
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from dplc.tools.doc.contents import Page
+from dplc.tools.doc.contents import Entry, Page
 from dplc.tools.doc.finder import finder
 
 CODE = re.compile(r"`([^`]+)`")
@@ -19,7 +19,7 @@ dt pre { background: #8881; border-left: 3px solid #58a; } dd { margin: 0.3rem 0
 a { color: #36c; text-decoration: none; } a:hover { text-decoration: underline; }
 nav { margin-bottom: 1rem; } p { margin: 0.5rem 0; }
 summary { font-size: 0.85em; color: #777; cursor: pointer; } details pre { white-space: pre-wrap; }
-#find { width: 100%; box-sizing: border-box; font: inherit; padding: 0.4rem 0.6rem; } #found { padding-left: 1.2rem; }
+#finder { width: 100%; box-sizing: border-box; font: inherit; padding: 0.4rem 0.6rem; } #found { padding-left: 1.2rem; }
 @media (prefers-color-scheme: dark) { body { background: #181a1b; color: #ddd; } a { color: #8be; } }
 """
 
@@ -32,9 +32,14 @@ def as_html(page: Page) -> str:
         body.append("<dl>")
         for entry in section.entries:
             body.append(f'<dt id="{escape(entry.anchor)}"><pre>{escape(entry.declared)}</pre></dt>')
-            body.append(f"<dd>{text(entry.doc)}{source(entry.source)}</dd>")
+            body.append(f"<dd>{text(entry.text)}{examples(entry)}{source(entry.source)}</dd>")
         body.append("</dl>")
     return document(page.name, "\n".join(body))
+
+
+def examples(entry: Entry) -> str:
+    lines = "\n".join(f"{expression}  -- {value}" for expression, value in entry.examples)
+    return f"<pre>{escape(lines)}</pre>" if lines else ""
 
 
 def source(program: str) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from dplc.tools.doc.contents import Entry, Page
 from dplc.tools.doc.finder import finder
 
-EXAMPLE = re.compile(r"^Example: `(.*)` is (.*)\.$", re.MULTILINE)
 FIRST_LETTERS = {
     "E": "Errors of programs", "R": "Errors while a program runs", "W": "Warnings",
 }  # fmt: skip
@@ -30,9 +29,9 @@ def described(entry: Entry) -> Iterator[str]:
     """The parts of the text on a value or a type."""
     yield f'<a id="{escape(entry.anchor)}"></a>'
     yield code(entry.declared)
-    yield plain(EXAMPLE.sub("", entry.doc))
-    for expression, value in EXAMPLE.findall(entry.doc):
-        yield code(f"{expression}  -- {value}")
+    yield plain(entry.text)
+    if entry.examples:
+        yield code("\n".join(f"{expression}  -- {value}" for expression, value in entry.examples))
     if entry.source:
         yield f"<details><summary>source</summary>\n\n{code(entry.source)}\n\n</details>"
 
@@ -55,7 +54,7 @@ def index(pages: Sequence[Page]) -> str:
     names = "\n".join(page.name for page in pages)
     return (
         "# The library\n\nThe pages are made from the comments in the library, whose examples the tests run.\n\n"
-        f"{finder(pages)}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+        f"```{{raw}} html\n{finder(pages)}\n```\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
     )
 
 
