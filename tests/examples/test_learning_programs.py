@@ -33,6 +33,29 @@ def test_hyper_gradient(numbers) -> None:
 
 
 @pytest.mark.slow
+def test_ray_tracer(numbers, tmp_path: Path) -> None:
+    before, after, _ = numbers("ray_tracer", tmp_path / "balls.png")
+    assert before > 0.05 and after < 1e-3
+    assert (tmp_path / "balls.png").stat().st_size > 200_000
+
+
+@pytest.mark.slow
+def test_sentiment_tree(numbers, tmp_path: Path) -> None:
+    """Phrases by heart; and a file of trees."""
+    assert numbers("sentiment_tree")[-1] == 100
+    trees = tmp_path / "trees.txt"
+    trees.write_text("(4 (3 good) (2 film))\n(0 (1 bad) (2 film))\n(2 (2 a) (2 film))\n" * 10)
+    assert len(numbers("sentiment_tree", trees, "2")) == 4
+
+
+@pytest.mark.slow
+def test_speech_ctc(numbers) -> None:
+    """Steps and errors in turn, then what was written and heard."""
+    found = numbers("speech_ctc", "300")
+    assert found[1] > 50 and found[7] < 5
+
+
+@pytest.mark.slow
 def test_kalman(numbers) -> None:
     assert numbers("kalman") == [pytest.approx(x, rel=1e-3) for x in (15099, 1469.1, -632.54)]
 

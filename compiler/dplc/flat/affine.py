@@ -31,9 +31,27 @@ class Affine:
         self.counts[index.name] = self.sum(count)
 
     def define(self, bind: f.Bind) -> None:
-        """Notes what an operation gives, if it is a sum."""
-        if isinstance(bind.rhs, f.Op) and len(bind.vars) == 1 and (total := self.total(bind.rhs)) is not None:
+        """Notes what an operation gives, if it is a sum, or a place on a ring."""
+        if not isinstance(bind.rhs, f.Op) or len(bind.vars) != 1:
+            return
+        if bind.rhs.attr("ring"):
+            self.counts[bind.vars[0].name] = self.sum(bind.rhs.args[1])
+        elif (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
+
+    def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
+        """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is
+        at least -n, and less than 2 n, for every n."""
+        if op.op != "mod" or op.args[0].ty != f.I64:
+            return None
+        length, at = self.sum(op.args[1]), self.sum(op.args[0])
+        for turns in (0, 1, -1):
+            rest = combined(at, length, -turns)
+            index = next((str(term) for term in rest if term in self.counts), "")
+            constant = rest.get(ONE, 0)
+            if set(rest) - {ONE} == {index} and rest[index] == 1 and self.counts[index] == length:
+                return (index, constant, turns) if -(turns + 1) <= constant <= 1 - turns else None
+        return None
 
     def total(self, op: f.Op) -> Sum | None:
         """The value of an operation as a sum."""

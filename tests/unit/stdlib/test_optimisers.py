@@ -89,3 +89,22 @@ def test_unflatten_wants_as_many_numbers(dpl) -> None:
     run = dpl("run", "-", stdin="do print (Tree.unflatten (1.0, 2.0) [1.0])\n")
     assert run.returncode == 1
     assert "Tree.unflatten: 1 numbers for 2 places" in run.stderr
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_training_on_parts_of_examples(dpl, engine: str) -> None:
+    """A line is fitted; every pass sees each example once, the last part is smaller, and nothing is said of it all."""
+    program = """
+let points = [for i < 23 -> (0.1 * float i, 0.3 * float i + 1.0)]
+let loss part (w, b) = mean [for (x, y) in part -> (w * x + b - y) ** 2]
+let (w, b) = Optim.train (Optim.adam 0.05) (Random.key 1) 10 300 loss points (0.0, 0.0)
+do assert (abs (w - 3.0) < 0.05 && abs (b - 1.0) < 0.05)
+let seen = ref 0
+let count part (p : float) =
+  seen := !seen + length part;
+  p * 0.0
+do ignore (Optim.train (Optim.sgd 0.1) (Random.key 1) 10 3 count points 0.0)
+do print (!seen, Progress.over 4 (fun i total -> total + i) 0)
+"""
+    run = dpl("run", "--engine", engine, "-", stdin=program)
+    assert (run.stdout, run.stderr) == ("(69, 6)\n", "")

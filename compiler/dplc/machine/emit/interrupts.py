@@ -66,6 +66,8 @@ def is_short(block: f.Block) -> bool:
 
 def _is_short(rhs: f.Rhs) -> bool:
     match rhs:
+        case f.Op("acc_add", (a, _)):
+            return isinstance(a.ty, f.Num)
         case f.Op(op, args):
             row = OPS[op]
             others = args[1:] if row.short else args

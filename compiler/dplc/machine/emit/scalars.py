@@ -27,6 +27,12 @@ def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:
             if source == target:
                 return operands[0]
             return e.w.let(f"bitcast {source} {operands[0]} to {target}")
+        case "mod" if op.attr("ring"):  # a division by hand, for -n <= a < 2 n
+            a, n = operands
+            low = e.w.let(f"icmp slt i64 {a}, 0")
+            a = e.w.let(f"select i1 {low}, i64 {e.w.let(f'add i64 {a}, {n}')}, i64 {a}")
+            high = e.w.let(f"icmp sge i64 {a}, {n}")
+            return e.w.let(f"select i1 {high}, i64 {e.w.let(f'sub i64 {a}, {n}')}, i64 {a}")
         case row:
             of = types[1] if row in ("select", "polygamma") else types[0]
             lines, result = maths.scalar(row, of, list(operands), e.w.fresh, e.site(op.span))

@@ -5,7 +5,8 @@
 
 An index is a sum: constants, lengths and indices of loops, each with a factor.  It is in bounds if it is so for the
 least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`).  So are `i + u`
-in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.
+in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.  A place on a ring, (i + 1) mod n,
+is in bounds, too, and needs no division (attr `ring`).
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class _Bounds:
             case f.Op() as op:
                 if OPS[op.op].fails is Fails.BOUNDS and not op.attr("unchecked") and self.inside(op):
                     return f.Bind(bind.vars, replace(op, attrs=(("unchecked", True),)))
+                if op.op == "mod" and self.affine.on_ring(op):
+                    bind = f.Bind(bind.vars, replace(op, attrs=(("ring", True),)))
                 self.affine.define(bind)
                 return bind
             case f.For(index, count) | f.Build(index, count):

@@ -41,6 +41,7 @@ class Site:
     dims: tuple[f.Atom, ...]
     solved: tuple[str, ...]  # the index of each place
     offsets: dict[str, int]
+    rings: dict[str, tuple[f.Atom, int]]  # the length n, and t: the place is that plus t n, modulo n
 
 
 def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> list[f.Bind] | None:
@@ -56,6 +57,7 @@ class _Stencil:
     def __init__(self, bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> None:
         self.affine, self.supply = affine, supply
         self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
+        self.rings: dict[str, f.Op] = {}
         self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
         self.sites: list[list[Site]] = [[] for _ in par.outs]
         self.inside = {var.name for var in bound_inside(par)}
@@ -99,6 +101,8 @@ class _Stencil:
                 case rhs if not held and droppable(rhs):
                     self.affine.define(bind)
                     self.code.append(self.of_whole(bind))
+                    if isinstance(rhs, f.Op) and rhs.attr("ring"):
+                        self.rings[bind.vars[0].name] = rhs
                 case _:
                     raise Unfit
 
@@ -132,15 +136,22 @@ class _Stencil:
     ) -> Site:  # fmt: skip
         indices = {loop.index.name for loop in loops}
         offsets: dict[str, int] = {}
-        for place in places:
+        rings: dict[str, tuple[f.Atom, int]] = {}
+        for place, length in zip(places, dims, strict=True):
             at = self.affine.sum(place)
+            if (op := self.rings.get(place.name) if isinstance(place, f.Var) else None) is not None:
+                found = self.affine.on_ring(op)
+                if found is None or self.affine.sum(length) != self.affine.sum(op.args[1]):
+                    raise Unfit
+                at = combined({found[0]: 1}, {ONE: 1}, found[1])
+                rings[found[0]] = op.args[1], found[2]
             mine = [str(term) for term in at if term != ONE]
             if len(mine) != 1 or mine[0] not in indices or at[mine[0]] != 1 or mine[0] in offsets:
                 raise Unfit
             offsets[mine[0]] = at.get(ONE, 0)
         if len(offsets) < len(loops) or any(name in self.inside for name in names(tuple(dims))):
             raise Unfit
-        return Site(loops, guards, value, tuple(dims), tuple(offsets), offsets)
+        return Site(loops, guards, value, tuple(dims), tuple(offsets), offsets, rings)
 
     # ---- the sums
 
@@ -188,6 +199,12 @@ class _Stencil:
         for index, place, length in zip(site.solved, places, site.dims, strict=True):
             offset, count = site.offsets[index], counts[index]
             at = copier.atoms[index] = b.op("sub", (place, integer(offset))) if offset else place
+            if index in site.rings:
+                length, turns = site.rings[index]
+                if turns:
+                    at = b.op("sub" if turns > 0 else "add", (at, length))
+                copier.atoms[index] = b.op("mod", (at, length), ring=True)
+                continue
             if offset > 0:
                 inside.append(b.op("ge", (at, integer(0))))
             if offset < 0 or length != count:

@@ -53,7 +53,7 @@ def pure(op: f.Op) -> bool:
         case Fails.NEVER | Fails.SHAPES:
             return row.quiet
         case Fails.ZERO:
-            return f.is_float(elem_of(op.args[0].ty))
+            return f.is_float(elem_of(op.args[0].ty)) or bool(op.attr("ring"))
         case Fails.COUNT:
             return natural(op.args[0])
         case Fails.BOUNDS | Fails.VALUES:
