@@ -13,7 +13,6 @@ from dpl.node import entity, node
 from dpl.source import Source, Span
 
 COMPOUND = (c.App, c.If, c.Match, c.For, c.While, c.Build, c.Shift, c.Reset)  # operands that may be points
-BINDERS = (c.Let, c.LetRec, c.Lam)
 
 
 @node

@@ -93,8 +93,8 @@ def culprit(records: Records, origin: Origin) -> Made | None:
     return None
 
 
-def operations(records: Records, value: Value, own_only: bool = True) -> list[Made]:
-    """The operations that made a value, newest first: breadth first, each once."""
+def operations(records: Records, value: Value) -> list[Made]:
+    """The user's operations that made a value, newest first: breadth first, each once."""
     found: list[Made] = []
     seen: set[int] = set()
     todo = deque([value])
@@ -104,7 +104,7 @@ def operations(records: Records, value: Value, own_only: bool = True) -> list[Ma
         if made is None or id(made) in seen:
             continue
         seen.add(id(made))
-        if not own_only or made.place is not None:
+        if made.place is not None:
             found.append(made)
         todo.extend(arg for arg in made.operands if not isinstance(arg, (int, str)))
     return found

@@ -118,6 +118,13 @@ def test_an_error_that_is_none_and_expectations(dpl, tmp_path: Path) -> None:
     assert "error is expected" in run.stdout and "FAIL three" in run.stdout and "ok   two" in run.stdout
 
 
+def test_an_update_ends(dpl, tmp_path: Path) -> None:
+    page = tmp_path / "clock.md"
+    page.write_text("```dpl\nint (1e6 * Sys.time ())\n```\n")
+    run = dpl("test", "--engine", "interp", "--update", page)
+    assert run.returncode == 1 and "prints something else in each run" in run.stderr
+
+
 def test_pages_are_not_formatted(dpl, page: Path) -> None:
     run = dpl("fmt", page)
     assert run.returncode == 2 and page.read_text(encoding="utf-8") == PAGE

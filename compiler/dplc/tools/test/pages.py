@@ -45,6 +45,7 @@ class Shown:
 FLOAT = re.compile(r"(?<![\w.])-?\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)")
 TOLERANCE = 1e-9  # relative, and of numbers below LEAST relative to that
 LEAST = 1e-3
+ROUNDS = 4
 MESSAGES = frozenset({"error", "warning"})  # blocks that show one
 
 
@@ -97,12 +98,16 @@ def checked(source: Source, block: Block, session: Session) -> tuple[list[str], 
 
 
 def update(file: Path, engine: str) -> list[Shown]:
-    """Run a page, and write what its blocks print into it, again if that moves the lines of which messages tell."""
+    """Run a page, and write what its blocks print into it, again if that moves the lines of which messages tell.  What
+    a page prints may change with every run, so there is an end to it."""
     source, found = shown(file, engine)
-    while (text := updated(source, found)) != source.text:
+    for _ in range(ROUNDS):
+        if (text := updated(source, found)) == source.text:
+            break
         file.write_text(text, encoding="utf-8")
-        print(f"updated {file}", file=sys.stderr)
         source, found = shown(file, engine)
+    else:
+        print(f"{file} prints something else in each run", file=sys.stderr)
     return found
 
 
