@@ -41,8 +41,10 @@ def test_what_remains(dpl, tmp_path: Path, program: str, places: list[str]) -> N
 
 
 def test_the_examples_need_few(dpl) -> None:
-    run = dpl("check", "--show-checks", *sorted((ROOT / "examples").glob("*.dp")))
-    assert run.returncode == 0 and len(run.stdout.splitlines()) <= 3
+    """Fewer than one each, where most sizes come from functions of the library with sizes known only when they run."""
+    examples = sorted((ROOT / "examples").glob("*.dp"))
+    run = dpl("check", "--show-checks", *examples)
+    assert run.returncode == 0 and len(run.stdout.splitlines()) < len(examples)
 
 
 def test_standard_input(dpl) -> None:

@@ -30,7 +30,7 @@ def test_failures_and_bad_programs(dpl, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"
     program.write_text('do print 1\ndo error "no"\n')
     run = dpl("profile", program)
-    assert (run.returncode, run.stdout) == (1, "1\n") and "too short" in run.stderr and "error[R0706]: no" in run.stderr
+    assert (run.returncode, run.stdout) == (1, "1\n") and "error[R0706]: no" in run.stderr
     program.write_text("let x = (\n")
     assert dpl("profile", program).returncode == 1
 
