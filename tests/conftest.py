@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dplc  # noqa: F401 (the system is the host of the language in all tests)
 import pytest
 from dpl.garbage import COLLECT_AFTER
 from forks import Forks

@@ -93,7 +93,7 @@ def test_the_extension_names_files_that_are_there() -> None:
         assert (VSCODE / name).is_file(), name
         if name.endswith(".json"):
             json.loads((VSCODE / name).read_text(encoding="utf-8"))
-    source = (VSCODE / "src" / "extension.ts").read_text(encoding="utf-8")
+    source = "".join(path.read_text(encoding="utf-8") for path in (VSCODE / "src").glob("*.ts"))
     assert all(f'"{command["command"]}"' in source for command in contributed("commands"))
 
 
