@@ -33,7 +33,10 @@ UNMEASURED = {
     "Json.get": "reads one member of an object, while its gradient is the whole object",
     "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
-    **{f"Root.{name}": "the generated functions have one sign; a fact for it" for name in ("bisect", "chandrupatla")},
+    **{
+        f"Root.{name}": "the generated functions have one sign; a fact for it"
+        for name in ("bisect", "brent", "chandrupatla")
+    },
     "Root.fixpoint": "its derivative solves linear equations, n ** 3, where a step of the generated function takes n",
     **{
         f"Set.{name}": "the generated elements are floats: their gradient is a whole tree, at 8 operations a float"

@@ -33,7 +33,7 @@ let at_both (test : string -> (float -> float) -> float -> unit) what f = List.i
 """
 SLOPES = [
     *[f"Special.{name}" for name in ("gamma", "digamma", "factorial", "bessel_j 0", "bessel_j 3", "bessel_i 2")],
-    *[f"Special.{name}" for name in ("erfc", "erfcx", "bessel_k 1", "polygamma 1")],
+    *[f"Special.{name}" for name in ("erfc", "erfcx", "bessel_k 1", "polygamma 1", "bessel_y 0", "bessel_y 3")],
     *[f"fun x -> Special.{name}" for name in ("lbeta x 2.5", "beta 2.5 x", "gammainc x 2.0", "gammainc 2.0 x")],
     *[f"fun x -> Special.{name}" for name in ("gammaincc x 5.0", "gammaincc 30.0 (30.0 * x)", "binomial x 1.5")],
     *[f"fun x -> Special.{name}" for name in ("betainc x 3.0 0.4", "betainc 2.0 x 0.4", "betainc 2.0 3.0 (x / 4.0)")],
@@ -46,6 +46,7 @@ SLOPES = [
     "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x * x)) 0.0 a",
     "fun a -> Quad.integrate (fun x -> exp (0.0 - a * x)) 1.0 inf",
     "Root.chandrupatla (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
+    "Root.brent (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
     "Root.bisect (fun a x -> a * exp x - 3.0) (-5.0) 5.0",
     "Root.newton (fun a x -> x ** 3 - a) 1.0",
     "fun a -> sum (Root.solve (fun a x -> [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]) [1.0, 0.4] a)",
@@ -109,12 +110,28 @@ def test_special_functions_at_their_edges(dpl, engine: tuple[str, ...]) -> None:
         "erfinv 1.0": inf, "erfinv (-1.0)": -inf, "erfinv 1.5": None, "gammainc 1.0 0.0": 0.0,
         "gammainc 1.0 inf": 1.0, "gammaincc 1.0 inf": 0.0, "gammainc 0.0 1.0": None, "gammainc 1.0 (-1.0)": None,
         "betainc 1.0 1.0 1.5": None, "betainc 2.0 1.0 0.0": 0.0, "betainc 2.0 1.0 1.0": 1.0, "bessel_k 0 0.0": inf,
-        "bessel_k 0 (-1.0)": None, "bessel_j 0 0.0": 1.0, "bessel_j 2 0.0": 0.0, "binomial 5.0 6.0": 0.0,
+        "bessel_k 0 (-1.0)": None, "bessel_j 0 0.0": 1.0, "bessel_j 2 0.0": 0.0, "bessel_y 1 0.0": -inf,
+        "bessel_y 0 (-1.0)": None, "bessel_y 300 0.1": -inf, "bessel_y 1 inf": 0.0, "bessel_y 2 nan": None,
+        "binomial 5.0 6.0": 0.0,
     }  # fmt: skip
     got = printed(dpl, engine, [f"do print (Special.{call})" for call in edges])
     wrong = {c: g for (c, want), g in zip(edges.items(), got, strict=True)
              if (not isnan(float(g)) if want is None else float(g) != want)}  # fmt: skip
     assert not wrong
+
+
+@ENGINES
+def test_zeros_by_brents_method(dpl, engine: tuple[str, ...]) -> None:
+    """The numbers of SciPy's `brentq`, and as many calls of the function."""
+    lines = []
+    for formula, low, high, *_ in reference("root"):
+        lines += ["let calls = ref 0", f"let f () x = calls := !calls + 1; {formula}"]
+        lines += [f"do print (Root.brent f {dp(low)} {dp(high)} ())", "do print (!calls)"]
+        lines += [f"do print (Root.brent (fun () x -> {formula}) ({low}f32) ({high}f32) ())"]
+    got = iter(printed(dpl, engine, lines))
+    for formula, *_, zero, calls in reference("root"):
+        assert (float(next(got)), int(next(got))) == (zero, calls), formula
+        assert isclose(float(next(got)), zero, rel_tol=1e-5), formula
 
 
 @ENGINES

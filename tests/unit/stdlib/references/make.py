@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy import interpolate, special, stats
+from scipy import interpolate, optimize, special, stats
 
 HERE = Path(__file__).parent
 
@@ -35,7 +35,25 @@ def special_functions() -> list:
     found += [["binomial", [n, k], float(special.binom(n, k))] for n, k in ((5.0, 2.0), (60.0, 30.0), (10.5, 3.0))]
     for name, fn in (("bessel_j", special.jv), ("bessel_i", special.iv), ("bessel_k", special.kv)):
         found += [[name, [n, x], float(fn(n, x))] for n in (0, 1, 4) for x in (1e-3, 0.8, *wide[4:10])]
+    places = (1e-3, 0.8, 1.99, *wide[4:10], 24.9, 25.1, 300.0)
+    found += [["bessel_y", [n, x], float(special.yn(n, x))] for n in (0, 1, 4, -3) for x in places]
     found += [["polygamma", [n, x], float(special.polygamma(n, x))] for n in (1, 2, 3) for x in wide[:6]]
+    return found
+
+
+def zeros() -> list:
+    """[function, ends, its zero by Brent's method, how often that calls the function]"""
+    cases = {
+        "x * x - 2.0": (lambda x: x * x - 2.0, 0.0, 2.0),
+        "x * x * x - 2.0 * x - 5.0": (lambda x: x * x * x - 2.0 * x - 5.0, 3.0, 2.0),
+        "x - 0.25 / x": (lambda x: x - 0.25 / x, 0.01, 9.0),
+        "(x - 1.0) * (x - 1.0) * (x - 1.0)": (lambda x: (x - 1.0) * (x - 1.0) * (x - 1.0), -4.0, 4.5),
+        "x / (1.0 + x * x) - 0.3": (lambda x: x / (1.0 + x * x) - 0.3, 0.0, 1.0),
+    }
+    found = []
+    for name, (f, a, b) in cases.items():
+        x, report = optimize.brentq(f, a, b, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=1000, full_output=True)
+        found.append([name, a, b, x, report.function_calls])
     return found
 
 
@@ -157,6 +175,6 @@ def chains() -> list:
 
 if __name__ == "__main__":
     made = {"special": special_functions(), "stats": statistics(), "interp": curves(), "fft": transforms()}
-    made |= {"continuous": distributions(), "discrete": whole_numbers(), "chains": chains()}
+    made |= {"root": zeros(), "continuous": distributions(), "discrete": whole_numbers(), "chains": chains()}
     for name, values in made.items():
         (HERE / f"{name}.json").write_text("[\n" + ",\n".join(json.dumps(v) for v in values) + "\n]\n")
