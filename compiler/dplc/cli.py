@@ -49,10 +49,10 @@ def keep_bytecode() -> None:
 
 
 def dispatch(args: list[str]) -> int:
-    if args and args[0].endswith((".dp", ".md")):
+    if args and args[0].endswith((".dp", ".md", ".ipynb")):
         args = ["run", *args]
-    if len(args) > 1 and args[0] == "run" and not args[1].startswith("-"):  # no options
-        from dplc.tools.run import run_file
+    if len(args) > 1 and args[0] == "run" and not args[1].startswith("-") and not args[1].endswith(".ipynb"):
+        from dplc.tools.run import run_file  # no options
 
         return run_file(args[1], args[2:])
     if args in (["--version"], ["-V"]):

@@ -21,7 +21,7 @@ class Verbs(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]):
         word = args[0]
         if word not in self.commands:
-            if word.endswith((".dp", ".md")) or word == "-" or Path(word).exists():
+            if word.endswith((".dp", ".md", ".ipynb")) or word == "-" or Path(word).exists():
                 return super().resolve_command(ctx, ["run", *args])
             near = difflib.get_close_matches(word, self.commands, 1)
             hint = f"; did you mean `{near[0]}`?" if near else f"; the verbs are {', '.join(sorted(self.commands))}"
@@ -95,8 +95,8 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 def run(
     file: str | None, args: tuple[str, ...], expression: str | None, threads: int | None, device: str | None, **options
 ) -> int:
-    """Run a program, or the blocks of DPL in a page of Markdown (.md); `-` is standard input.  ARGS go to the
-    program."""
+    """Run a program, the blocks of DPL in a page of Markdown (.md), or the cells of a notebook (.ipynb); `-` is
+    standard input.  ARGS go to the program."""
     from dplc.tools.run import run_program
 
     if threads:
@@ -107,7 +107,19 @@ def run(
         if file is None:
             raise click.UsageError("which FILE?")
         args, file = (file, *args), None
+    if file is not None and file.endswith(".ipynb"):
+        return run_notebook(file, args, **options)
     return run_program(file, expression, list(args), **options)
+
+
+def run_notebook(file: str, args: tuple[str, ...], engine: str | None, timings: bool, no_cache: bool,
+                 effort: int | None, nan: str, verify: bool) -> int:  # fmt: skip
+    """Run the cells of a notebook in a session, which has few of the options."""
+    from dplc.tools.repl.notebook import run
+
+    if args or timings or no_cache or effort is not None or nan != "off":
+        raise click.UsageError("a notebook takes no arguments, and only the options --engine, --threads and --device")
+    return run(Path(file), engine or "native")
 
 
 @cli.command()
@@ -388,6 +400,49 @@ def lsp(stdio: bool) -> int:
 
     on_large_stack(serve)
     return 0
+
+
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def jupyter(ctx: click.Context) -> None:
+    """Offer DPL to notebooks of Jupyter (extra `jupyter`)."""
+    from importlib.util import find_spec
+
+    if not all(map(find_spec, ("ipykernel", "jupyter_client"))):
+        raise click.UsageError("notebooks need ipykernel:  pip install 'dpl-lang[jupyter]'")
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+PREFIX = click.option("--prefix", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+                      help="For the environment in FOLDER.  [default: for the user]")  # fmt: skip
+
+
+@jupyter.command("install")
+@PREFIX
+def jupyter_install(prefix: Path | None) -> int:
+    """Tell Jupyter of the kernel; print its folder."""
+    from dplc.tools.jupyter.install import install
+
+    return install(prefix)
+
+
+@jupyter.command("uninstall")
+@PREFIX
+def jupyter_uninstall(prefix: Path | None) -> int:
+    """Remove the kernel from Jupyter; print what its folder was."""
+    from dplc.tools.jupyter.install import uninstall
+
+    return uninstall(prefix)
+
+
+@jupyter.command("kernel", hidden=True)
+@click.option("-f", "connection", type=click.Path(exists=True, dir_okay=False), required=True)
+def jupyter_kernel(connection: str) -> int:
+    """Run the kernel; Jupyter writes the file."""
+    from dplc.tools.jupyter.kernel import serve
+
+    return serve(connection)
 
 
 @cli.group()

@@ -22,6 +22,7 @@ from dplc.tools.version import installed
 GOOD, MISSING, BROKEN = "ok", "--", "BROKEN"
 EXTRAS = {
     "lsp": ("pygls", "the language server"),
+    "jupyter": ("ipykernel", "notebooks"),
     "plot": ("matplotlib", "pictures of costs"),
     "cross": ("ziglang", "executables for other systems"),
 }

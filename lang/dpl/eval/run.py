@@ -67,7 +67,10 @@ class Interpreter:
         for name in names:
             self._defs.pop(name, None)
             self._codes.pop(name, None)
-            self._values.pop((name, ()), None)
+        gone = set(names)
+        for values in (self._values, self._sized):
+            for key in [key for key in values if key[0] in gone]:  # one for each instance
+                del values[key]
         self._compiler.forget()
 
     def item(self, item: c.Def | c.Do | c.Expect) -> None:

@@ -19,8 +19,8 @@ def test_all_of_them_are_declared() -> None:
     texts = [p.read_text(encoding="utf-8") for folder in ("compiler", "lang") for p in (ROOT / folder).rglob("*.*y")]
     pages = [p.read_text(encoding="utf-8") for p in (ROOT / "lang" / "dpl" / "codes").glob("*.md")]
     named = set(re.findall(r"dpl-lang\[(\w+)\]", "".join([*texts, *pages, (ROOT / "README.md").read_text()])))
-    assert named == {"cross", "lsp", "plot"}
-    assert named | {"dev", "gpu-dev"} == set(PROJECT["optional-dependencies"])
+    assert named == {"cross", "jupyter", "lsp", "plot"}
+    assert named | {"dev", "docs", "gpu-dev"} == set(PROJECT["optional-dependencies"])
 
 
 def test_no_more_is_needed_than_was_promised() -> None:

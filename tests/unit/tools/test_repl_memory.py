@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from dplc.machine.run.execute import Loaded
+from dplc.tools.repl.interpreted import Interpreted
 from dplc.tools.repl.session import Session
 
 ENGINES = pytest.mark.parametrize("engine", ["native", "interp"])
@@ -81,3 +82,14 @@ def test_what_a_name_leads_to_stays(engine: str, capfd: pytest.CaptureFixture[st
     for text in STILL_THERE.strip().splitlines():
         assert session.enter(text) == ("error" not in text), text
     assert capfd.readouterr().out.strip().endswith(LAST)
+
+
+def test_the_interpreter_drops_old_values() -> None:
+    """Those of definitions whose names others took, at all of their instances."""
+    session = Session("interp")
+    assert session.enter("let none = []\nlet both = (1 :: none, 1.0 :: none)")
+    for _ in range(40):
+        assert session.enter("let big = [for i < 1000 -> i]\nlet none = []\nlet both = (1 :: none, 1.0 :: none)")
+    assert isinstance(session.engine, Interpreted)
+    own = [key for key in session.engine.interpreter._values if key[0].startswith("main.")]
+    assert 0 < len(own) < 20

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from dpl.core import term
 from dpl.core import ty as t
 from dpl.eval.run import Interpreter
 from dpl.eval.values.show import ESCAPES
+from dpl.node import node
 from dpl.source import NOWHERE
 from dpl.types.declarations import Item
 
@@ -17,13 +19,25 @@ from dplc.stack import on_large_stack
 
 Told = tuple[str, term.Def | None]  # the text for a new name, and the definition whose value follows, if any
 
-
 PICTURE = t.Con("Plot.picture")
 
 
+@node
+class Drawing:
+    """How a session shows pictures: the function that turns one into text, which is printed inside `around`."""
+
+    function: str = "Plot.text"
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    def text(self, library: Mapping[str, term.Def], picture: term.Term) -> term.Term:
+        """A term for the text of a picture."""
+        return term.App(NOWHERE, t.STRING, use(library[self.function]), picture)
+
+
 class Interpreted:
-    def __init__(self, program: term.Program) -> None:
+    def __init__(self, program: term.Program, drawing: Drawing) -> None:
         self.interpreter = Interpreter(program, out=sys.stdout)
+        self.drawing = drawing
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
         """Run items and print what is `told` of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
@@ -38,23 +52,23 @@ class Interpreted:
         for item in items:
             self.interpreter.item(item)
         for text, item in told:
-            print(text if item is None else self.shown(text, item), flush=True)
+            if item is None:
+                print(text, flush=True)
+            elif item.ty == PICTURE:
+                print(text)
+                self.draw(item)
+            else:
+                print(f"{text} = {self.written(item)}", flush=True)
 
-    def shown(self, text: str, item: term.Def) -> str:
-        """The text for a name with its value: a picture below it, any other value behind it."""
-        if item.ty == PICTURE:
-            return f"{text}\n{self.interpreter.value(drawn(self.interpreter.program.library, use(item)))}".rstrip("\n")
-        return f"{text} = {self.written(item)}"
+    def draw(self, picture: term.Def) -> None:
+        text = self.drawing.text(self.interpreter.program.library, use(picture))
+        with self.drawing.around():
+            print(str(self.interpreter.value(text)).removesuffix("\n"), flush=True)
 
     def written(self, item: term.Def) -> str:
         value = self.interpreter.value(use(item))
         text = self.interpreter.show(value, item.ty)
         return f'"{text.translate(ESCAPES)}"' if item.ty == t.STRING else text
-
-
-def drawn(library: Mapping[str, term.Def], picture: term.Term) -> term.Term:
-    """A term for the text of a picture: the rows of characters for a terminal."""
-    return term.App(NOWHERE, t.STRING, use(library["Plot.text"]), picture)
 
 
 def use(item: term.Def) -> term.Var:

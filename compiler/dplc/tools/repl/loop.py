@@ -11,7 +11,7 @@ from dpl.eval.machine.outside import ProgramExit
 from dplc.tools.repl.inputs import ready
 from dplc.tools.repl.lines import Lines
 from dplc.tools.repl.session import Session
-from dplc.tools.repl.verbs import Leave, obey
+from dplc.tools.repl.verbs import Leave, answer
 
 
 def converse(engine: str, load: Path | None) -> int:
@@ -29,12 +29,6 @@ def converse(engine: str, load: Path | None) -> int:
     except ProgramExit as stop:
         return stop.code & 0xFF
     return int(alone and not right)
-
-
-def answer(session: Session, text: str) -> bool:
-    if not text.strip():
-        return True
-    return obey(session, text.strip()) if text.lstrip().startswith(":") else session.enter(text)
 
 
 def typed(session: Session) -> Iterator[str]:

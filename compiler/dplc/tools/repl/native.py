@@ -30,7 +30,7 @@ from dplc.flat.walk import every
 from dplc.machine.emit.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.stack import on_large_stack
-from dplc.tools.repl.interpreted import PICTURE, Told, drawn, use
+from dplc.tools.repl.interpreted import PICTURE, Drawing, Told, use
 
 if TYPE_CHECKING:
     from dplc.machine.run.execute import Loaded
@@ -57,15 +57,16 @@ class Spare:
 
 
 class Native:
-    def __init__(self, program: c.Program) -> None:
+    def __init__(self, program: c.Program, drawing: Drawing) -> None:
         from dplc.machine.run.session_units import SessionUnits
 
         self.program = program
+        self.drawing = drawing
         self.defs: dict[str, c.Def] = {}
         self.kept: dict[str, frozenset[Loaded]] = {}  # values, and the code whose constants they may hold
         self.spare: list[Spare] = []
         self.units = SessionUnits()
-        self.drawing: SessionUnit | None = None  # the code that draws pictures
+        self.drawer: SessionUnit | None = None  # the code that draws pictures
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
         """Run items and print what is `told` of them, pictures last.  Raises DplError, ProgramExit, KeyboardInterrupt,
@@ -142,12 +143,13 @@ class Native:
 
         def program():
             name = c.Lit(NOWHERE, t.STRING, ANY)
-            text = drawn(self.program.library, c.Prim(NOWHERE, PICTURE, "recall", (name,)))
+            text = self.drawing.text(self.program.library, c.Prim(NOWHERE, PICTURE, "recall", (name,)))
             return to_memory(self.part([c.Do(c.Prim(NOWHERE, t.UNIT, "print_string", (text,)))]))
 
-        if self.drawing is None:
-            self.drawing = self.units.compile_once("drawing", program)
-        self.perform(self.drawing, self.units.load(self.drawing, {cell_of(ANY): cell_of(picture.name)}))
+        if self.drawer is None:
+            self.drawer = self.units.compile_once(f"drawing by {self.drawing.function}", program)
+        with self.drawing.around():
+            self.perform(self.drawer, self.units.load(self.drawer, {cell_of(ANY): cell_of(picture.name)}))
 
     def needed(self, items: Sequence[Item]) -> list[c.Def]:
         """The earlier definitions that items use, directly or not, in order; those with kept values recall them."""

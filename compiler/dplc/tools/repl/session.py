@@ -27,7 +27,7 @@ from dpl.types.state.env import Entry, Value
 from dplc.stack import on_large_stack
 from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
-from dplc.tools.repl.interpreted import PICTURE, Interpreted, Told, interrupt
+from dplc.tools.repl.interpreted import PICTURE, Drawing, Interpreted, Told, interrupt
 from dplc.tools.repl.native import Native, Restless, mentioned
 from dplc.tools.report import report, warn
 
@@ -38,8 +38,9 @@ SELDOM = 16  # `forget` runs after a number of new inputs that is a sixteenth of
 class Session:
     WORD = re.compile(r"[\w'.]+")
 
-    def __init__(self, engine: str) -> None:
+    def __init__(self, engine: str, drawing: Drawing | None = None) -> None:
         self.engine_name = engine
+        self.drawing = drawing or Drawing()
         self.file: Path | None = None  # the file loaded last
         self.clear()
 
@@ -54,7 +55,7 @@ class Session:
         self.fresh, self.lasting = 0, 0  # inputs since `forget`, and names that it left
 
     def new_engine(self) -> Interpreted | Native:
-        return ENGINES[self.engine_name](self.program)
+        return ENGINES[self.engine_name](self.program, self.drawing)
 
     def change_engine(self, name: str) -> None:
         """Change to another engine, which runs the definitions so far again, but not the `do`s and expressions."""
@@ -62,10 +63,11 @@ class Session:
         self.engine = self.new_engine()
         self.engine.run([item for item in self.program.items if isinstance(item, term.Def)], ())
 
-    def enter(self, text: str) -> bool:
-        """Run an input and print its results or errors.  Returns true if it had no errors."""
+    def enter(self, text: str, name: str = "") -> bool:
+        """Run an input and print its results or errors; messages call it by its number or by `name`.  Returns true if
+        it had no errors."""
         self.inputs += 1
-        return self.attempt(lambda: self.do(Source(f"<{self.inputs}>", text)))
+        return self.attempt(lambda: self.do(Source(name or f"<{self.inputs}>", text)))
 
     def load(self, file: Path) -> bool:
         """Run the declarations of a file, and remember it if it can be read.  Returns true if there were no errors."""
@@ -89,21 +91,24 @@ class Session:
     def attempt(self, work: Callable[[], object]) -> bool:
         try:
             work()
-        except DplError as failure:
-            report(failure.diagnostics)
-            return False
-        except KeyboardInterrupt:
-            print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
-            return False
-        except MemoryError:
-            report([Diagnostic("R0802", "out of memory")])
-            return False
         except ProgramExit:
             raise
-        except Exception as failure:  # a bug in DPL does not end the session
-            internal(failure)
+        except (Exception, KeyboardInterrupt) as failure:
+            self.tell(failure)
             return False
         return True
+
+    def tell(self, failure: Exception | KeyboardInterrupt) -> None:
+        """Report the failure of an input.  A bug in DPL does not end the session."""
+        match failure:
+            case DplError():
+                report(failure.diagnostics)
+            case KeyboardInterrupt():
+                print("\ninterrupted" if sys.stdin.isatty() else "interrupted", file=sys.stderr)  # below the `^C`
+            case MemoryError():
+                report([Diagnostic("R0802", "out of memory")])
+            case Exception():
+                internal(failure)
 
     def do(self, source: Source) -> None:
         self.perform(lambda: self.check(source))

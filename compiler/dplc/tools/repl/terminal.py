@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from dpl.highlight import DplLexer
 from dpl.system import kept
-from dpl.types.messages.pretty import show_scheme
-from dpl.types.state.env import Primitive, Value
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -21,6 +19,7 @@ from prompt_toolkit.styles import style_from_pygments_dict
 from pygments.token import Comment, Error, Keyword, Name, Number, String
 
 from dplc.tools.repl.inputs import ready
+from dplc.tools.repl.names import completions
 from dplc.tools.repl.session import Session
 from dplc.tools.repl.verbs import VERBS
 from dplc.tools.report import wishes
@@ -120,8 +119,5 @@ class Names(Completer):
                     yield Completion(name, 1 - len(before), display_meta=verb.__doc__)
             return
         word = document.get_word_before_cursor(pattern=self.session.WORD)
-        owner, dot, start = word.rpartition(".")
-        for name, entry in sorted(self.session.names(owner if dot else None).items()):
-            if name.startswith(start) and name != start:
-                meta = show_scheme(entry.scheme) if isinstance(entry, Value | Primitive) else str(entry)
-                yield Completion(name, -len(start), display_meta=meta)
+        for name, meta in completions(self.session, word):
+            yield Completion(name, -len(word.rpartition(".")[2]), display_meta=meta)

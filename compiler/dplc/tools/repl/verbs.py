@@ -10,18 +10,24 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import click
-from dpl.types.messages.pretty import show_scheme
-from dpl.types.state.env import Primitive, Value
 
 from dplc.pipeline import NAMES, Context, compile_from
 from dplc.stack import on_large_stack
 from dplc.tools.repl.inputs import IT
+from dplc.tools.repl.names import about
 from dplc.tools.repl.session import ENGINES, Session
-from dplc.tools.search import known_in, named, told
+from dplc.tools.search import known_in, told
 
 
 class Leave(Exception):
     """Raised to end the session."""
+
+
+def answer(session: Session, text: str, name: str = "") -> bool:
+    """Obey a command, or run another input; messages call it by `name`.  Returns true if there was no error."""
+    if not text.strip():
+        return True
+    return obey(session, text.strip()) if text.lstrip().startswith(":") else session.enter(text, name)
 
 
 def obey(session: Session, text: str) -> bool:
@@ -57,25 +63,11 @@ def type_(session: Session, argument: str) -> bool:
 
 def doc(session: Session, argument: str) -> bool:
     """what a name of any module is for; what a module offers"""
-    argument = argument.strip("( )")
-    if argument in session.types.cx.modules:
-        return module(session, argument)
-    entry = session.entry(argument)
-    if not isinstance(entry, Value | Primitive):
-        return elsewhere(session, argument)
-    text = entry.row.doc if isinstance(entry, Primitive) else entry.doc
-    print(f"{argument} : {show_scheme(entry.scheme)}")
-    if text:
-        print(text)
-    return True
-
-
-def elsewhere(session: Session, name: str) -> bool:
-    """Documents what has a name in modules, or what DPL has for a name of another system."""
-    found = named(name, known_in(session.types.cx.modules)) if name else []
-    for one in found:
-        print(f"{one.name} : {show_scheme(one.scheme)}", *([one.doc] if one.doc else []), sep="\n")
-    return bool(found) or complain(f"there is no `{name}`" if name else "what is what for?  :doc NAME")
+    name = argument.strip("( )")
+    text = about(session, name)
+    if text is None:
+        return complain(f"there is no `{name}`" if name else "what is what for?  :doc NAME")
+    return not print(text)
 
 
 def search(session: Session, argument: str) -> bool:
@@ -84,13 +76,6 @@ def search(session: Session, argument: str) -> bool:
         return complain("search for what?  :search WORDS or TYPE")
     text = told(argument, known_in(session.types.cx.modules))
     return not print(text) if text else complain(f"nothing is found for `{argument}`")
-
-
-def module(session: Session, name: str) -> bool:
-    for value, entry in sorted(session.names(name).items()):
-        if isinstance(entry, Value | Primitive) and not value.startswith("_"):
-            print(f"{name}.{value} : {show_scheme(entry.scheme)}")
-    return True
 
 
 def load(session: Session, argument: str) -> bool:
@@ -129,7 +114,7 @@ def time_(session: Session, argument: str) -> bool:
     if not argument:
         return complain("the time of what?  :time INPUT")
     begin = time.perf_counter()
-    right = obey(session, argument) if argument.startswith(":") else session.enter(argument)
+    right = answer(session, argument)
     print(f"{(time.perf_counter() - begin) * 1e3:.1f} ms")
     return right
 

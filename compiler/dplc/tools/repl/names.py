@@ -1,0 +1,47 @@
+"""What a session knows about names: their documentation, and the completions of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpl.types.messages.pretty import show_scheme
+from dpl.types.state.env import Entry, Primitive, Value
+
+from dplc.tools.repl.session import Session
+from dplc.tools.search import known_in, named
+
+
+def about(session: Session, name: str) -> str | None:
+    """The type and the documentation of a name, or what a module offers.  If nothing in scope has the name: what has it
+    in modules, or what DPL has for a name of another system.  None if there is nothing."""
+    if name in session.types.cx.modules:
+        entries = sorted(session.names(name).items())
+        shown = [(last, entry) for last, entry in entries if is_value(entry) and not last.startswith("_")]
+        return "\n".join(f"{name}.{last} : {type_of(entry)}" for last, entry in shown)
+    entry = session.entry(name)
+    if isinstance(entry, Value | Primitive):
+        doc = entry.row.doc if isinstance(entry, Primitive) else entry.doc
+        return told(name, type_of(entry), doc)
+    found = named(name, known_in(session.types.cx.modules)) if name else []
+    return "\n".join(told(one.name, show_scheme(one.scheme), one.doc) for one in found) or None
+
+
+def told(name: str, ty: str, doc: str | None) -> str:
+    return f"{name} : {ty}\n{doc}" if doc else f"{name} : {ty}"
+
+
+def is_value(entry: Entry | str) -> bool:
+    return isinstance(entry, Value | Primitive)
+
+
+def type_of(entry: Entry | str) -> str:
+    return show_scheme(entry.scheme) if isinstance(entry, Value | Primitive) else str(entry)
+
+
+def completions(session: Session, word: str) -> Iterator[tuple[str, str]]:
+    """What can take the place of the last part of a word, with types: names in scope, names of a module after
+    `Module.`, fields after `value.`."""
+    owner, dot, start = word.rpartition(".")
+    for name, entry in sorted(session.names(owner if dot else None).items()):
+        if name.startswith(start) and name != start:
+            yield name, type_of(entry)
