@@ -79,7 +79,8 @@ def assigned(h: Hole) -> str:
         case 1:
             i = h.fresh("_i")
             return f"(loop () = () for {i} < {h.count()} do {q.name} := {value}); {h()}"
-    return f"{q.name} := {value}; {h()}"
+        case _:
+            return f"{q.name} := {value}; {h()}"
 
 
 @rule(4, has_refs)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from client import Client
+from dap_client import Client
 
 SESSIONS = Path(__file__).parent / "sessions"
 

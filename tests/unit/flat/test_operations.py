@@ -40,6 +40,7 @@ WRITTEN_BY_NAME = {
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "tools/repl/native.py": "primitives of core",
     "tools/build/header.py": "words of C",
+    "tools/nonfinite.py": "advice about primitives",
 }
 """The files that go through operations, or other things of such names, one by one."""
 

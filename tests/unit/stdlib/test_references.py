@@ -14,7 +14,8 @@ from conftest import ENGINES, NUMBER, ROOT, assert_same_output
 REFERENCES = Path(__file__).parent / "references"
 EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
 PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
-DOCUMENTED = ("dist", "fft", "interp", "map", "ode", "option", "quad", "result", "root", "set", "special", "stats")
+MATHEMATICS = ("dist", "fft", "interp", "ode", "quad", "root", "sparse", "special", "stats")
+DOCUMENTED = (*MATHEMATICS, "map", "option", "result", "set")
 EXAMPLES = (*DOCUMENTED, "array", "list", "string")  # those of the first kind have an example for every function
 
 FACTS = """

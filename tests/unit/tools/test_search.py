@@ -23,7 +23,7 @@ def known() -> list:
         ("np.linalg.inv", {"Linalg.inverse"}),
         ("vmap", {"map"}),
         ("random permutation", {"Random.permutation"}),
-        ("gamma", {"Special.gamma"}),
+        ("gamma", {"Special.gamma", "Random.gamma"}),
         ("Gumbel copula", set()),
     ],
 )

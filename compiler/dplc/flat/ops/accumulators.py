@@ -69,7 +69,8 @@ def accumulator(
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
-        reads=False, keeps="", finds="", fails=Fails.NEVER, effects=Effect.NONE, shared=False,
+        reads=False, views=False, framed=False, keeps="", finds="", fails=Fails.NEVER,
+        effects=Effect.NONE, shared=False,
         cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
     )  # fmt: skip
@@ -78,7 +79,8 @@ def accumulator(
 ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
-        solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, keeps="", finds="",
+        solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, views=False,
+        framed=False, keeps="", finds="",
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     accumulator("acc_add", "a, b floats or arrays of floats, either null -> a + b",

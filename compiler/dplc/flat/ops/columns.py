@@ -84,6 +84,16 @@ def reading(row: Row) -> Row:
     return replace(row, reads=True)
 
 
+def view(row: Row) -> Row:
+    """An operation whose result is a part of its first operand."""
+    return replace(row, views=True)
+
+
+def framed(row: Row) -> Row:
+    """An operation whose result can lie in the stack frame."""
+    return replace(row, framed=True)
+
+
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
 

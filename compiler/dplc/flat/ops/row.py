@@ -138,6 +138,8 @@ class Row:
                  second, as many as attr `rank` says
     reduces      it sums elements, so it can be fused into the loop that computes them
     reads        its array operands may lie in the stack frame: it reads elements and lengths, or counts owners
+    views        its result is a part of its first operand, not a copy
+    framed       code generation can put its result into the stack frame
     keeps        it chooses one of two numbers: the comparison that is true where it chooses the first; else empty
     finds        it finds the place of an element: the operation that chooses this element of two; else empty
 
@@ -173,6 +175,8 @@ class Row:
     accumulates: bool
     reduces: bool
     reads: bool
+    views: bool
+    framed: bool
     keeps: str
     finds: str
     fails: Fails

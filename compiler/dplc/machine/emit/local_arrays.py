@@ -19,8 +19,6 @@ from dplc.flat.walk import arms, atoms, blocks
 
 MOST = 512  # bytes of an array
 ROOM = 8192  # bytes of a frame
-VIEWS = ("index", "slice", "reshape")  # their results are parts of their first operand
-MAKERS = ("array", "fill", "matmul")
 
 
 def local_arrays(fn: f.Fn) -> frozenset[str]:
@@ -49,7 +47,7 @@ def is_small(bind: f.Bind) -> bool:
         return False
     match bind.rhs:
         case f.Op(op):
-            return op in MAKERS
+            return OPS[op].framed
         case f.Par(space, body, outs):
             numbers = all(isinstance(x.ty, f.Num) for x in body.results)
             return numbers and all(out.kind == "keep" for out in outs) and all(
@@ -113,9 +111,9 @@ class _Escapes:
 
     def op(self, bind: f.Bind, op: f.Op) -> None:
         row, arrays = OPS[op.op], any(not isinstance(var.ty, f.Num) for var in bind.vars)
-        if op.op in ("drop", "dup", "matmul"):
+        if op.op == "matmul" or op.op in ("drop", "dup"):
             return
-        if op.op in VIEWS:
+        if row.views:
             self.alias(bind.vars[0], op.args[0])
         elif op.op == "acc_index":
             self.leave(op.args[:1])

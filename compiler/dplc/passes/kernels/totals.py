@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_rhs
 
@@ -59,7 +60,7 @@ def block(old: f.Block, supply: f.Supply) -> f.Block:
 
 def is_total(rhs: f.Rhs) -> bool:
     """True for the sum of an array, over some of its first dimensions, and for the sum of products of two."""
-    if not isinstance(rhs, f.Op) or rhs.op not in ("sum", "sum_to", "dot") or rhs.attr("masked"):
+    if not isinstance(rhs, f.Op) or not OPS[rhs.op].reduces or rhs.attr("masked"):
         return False
     array = rhs.args[0]
     return isinstance(array, f.Var) and isinstance(elem_of(array.ty), f.Num) and elem_of(array.ty) != f.BOOL

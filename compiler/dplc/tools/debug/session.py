@@ -86,9 +86,18 @@ def converse(console: Console, commands: Iterator[str], alone: bool, stop: Calla
             if alone:
                 say(f"(dpl) {line.rstrip()}")
             right = on_large_stack(lambda line=line: console.obey(line), stop) and right
+            unheard(console.debugger, alone)
     except Leave:
         pass
     return int(alone and not right)
+
+
+def unheard(debugger: Debugger, alone: bool) -> None:
+    """A Ctrl-C that came when a command was done stops nothing later; where nobody types, it ends the debugger."""
+    if debugger.run.interrupted:
+        debugger.run.interrupted = False
+        if alone:
+            raise KeyboardInterrupt
 
 
 def scripted(script: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy import interpolate, optimize, special, stats
+from scipy import interpolate, optimize, sparse, special, stats
 
 HERE = Path(__file__).parent
 
@@ -54,6 +54,22 @@ def zeros() -> list:
     for name, (f, a, b) in cases.items():
         x, report = optimize.brentq(f, a, b, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=1000, full_output=True)
         found.append([name, a, b, x, report.function_calls])
+    return found
+
+
+def sparse_matrices() -> list:
+    """[rows, columns, triples, x, y, starts, places, values, a x, a' y, the x with (a a' + 1) x = y]"""
+    rng = np.random.default_rng(8)
+    found = []
+    for rows, columns, count in ((4, 6, 9), (7, 3, 12), (5, 5, 1), (20, 20, 60), (3, 2, 0)):
+        i, j = rng.integers(0, rows, count), rng.integers(0, columns, count)
+        values, x, y = (rng.normal(size=n).round(3) for n in (count, columns, rows))
+        a = sparse.csr_array(sparse.coo_array((values, (i, j)), shape=(rows, columns)))
+        a.sum_duplicates()
+        solution = np.linalg.solve((a @ a.T).toarray() + np.eye(rows), y)
+        made = [a.indptr, a.indices, a.data, a @ x, a.T @ y, solution]
+        triples = list(zip(i.tolist(), j.tolist(), values.tolist(), strict=True))
+        found.append([rows, columns, triples, x.tolist(), y.tolist(), *(part.tolist() for part in made)])
     return found
 
 
@@ -175,6 +191,7 @@ def chains() -> list:
 
 if __name__ == "__main__":
     made = {"special": special_functions(), "stats": statistics(), "interp": curves(), "fft": transforms()}
-    made |= {"root": zeros(), "continuous": distributions(), "discrete": whole_numbers(), "chains": chains()}
+    made |= {"root": zeros(), "sparse": sparse_matrices()}
+    made |= {"continuous": distributions(), "discrete": whole_numbers(), "chains": chains()}
     for name, values in made.items():
         (HERE / f"{name}.json").write_text("[\n" + ",\n".join(json.dumps(v) for v in values) + "\n]\n")
