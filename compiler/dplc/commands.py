@@ -406,10 +406,12 @@ def lsp(stdio: bool) -> int:
 @click.pass_context
 def jupyter(ctx: click.Context) -> None:
     """Offer DPL to notebooks of Jupyter (extra `jupyter`)."""
-    from importlib.util import find_spec
-
-    if not all(map(find_spec, ("ipykernel", "jupyter_client"))):
-        raise click.UsageError("notebooks need ipykernel:  pip install 'dpl-lang[jupyter]'")
+    try:
+        import ipykernel  # noqa: F401
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("ipykernel", "jupyter_client"):
+            raise
+        raise click.UsageError("notebooks need ipykernel:  pip install 'dpl-lang[jupyter]'") from None
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

@@ -28,7 +28,12 @@ def test_no_more_is_needed_than_was_promised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "extra", "command"), [("pygls", "lsp", ("lsp",)), ("matplotlib", "plot", (*COST, "costs.pdf"))]
+    ("module", "extra", "command"),
+    [
+        ("pygls", "lsp", ("lsp",)),
+        ("matplotlib", "plot", (*COST, "costs.pdf")),
+        ("ipykernel", "jupyter", ("jupyter", "install")),
+    ],
 )
 def test_without_its_extra_a_verb_says_which_to_install(dpl, tmp_path, module, extra, command) -> None:
     (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError(name='{module}')\n")

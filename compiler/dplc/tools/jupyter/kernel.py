@@ -62,7 +62,7 @@ class DplKernel(Kernel):
         self.silent = False
         self.output = Output(
             lambda name, text: self.publish("stream", {"name": name, "text": text}),
-            lambda svg: self.publish("display_data", {"data": {"image/svg+xml": svg}, "metadata": {}}),
+            lambda svg: self.publish("display_data", {"data": picture(svg), "metadata": {}}),
         )
         self.cells = Cells(self.output)
 
@@ -130,6 +130,11 @@ class DplKernel(Kernel):
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         return {"status": "ok", "restart": restart}
+
+
+def picture(svg: str) -> dict[str, str]:
+    """A picture for a page; Jupyter shows the text in notebooks from elsewhere, as it does not trust their SVG."""
+    return {"image/svg+xml": svg, "text/plain": "a picture: run the cell, or trust the notebook, to see it"}
 
 
 def wrong(failure: Exception | KeyboardInterrupt) -> Wrong:
