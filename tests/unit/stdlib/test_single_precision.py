@@ -36,6 +36,10 @@ do close "gradient of argmin" by_single (grad (total (Root.argmin bowl double)) 
 -- curves, matrices
 let (xs, ys) = ([0.0f32, 1.0f32, 2.5f32], [1.0f32, 3.0f32, 0.0f32])
 do close "cubic" (Interp.cubic xs ys 1.7f32) (Interp.cubic [0.0, 1.0, 2.5] [1.0, 3.0, 0.0] 1.7)
+let turn a = (Linalg.expm [[0.0, a], [0.0 - a, 0.2]])[0]
+do near "expm" (turn 1.3f32) (turn 1.3)
+do near "slope of expm" (diff turn 1.3f32) (diff turn 1.3)
+do near "identity" (Linalg.identity 2)[1] [0.0, 1.0]
 do close "trace" (Linalg.trace (Linalg.diag [1.0f32, 2.5f32])) 3.5
 """
 
