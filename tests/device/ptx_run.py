@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from ptx_matrices import multiplied
 from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads
-from ptx_scalars import TYPES, Bits, Fault, compute, numbers
-from ptx_text import Function, Instruction, number, parse
+from ptx_scalars import TYPES, Bits, Fault, compute, mask_of, numbers
+from ptx_text import Function, Instruction, names_in, number, parse
 from ptx_warps import WARP, matched, shuffled, voted
 
 ATOMICS = ("add", "cas", "exch", "min", "max", "or", "and")
@@ -462,14 +462,6 @@ class Activation:
         name = one.operands[1].lstrip("!")
         value = np.broadcast_to(self.read(name, threads) != 0, len(threads)) ^ one.operands[1].startswith("!")
         self.write(one.operands[0], voted(one.parts[2], value, threads), threads)
-
-
-def names_in(operand: str) -> list[str]:
-    return [name.strip() for name in operand.strip("{}() ").split(",")]
-
-
-def mask_of(ty: str) -> np.uint64:
-    return np.uint64((1 << 8 * np.dtype(TYPES[ty]).itemsize) - 1)
 
 
 Control = Callable[[Activation, Instruction, int, Threads, Threads], bool]

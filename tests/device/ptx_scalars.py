@@ -317,3 +317,8 @@ RULES: dict[str, Callable[[Instruction, list[Bits]], Numbers]] = {
     "brev": reverse,
     "bfe": field_of,
 }
+
+
+def mask_of(ty: str) -> np.uint64:
+    """All bits of a type."""
+    return np.uint64((1 << 8 * np.dtype(TYPES[ty]).itemsize) - 1)

@@ -216,3 +216,8 @@ def instruction(line: str) -> Instruction:
     op, _, rest = line.partition(" ") if " " in line.split("\t")[0] else line.partition("\t")
     operands = [part.strip() for part in OPERAND.findall(rest)]
     return Instruction(line, op.strip().split("."), operands, predicate.lstrip("!"), predicate.startswith("!"))
+
+
+def names_in(operand: str) -> list[str]:
+    """The registers of a vector operand, or of a list of arguments."""
+    return [name.strip() for name in operand.strip("{}() ").split(",")]

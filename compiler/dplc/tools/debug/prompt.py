@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dpl.highlight import DplLexer
-from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.lexers import PygmentsLexer
-from prompt_toolkit.output import ColorDepth
 
 from dplc.tools.debug.console import Console
-from dplc.tools.repl.terminal import COLOURS, colorless
+from dplc.tools.repl.terminal import prompted
 
 GREETING = "`help` lists the commands; Ctrl-D leaves."
 
@@ -21,22 +17,7 @@ GREETING = "`help` lists the commands; Ctrl-D leaves."
 def commands(console: Console) -> Iterator[str]:
     """Lines from the terminal.  Ctrl-C discards the current one, Ctrl-D ends."""
     console.say(GREETING)
-    prompt: PromptSession[str] = PromptSession(
-        "(dpl) ",
-        history=InMemoryHistory(),
-        lexer=PygmentsLexer(DplLexer),
-        style=COLOURS,
-        include_default_pygments_style=False,
-        completer=Words(console),
-        color_depth=ColorDepth.DEPTH_1_BIT if colorless() else None,
-    )
-    while True:
-        try:
-            yield prompt.prompt()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
+    return prompted("(dpl) ", Words(console), history=InMemoryHistory())
 
 
 class Words(Completer):

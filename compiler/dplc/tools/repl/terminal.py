@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from dpl.highlight import DplLexer
 from dpl.system import kept
@@ -39,18 +40,27 @@ def lines(session: Session) -> Iterator[str]:
     from dplc import VERSION
 
     print(GREETING.format(version=VERSION))
-    prompt: PromptSession[str] = PromptSession(
+    return prompted(
         "dpl> ",
+        Names(session),
         prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
         history=history(),
-        lexer=PygmentsLexer(DplLexer),
-        style=COLOURS,
-        include_default_pygments_style=False,
-        completer=Names(session),
         auto_suggest=AutoSuggestFromHistory(),
         multiline=True,
         key_bindings=keys(),
+    )
+
+
+def prompted(text: str, completer: Completer, **options: Any) -> Iterator[str]:
+    """What is typed after a prompt, in colours."""
+    prompt: PromptSession[str] = PromptSession(
+        text,
+        completer=completer,
+        lexer=PygmentsLexer(DplLexer),
+        style=COLOURS,
+        include_default_pygments_style=False,
         color_depth=ColorDepth.DEPTH_1_BIT if colorless() else None,
+        **options,
     )
     while True:
         try:
