@@ -66,7 +66,7 @@ def ended(managed: int) -> None:
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def never_used(capsule: int) -> None:
-    """A capsule ends that nobody has taken."""
+    """Frees the array of a capsule that no library has taken."""
     if is_unused(capsule, NAME):
         SHARED.pop(place_in(capsule, NAME), None)
 

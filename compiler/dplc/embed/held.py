@@ -35,7 +35,7 @@ class Holder:
 
     def __init__(self, library: Library, must: bool) -> None:
         self.library = library
-        self.dropped: list[int] = []  # blocks that nobody holds any more
+        self.dropped: list[int] = []  # blocks without a holder
         if must:
             self.request(STREAM)  # starts the program, and fails if there is no device
 

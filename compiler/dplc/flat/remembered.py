@@ -16,7 +16,7 @@ def remembered(analysis: Callable[[f.Block], Found]) -> Callable[[f.Block], Foun
     def found(block: f.Block) -> Found:
         try:
             facts = block.facts
-        except AttributeError:  # nobody has asked
+        except AttributeError:  # this is the first analysis of the block
             facts = block.facts = {}  # pyright: ignore[reportAttributeAccessIssue]  (the block stays what it is)
         if analysis not in facts:
             facts[analysis] = analysis(block)

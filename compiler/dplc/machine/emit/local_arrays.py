@@ -5,7 +5,7 @@
       p = matmul a m; s = dot p p                   p too
       q = array s x; t = (q, s); ... }              q may live longer: on the heap
 
-They have no owner, as what is lent to points of a Par: nobody counts them, frees them or writes them in place.
+They have no owner, like arrays that are lent to points of a Par: they are not counted, freed or written in place.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def converse(console: Console, commands: Iterator[str], alone: bool, stop: Calla
 
 
 def unheard(debugger: Debugger, alone: bool) -> None:
-    """A Ctrl-C that came when a command was done stops nothing later; where nobody types, it ends the debugger."""
+    """Drop a Ctrl-C that came after a command was done.  If commands come from a pipe or a script, end the debugger."""
     if debugger.run.interrupted:
         debugger.run.interrupted = False
         if alone:
