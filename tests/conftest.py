@@ -13,8 +13,7 @@ from pathlib import Path
 
 import dplc  # noqa: F401 (the system is the host of the language in all tests)
 import pytest
-from dpl.garbage import COLLECT_AFTER
-from forks import Forks
+from forks import COLLECT_AFTER, Forks
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"  # more material, used when it is there
