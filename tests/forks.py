@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-
 COLLECT_AFTER = (3_000_000, 20, 100)  # more than most runs allocate, which leave few cycles of garbage
 
 # Modules that are loaded besides those of a compilation.
