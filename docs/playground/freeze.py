@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import compileall
 import gc
-import os
 import pkgutil
 import shutil
 import sys
