@@ -73,4 +73,5 @@ def text(doc: str) -> str:
 def paragraph(words: str) -> str:
     if words.startswith(" "):
         return f"<pre>{escape(dedent(words))}</pre>"
-    return f"<p>{CODE.sub(r'<code>\1</code>', escape(words, quote=False))}</p>"
+    marked = CODE.sub(r"<code>\1</code>", escape(words, quote=False))
+    return f"<p>{marked}</p>"
