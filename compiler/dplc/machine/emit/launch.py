@@ -147,6 +147,8 @@ class _Launch(Launching):
         elif isinstance(ty, f.Arr):
             self.params.append(("i64", self.on_device(array_of(ty, values))))
             self.params += [("i64", n) for n in values[2:]]
+        elif isinstance(ty, f.Data):
+            self.params.append(("i64", self.cell_on_device(ty, values[0])))
         else:
             self.params.append((leaves(ty)[0], values[0]))
 

@@ -2,8 +2,8 @@
 
     s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums"
 
-A Par qualifies if its points are independent, use numbers and arrays of numbers from outside, and give numbers, or
-arrays of numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
+A Par qualifies if its points are independent, use numbers, arrays and data from outside, and give numbers, or arrays of
+numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
 data of their own.  Whatever does not qualify runs on the host.
 
 The geometry says which points a thread does, so that sums have the order of `dpl/prims/sums.py` and everything is the
@@ -28,7 +28,7 @@ from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, every, used, with_binds, with_blocks, with_rhs
-from dplc.passes.kernels.independence import is_numbers, is_plain
+from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.nest import Level, nest
 from dplc.passes.kernels.own_places import own_places
 
@@ -138,8 +138,8 @@ class Devices:
         leaf = (*levels, *loops)[-1].par
         own = {var.name for var in bound_inside(par)}
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
-        if strange := [a for a in args.values() if not is_plain(a.ty)]:
-            return f"{strange[0].name} is no array of numbers"
+        if strange := [a for a in args.values() if not is_local(a.ty)]:
+            return f"its points use {strange[0].ty}"
         dims = dims_of(par.body)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
