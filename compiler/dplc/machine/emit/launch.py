@@ -38,7 +38,7 @@ def launched(
     e: BodyEmitter, par: f.Par, counts: list[str], variables: tuple[f.Var, ...], on_host: Callable[[], Values]
 ) -> Values:
     """The results of a Par, by the device where that pays.  `on_host` writes its loop."""
-    device, told = e.unit.device, par.outs[0].kind == "done"
+    device, told = e.unit.device, any(out.kind == "done" for out in par.outs)
     if device is None or e.in_points or par.ordered:
         return on_host()
 
