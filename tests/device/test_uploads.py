@@ -15,16 +15,16 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux
 
 DATA = """
 type tree = Leaf of int | Node of tree * tree
-type shape = Dot | Line of float[2] * string | Poly of (float[3]) list
+type shape = Dot | Line of float[2] * int | Poly of (float[3]) list
 let rec grow seed depth = if depth = 0 || seed % 5 = 0 then Leaf (seed % 7) else
   Node (grow (seed * 3 + 1) (depth - 1), grow (seed + 1) (depth - 1))
 let rec total w t = match t with Leaf c -> w * float c | Node (a, b) -> tanh (total w a - 0.5 * total w b)
 let n = 40 + List.length Sys.args
 let trees = [for k < n -> grow (k * 7919) 4]
-do print [for t in trees -> total 0.1 t]
+do print ([for t in trees -> total 0.1 t], total 0.2 trees[3])
 let points = [for k < 3 -> float (n + k)]
 let shapes = [for k < n ->
-  if k % 3 = 0 then Dot else if k % 3 = 1 then Line ([float k, 2.0], show k) else Poly [points; [0.5, 1.0, float k];]]
+  if k % 3 = 0 then Dot else if k % 3 = 1 then Line ([float k, 2.0], k) else Poly [points; [0.5, 1.0, float k];]]
 let area s = match s with Dot -> 1.0 | Line (a, _) -> a[0] * a[1] | Poly ps -> List.fold (fun s p -> s + sum p) 0.0 ps
 do print [for s in shapes -> area s]
 let changed = loop s = shapes for k < 5 do
