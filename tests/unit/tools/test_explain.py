@@ -10,6 +10,7 @@ from conftest import ROOT
 from dpl import resources
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
+from dpl.types.advice import advice
 from dpl.types.check import check_all
 
 PAGES = sorted(resources.codes().glob("*.md"))
@@ -51,7 +52,10 @@ def test_page(dpl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path) 
 
 def codes(file: Path) -> set[str]:
     try:
-        return {d.code for d in check_all(load(file)).warnings}
+        modules = load(file)
+        checked = check_all(modules)
+        told = [*checked.warnings, *advice(checked.program, {module.source for module in modules})]
+        return {d.code for d in told}
     except DplError as error:
         return {d.code for d in error.diagnostics}
 

@@ -103,7 +103,7 @@ ROWS = (
             result=anything, fails=Fails.VALUES, effects=Effect.FOREIGN),
     outside("tick", "n : i64: as many operations more have been done; gives nothing (`flat/operation_counts.py`)",
             result=nothing, fails=Fails.NEVER, effects=Effect.COUNTERS),
-    outside("tally", "0 or 1 -> i64: the operations so far, or the bytes allocated (the same)",
+    outside("tally", "0, 1 or 2 -> i64: the operations so far, or the bytes allocated or freed (the same)",
             result=fixed(I64), fails=Fails.NEVER, effects=Effect.COUNTERS),
     reading(owners("dup", "x: one owner more; gives nothing", own=(), short=True)),
     reading(owners("drop", "x: one owner less; gives nothing", own=(0,), short=True)),
