@@ -1,0 +1,34 @@
+"""Numbers that are never -0.0, found by how they are made.
+
+    add x 0.0: never        acc_index null v 3 0: never        mul x y: perhaps
+
+A sum in IEEE arithmetic is -0.0 only if both operands are.  What loops add up is not asked for: later passes keep it
+without the zero that it begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import copysign
+
+from dplc.flat import term as f
+
+SUMS = frozenset({"sum", "dot", "matmul"})  # they begin with 0.0
+
+
+def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
+    """True if no number in `x`, a float or an array of floats, is -0.0.  Null has no numbers.  `defs` has the
+    right-hand sides that bind a single variable."""
+    if isinstance(x, f.Const):
+        return not isinstance(x.value, float) or copysign(1.0, x.value) > 0.0 or x.value != 0.0
+    match defs.get(x.name):
+        case f.Op(op) if op in SUMS:
+            return True
+        case f.Op("add", (a, b)):
+            return any(isinstance(y, f.Const) and zeros_positive(y, defs) for y in (a, b)) or zeros_positive(a, defs)
+        case f.Op("acc_index", (a, v, *_)):
+            return isinstance(v.ty, f.Num) and zeros_positive(a, defs)
+        case f.Op("acc_zeros", (a, *_)) | f.Op("fill", (_, a)):
+            return zeros_positive(a, defs)
+        case _:
+            return False
