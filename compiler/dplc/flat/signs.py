@@ -25,10 +25,10 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
         case f.Op(op) if op in SUMS:
             return True
         case f.Op("add", (a, b)):
-            return any(isinstance(y, f.Const) and zeros_positive(y, defs) for y in (a, b)) or zeros_positive(a, defs)
-        case f.Op("acc_index", (a, v, *_)):
-            return isinstance(v.ty, f.Num) and zeros_positive(a, defs)
-        case f.Op("acc_zeros", (a, *_)) | f.Op("fill", (_, a)):
+            return zeros_positive(b, defs) or zeros_positive(a, defs)
+        case f.Op("acc_add", (a, b)):  # either may be null, or 0.0 that is not added
+            return zeros_positive(a, defs) and zeros_positive(b, defs)
+        case f.Op("acc_index" | "acc_slice" | "acc_zeros" | "copy" | "transpose" | "reshape" | "slice" | "index", (a, *_)) | f.Op("fill", (_, a)):
             return zeros_positive(a, defs)
         case _:
             return False
