@@ -14,6 +14,9 @@ from math import copysign
 from dplc.flat import term as f
 
 SUMS = frozenset({"sum", "dot", "matmul"})  # they begin with 0.0
+OF_FIRST = frozenset(
+    {"acc_index", "acc_slice", "acc_zeros", "copy", "transpose", "reshape", "slice", "index"}
+)  # -0.0 comes from the first operand only
 
 
 def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
@@ -28,7 +31,9 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return zeros_positive(b, defs) or zeros_positive(a, defs)
         case f.Op("acc_add", (a, b)):  # either may be null, or 0.0 that is not added
             return zeros_positive(a, defs) and zeros_positive(b, defs)
-        case f.Op("acc_index" | "acc_slice" | "acc_zeros" | "copy" | "transpose" | "reshape" | "slice" | "index", (a, *_)) | f.Op("fill", (_, a)):
+        case f.Op("fill", (_, a)):
+            return zeros_positive(a, defs)
+        case f.Op(op, (a, *_)) if op in OF_FIRST:
             return zeros_positive(a, defs)
         case _:
             return False

@@ -30,7 +30,7 @@ Place = tuple[str, Path]  # a part of a variable
 
 def share_arrays(program: f.Program) -> f.Program:
     taken = [bind for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)]
-    holding = {name for name, decl in program.datas.items() if any(p and any(arrays(p)) for p in decl.payloads)}
+    holding = {name for name, decl in program.datas.items() if any(p is not None and holds_array(p) for p in decl.payloads)}
     if not (taken and holding):
         return program
     search = _Search(program, taken, holding)
@@ -40,6 +40,10 @@ def share_arrays(program: f.Program) -> f.Program:
 
 def is_array(ty: f.Type) -> bool:
     return isinstance(ty, f.Arr) and f.is_float(ty.elem)
+
+
+def holds_array(ty: f.Type) -> bool:
+    return next(arrays(ty), None) is not None
 
 
 def arrays(ty: f.Type) -> Iterator[Path]:
@@ -84,6 +88,8 @@ class _Body:
                 case f.Switch(scrutinee, cases) if isinstance(scrutinee.ty, f.Data):
                     data = scrutinee.ty.name
                     self.opened.update((case.payload.name, data) for case in cases if case.payload is not None)
+                case _:
+                    pass
             inside = depth + isinstance(rhs, f.For | f.While | f.Build)
             self.depth.update((var.name, inside) for var in binders(rhs))
             for inner in blocks(rhs):
@@ -307,7 +313,7 @@ class _Boxing:
         ty = part(atom.ty, path)
         if is_array(ty):
             return self.box(atom, path, out)
-        if not any(arrays(ty)) or not isinstance(ty, f.Tup):
+        if not holds_array(ty) or not isinstance(ty, f.Tup):
             return self.get(atom, path, out)
         items = tuple([self.closed(atom, (*path, i), out) for i in range(len(ty.items))])
         return self.tuple(items, out)
@@ -319,7 +325,7 @@ class _Boxing:
 
     def case(self, case: f.Case, chosen: bool) -> f.Case:
         old = case.payload
-        if old is None or not chosen or not any(arrays(old.ty)):
+        if old is None or not chosen or not holds_array(old.ty):
             return f.Case(case.tag, old, self.block(case.body, () if old is None else (old,)))
         payload, begin = self.fresh("p", self.boxed(old.ty)), list[f.Bind]()
         self.opened(old, payload, (), begin)
@@ -334,7 +340,7 @@ class _Boxing:
             array = self.fresh("shared", ty)
             out.append(f.Bind((array,), f.Op("ref_get", (ref,))))
             return array
-        if not any(arrays(ty)) or not isinstance(ty, f.Tup):
+        if not holds_array(ty) or not isinstance(ty, f.Tup):
             return self.get(payload, path, out)
         items = tuple([self.opened(old, payload, (*path, i), out) for i in range(len(ty.items))])
         return self.tuple(items, out)
