@@ -30,7 +30,7 @@ Place = tuple[str, Path]  # a part of a variable
 
 def share_arrays(program: f.Program) -> f.Program:
     taken = [bind for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)]
-    holding = {name for name, decl in program.datas.items() if any(p is not None and holds_array(p) for p in decl.payloads)}
+    holding = {name for name, decl in program.datas.items() if any(map(holds_array, filter(None, decl.payloads)))}
     if not (taken and holding):
         return program
     search = _Search(program, taken, holding)
