@@ -14,9 +14,9 @@ from math import copysign
 from dplc.flat import term as f
 
 SUMS = frozenset({"sum", "dot", "matmul"})  # they begin with 0.0
-OF_FIRST = frozenset(
-    {"acc_index", "acc_slice", "acc_zeros", "copy", "transpose", "reshape", "slice", "index"}
-)  # -0.0 comes from the first operand only
+OF_FIRST = frozenset(  # -0.0 comes from the first operand only
+    {"acc_index", "acc_zeros", "copy", "transpose", "reshape", "slice", "index"}
+)
 
 
 def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
