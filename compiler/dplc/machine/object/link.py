@@ -32,11 +32,11 @@ def link(objects: Sequence[bytes], exports: Sequence[str]) -> Image:
     return Linking([elf.read(code) for code in objects], exports).image(exports)
 
 
-def link_replaceable(first: bytes, other: bytes, kept: Sequence[str]) -> Image:
+def link_replaceable(objects: Sequence[bytes], kept: Sequence[str]) -> Image:
     """The image of these objects, whose exports are all its global symbols.  The global functions of the first one are
     called through cells, which may be set to other versions while the program runs: `cells` has their offsets.  The
     other versions call the `kept` functions, too."""
-    linking = Linking([elf.read(code) for code in (first, other)], kept, replaceable=True)
+    linking = Linking([elf.read(code) for code in objects], kept, replaceable=True)
     return linking.image([name for name, (i, n, _) in linking.definitions.items() if (i, n) in linking.reached])
 
 

@@ -70,7 +70,8 @@ class Additive:
     def __init__(self, program: f.Program) -> None:
         self.fns = dict(program.fns)
         self.uses: dict[str, Uses] = {}
-        self.open: set[tuple[str, int]] = set()  # parameters of functions that are being asked for
+        self.open: dict[tuple[str, int], int] = {}  # parameters that are being asked for, and guesses of their results
+        self.asked: set[tuple[str, int]] = set()  # those whose guess was needed
 
     def uses_of(self, fn: f.Fn) -> Uses:
         if fn.name not in self.uses:
@@ -138,14 +139,22 @@ class Additive:
                 return None
 
     def through_call(self, name: str, k: int) -> int | None:
-        callee = self.fns[name]
-        if (name, k) in self.open:
-            return None
-        self.open.add((name, k))
+        """The result of a function that its parameter number `k` becomes.  Where a recursive function calls itself, it
+        is guessed.  A guess from which itself follows is right: a call that ends has finitely many calls inside."""
+        callee, key = self.fns[name], (name, k)
+        if key in self.open:
+            self.asked.add(key)
+            return self.open[key]
         uses, inner = self.uses_of(callee), callee.params[k].name
-        found = self.follow(uses, callee.body, uses.of.get(inner, []), [])
-        self.open.discard((name, k))
-        return found
+        for guess in [i for i, ty in enumerate(callee.results) if ty == callee.params[k].ty]:
+            self.open[key] = guess
+            found = self.follow(uses, callee.body, uses.of.get(inner, []), [])
+            del self.open[key]
+            if found == guess or key not in self.asked:
+                self.asked.discard(key)
+                return found
+            self.asked.discard(key)
+        return None
 
 
 def first_init(loop: f.For | f.While) -> int:
