@@ -49,6 +49,7 @@ def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: li
     the result is to be kept."""
     from dplc.machine.run import program as running
 
+    loaded.stay()
     if not program.text or os.environ.get("DPL_OPTIMISE") == "never":
         return running.run_loaded(program, loaded, args)
     from dplc.machine.run.tiers import Upgrade

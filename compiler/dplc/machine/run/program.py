@@ -56,6 +56,10 @@ class LoadedImage(Loaded):
         protect(base + image.code, image.constants - image.code, PROT_READ)
         super().__init__(lambda name: base + image.exports[name])
 
+    def stay(self) -> None:
+        """Keeps the memory until the process has ended: the C library calls code then that asked for it."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.memory))
+
     def parts(self, program: Program) -> list[tuple[bytes, int]]:
         """The object codes in memory, each with the address of its entry."""
         return [(program.code, self.start), *((code, other.start) for code, other in self.versions)]
