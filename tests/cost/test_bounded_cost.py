@@ -45,7 +45,17 @@ UNMEASURED = {
     },
     **{
         f"Sparse.{name}": "the generated places and vectors do not fit the generated sizes; facts for them"
-        for name in ("of_triples", "to_dense", "diagonal", "transposed", "matvec", "matvec_transposed", "matmul", "cg")
+        for name in (
+            "of_triples",
+            "to_dense",
+            "diagonal",
+            "transposed",
+            "matvec",
+            "matvec_transposed",
+            "matmul",
+            "product",
+            "cg",
+        )
     },
     "Special.betainc": "the generated places are mostly above 1, where it is NaN; a fact for it",
     "Stats.quantile": "the generated share is not between 0 and 1 at all sizes; a fact for it",

@@ -74,6 +74,11 @@ def test_control(numbers) -> None:
 
 
 @pytest.mark.slow
+def test_ntm(numbers) -> None:
+    assert numbers("ntm")[-1] == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["squeezenet", "resnet50"])
 def test_networks_on_weights_of_pytorch(numbers, name: str) -> None:
     """Eight scores, the loss, and the loss after a step."""
