@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from math import isfinite
+from math import copysign, isfinite
 
 from conftest import NUMBER
 
@@ -48,19 +48,19 @@ class RoadsDiffer(AssertionError):
     pass
 
 
-def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> str:
+def judge(program: Program, ask: Callable[..., Outcome], engine: str) -> str:
     """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; `slow`, a program whose loops and
     recursion double something so often that nobody can tell; or `interpreted`, one whose order of differentiation
     is known only when it runs, which `dpl run` leaves to the interpreter: its derivatives were compared with each other
     only."""
-    interp = ask(INTERP, program.interpreted)
+    interp = ask(INTERP, program.text)
     if (interp.end, interp.why) == ("killed", OUT_OF_TIME):
         return "slow"
     if interp.end == "rejected" and program.features.bare:
         return "rejected"
     if interp.end not in (DONE, "failed"):
         raise crashed("the interpreter", interp)
-    native = ask(engine, program.native)
+    native = ask(engine, program.text, program.only_interpreted)
     refused = native.end == "refused" and native.why.endswith(ORDER)
     if native.end not in (DONE, "failed") and not refused:
         raise crashed("native code", native)
@@ -98,12 +98,18 @@ def compare(program: Program, interp: Outcome, native: Outcome) -> None:
 
 
 def same(a: str, b: str, rel: float) -> bool:
-    """Equal texts, except that numbers may differ by a little."""
+    """Equal texts, except that numbers may differ by a little.  Zeros have one sign."""
     a, b = (NEGATIVE.sub(r"\1", text) for text in (a, b))
     if NUMBER.sub("#", a) != NUMBER.sub("#", b):
         return False
     pairs = zip(map(float, NUMBER.findall(a)), map(float, NUMBER.findall(b)), strict=True)
-    return all(x == y or (x != x and y != y) or close(x, y, rel) for x, y in pairs)
+    return all(same_number(x, y, rel) for x, y in pairs)
+
+
+def same_number(x: float, y: float, rel: float) -> bool:
+    if x == y:
+        return copysign(1.0, x) == copysign(1.0, y)
+    return (x != x and y != y) or close(x, y, rel)
 
 
 def close(a: float, b: float, rel: float) -> bool:
