@@ -53,6 +53,11 @@ let w = [0.5, 1.5, -2.0, 3.0, 0.25, 7.0, 1.0, 2.0, 3.5, 4.0, 5.0, 6.0, 0.125, 9.
 let ys = loop xs = [for k < n -> float k] for i < 5 do [for k < n -> 0.5 * xs[k] + w[k % 20]]
 do print (ys, [for k < n -> w[4:][k % 10]])
 """
+SUMS = """
+let n = 40 + List.length Sys.args
+let unit (v : float[k]) : float[k] = v / sqrt (dot v v)
+do print (loop v = [for k < n -> 1.0 + float k] for _ < 5 do unit (v + 0.1 * v))
+"""
 GROWN = """
 let xs = loop xs = ([] : float[?]) for k < 3 + List.length Sys.args do [float k] ++ xs
 do print (sum [for x in xs -> x * 2.0])
@@ -89,6 +94,11 @@ def test_a_gradient_through_recursion_over_data(dpl, server: Server, tmp_path: P
 
 def test_constants_are_copied_once(dpl, server: Server, tmp_path: Path) -> None:
     assert "copies to the device: 1 times" in launched(dpl, server, CONSTANTS, tmp_path)
+
+
+def test_sums_that_kernels_use_stay_on_the_device(dpl, server: Server, tmp_path: Path) -> None:
+    """The host waits for the array that it prints."""
+    assert "copies from the device: 1 times" in launched(dpl, server, SUMS, tmp_path)
 
 
 def test_arrays_that_grew_at_the_front_are_aligned(dpl, server: Server, tmp_path: Path) -> None:
