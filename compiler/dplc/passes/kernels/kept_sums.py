@@ -16,6 +16,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, mentions, names, rhs_mentions, with_binds, with_blocks, with_rhs
 from dplc.passes.kernels.device import Devices
 from dplc.passes.simplify.purity import droppable
@@ -69,7 +70,7 @@ class KeptSums:
             if name in arrays:
                 array = arrays[name]
                 read = f.Op("index", (array, f.Const(0, f.I64)), (("unchecked", True),))
-                needed[name] = f.Bind((f.Var(name, array.ty.elem),), read)
+                needed[name] = f.Bind((f.Var(name, elem_of(array.ty)),), read)
             elif name in small:
                 needed[name] = small[name]
                 todo += rhs_mentions(small[name].rhs)
