@@ -31,6 +31,7 @@ UNMEASURED = {
     **{f"Interp.{name}": "the generated places do not rise; a fact for it" for name in ("linear", "cubic", "monotone")},
     "Mcmc.line": "ranks and their quantiles are the most at small sizes and have no gradient; 1.3 at 90",
     "Json.get": "reads one member of an object, while its gradient is the whole object",
+    **{f"Mpi.{name}": "the generated ranks do not exist" for name in ("broadcast", "receive", "send")},
     "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
     **{

@@ -18,7 +18,7 @@ PROGRAM = re.compile(r"^```dpl (wrong|right)( run)?\n(.*?)^```$", re.MULTILINE |
 ONLY_INTERNAL = {"R0301"}  # of the compiler's own test interpreter
 PLAIN = {  # no program shows them everywhere
     "E0110", "E0406", "E0512", "E0513", "E0570", "E0571", "E0572", "E0573", "R0505", "R0508", "R0509", "R0510",
-    "R0511", "R0512", "R0601", "R0802", "W0601",
+    "R0511", "R0512", "R0513", "R0601", "R0802", "W0601",
 }  # fmt: skip
 
 

@@ -101,6 +101,8 @@ ROWS = (
         shared=False, cost=one, light=False, short=False, derivative=ZERO),
     outside("extern", "arguments of a C function, attr symbol; binds its result (numbers and booleans only)",
             result=anything, fails=Fails.VALUES, effects=Effect.FOREIGN),
+    outside("mpi", "what, a rank, of what : i64, words : u64 array -> words", result=fixed(Arr(Num("u64"), 1)),
+            fails=Fails.VALUES, effects=Effect.FOREIGN),
     outside("tick", "n : i64: as many operations more have been done; gives nothing (`flat/operation_counts.py`)",
             result=nothing, fails=Fails.NEVER, effects=Effect.COUNTERS),
     outside("tally", "0, 1 or 2 -> i64: the operations so far, or the bytes allocated or freed (the same)",

@@ -223,6 +223,7 @@ EMITTERS: dict[str, Emit] = {
     "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,
     "write": library, "progress": library, "read_text": library, "write_text": library, "read_bytes": library,
     "write_bytes": library, "arg_count": library, "arg": library, "env": library, "time": library,
+    "mpi": library,
     "fail": fail, "exit": exit_, "extern": extern, "state": state,
     "check_equal": alone(check_equal), "copied": alone(copied), "stop_grad": alone(same),
     "ref_new": alone(ref_new), "ref_get": alone(ref_get), "ref_set": alone(ref_set),
