@@ -26,14 +26,18 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.rows import Row, Rows, in_pieces
-from dplc.machine.emit.strips import Strips, in_parts
+from dplc.machine.emit.strips import Strips, has_functions, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
-from dplc.machine.llvm.types import SCALARS
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.target import MASKED
+from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.writer import Halves, Mark, Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
+
+UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
+VECTOR = 64  # bytes, at most
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
@@ -234,7 +238,7 @@ class _Nest:
             return []
         return interrupts.count_to(self.e, count, step, short=False)
 
-    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: str) -> Values:
+    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: Mark) -> Values:
         """The innermost loop, in strips whose points have two parts."""
         w = self.e.w
         pieces = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
@@ -278,13 +282,19 @@ class _Nest:
         threads.spread(self.e, self.levels[0].par.body, points)
         return ["0", sums.blocks]
 
-    def mark(self) -> str:
-        """The metadata of the innermost loop: accesses of this group in different steps do not overlap."""
+    def mark(self) -> Mark:
+        """The metadata of the innermost loop: accesses of this group in different steps do not overlap.  Where vectors
+        of functions are computed, several are under way at a time, and the last ones are masked."""
         e = self.e
         if not self.independent:
             return ""
         accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
-        return f", !llvm.loop {e.unit.metadata(f'distinct !{{SELF, {accesses}}}')}"
+        if not has_functions(self.binds):
+            return e.unit.loop_mark(accesses)
+        narrow = any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
+        steps = UNDER_WAY * VECTOR // SIZES["float" if narrow else "double"]
+        several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
+        return Halves(e.unit.loop_mark(accesses, several), e.unit.loop_mark(accesses, MASKED), steps)
 
     def own_access(self) -> str:
         """The mark of accesses to what this Par makes."""

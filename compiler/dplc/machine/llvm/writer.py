@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dpl.node import node
+
 from dplc.machine.llvm.versions import FINAL
 
 Values = list[str]
@@ -15,6 +17,18 @@ Edge = tuple[Values, str]  # values, and the label that they come from
 Place = tuple[int, int, str]  # the numbers of lines and slots, and the label of the block being written
 Loop = Callable[..., Values]  # `Writer.loop`, or what does the same
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
+
+
+@node
+class Halves:
+    """The metadata of a loop that is written twice: for whole pieces of so many steps, and for the rest."""
+
+    whole: str
+    rest: str
+    steps: int
+
+
+Mark = str | Halves  # the metadata of a loop
 
 
 class Writer:
@@ -161,11 +175,16 @@ class Writer:
         body: Callable[[str, Values], Values],
         types: Sequence[str] = (),
         inits: Sequence[str] = (),
-        mark: str = "",
+        mark: Mark = "",
         first: str = "0",
         loop: Loop | None = None,
     ) -> Values:
         """for i from `first` to n - 1, with a state.  `loop` writes the loop, instead of the method of that name."""
+        if isinstance(mark, Halves):
+            middle = self.middle(first, n, mark.steps)
+            if middle != first:
+                inits = self.count_to(middle, body, types, inits, mark.whole, first, loop)
+            return self.count_to(n, body, types, inits, mark.rest, middle, loop) if middle != n else list(inits)
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -176,7 +195,14 @@ class Writer:
 
         return (loop or self.loop)(("i64", *types), [first, *inits], below, step, mark)[1:]
 
-    def repeat(self, n: str, body: Callable[[str], object], mark: str = "") -> None:
+    def middle(self, first: str, n: str, steps: int) -> str:
+        """The end of the last whole piece of so many steps, in a loop from `first` to n - 1."""
+        if first == "0" and n.isdigit():
+            return str(int(n) // steps * steps)
+        count = n if first == "0" else self.let(f"sub i64 {n}, {first}")
+        return self.add(first, self.let(f"and i64 {count}, {-steps}"))
+
+    def repeat(self, n: str, body: Callable[[str], object], mark: Mark = "") -> None:
         """for i < n, without a state."""
 
         def step(i: str, _: Values) -> Values:
