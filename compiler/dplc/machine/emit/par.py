@@ -308,7 +308,9 @@ class _Nest:
                 e.define((out.acc,), state[self.part(k)])
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
+        e.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))
         e.run(self.binds)
+        e.wide = False
         for k, array in self.kept.items():
             items = self.pieces[k].items
             start = w.element(array.data, number, array.size * len(items))

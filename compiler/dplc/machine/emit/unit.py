@@ -37,6 +37,7 @@ class Unit:
     placed: bool = False  # every instruction knows its site, for the profiler
     apart: bool = False  # whether all of its code runs in several threads at the same time
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
+    vector_bytes: int = 0  # of a vector; 0: functions of vectors are not called
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
     globals: list[str] = field(default_factory=list)
     arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # elements of constant ones, by address
