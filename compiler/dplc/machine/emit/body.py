@@ -16,6 +16,7 @@ from dplc.flat import term as f
 from dplc.machine.emit import function_groups, inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
+from dplc.machine.emit.function_groups import Group
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.local_arrays import MOST, ROOM, local_arrays
 from dplc.machine.emit.unit import Unit
@@ -119,22 +120,24 @@ class BodyEmitter(Emitter, ABC):
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
         groups = {} if self.wide else function_groups.groups(binds, self.unit.vector_bytes)
-        done = {var.name for group in groups.values() for bind in group for var in bind.vars} - groups.keys()
+        done = function_groups.moved(groups)
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
             if groups and bind.vars and bind.vars[0].name in groups:
                 self.group(groups[bind.vars[0].name])
-            elif not done or not bind.vars or bind.vars[0].name not in done:
+            elif not (done and bind.vars and bind.vars[0].name in done):
                 self.define(bind.vars, self.rhs(bind))
             if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
         self.span, self.in_frame = outer
 
-    def group(self, group: Sequence[f.Bind]) -> None:
+    def group(self, group: Group) -> None:
         """Writes calls of a function as one."""
+        for bind in group.before:
+            self.define(bind.vars, self.rhs(bind))
         made = function_groups.call(self.w, group, self.unit.vector_bytes, self.one)
-        for bind, value in zip(group, made, strict=True):
+        for bind, value in zip(group.calls, made, strict=True):
             self.define(bind.vars, [value])
 
     def memory(self, size: str) -> Values:
