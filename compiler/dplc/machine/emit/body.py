@@ -57,6 +57,11 @@ class BodyEmitter(Emitter, ABC):
     def block_sums(self, types: Sequence[str], count: str) -> Any:
         """The sums of `count` numbers of each of some types, while a loop computes them (`sums.py`)."""
 
+    @property
+    def is_cold(self) -> bool:
+        """True in functions that are not optimised."""
+        return self.fn.name in self.unit.cold
+
     # ---- atoms
 
     def value(self, atom: f.Atom) -> Values:
@@ -119,7 +124,7 @@ class BodyEmitter(Emitter, ABC):
     def run(self, binds: Sequence[f.Bind]) -> None:
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
-        groups = {} if self.wide else function_groups.groups(binds, self.unit.vector_bytes)
+        groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)
         done = function_groups.moved(groups)
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)

@@ -25,12 +25,13 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.rings import on_ring
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.strips import Strips, has_functions, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
 from dplc.machine.llvm.target import MASKED
 from dplc.machine.llvm.types import SCALARS, SIZES
-from dplc.machine.llvm.writer import Halves, Mark, Values
+from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
@@ -38,6 +39,7 @@ from dplc.passes.simplify.purity import droppable
 
 UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
 VECTOR = 64  # bytes, at most
+TWICE = 16  # operations, at most, of a loop that is written twice
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
@@ -105,6 +107,7 @@ class _Nest:
         self.strips = Strips(e, parts) if parts else None
         if parts:
             self.binds = parts.second
+        self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
         inits = self.ready(inits, total)
         if self.sums:
             inits = [*self.sums.START, *inits]
@@ -207,7 +210,7 @@ class _Nest:
             e.run(self.levels[level].after)
             return state
 
-        mark = self.mark() if last else ""
+        mark = self.bordered(index, count, self.mark()) if last else ""
         if last and self.sums:
             begin = self.strips.begin if self.strips else lambda first, number: None
             steps = Steps(step, begin, mark, self.own_access())
@@ -282,19 +285,36 @@ class _Nest:
         threads.spread(self.e, self.levels[0].par.body, points)
         return ["0", sums.blocks]
 
-    def mark(self) -> Mark:
+    def mark(self) -> str | Halves:
         """The metadata of the innermost loop: accesses of this group in different steps do not overlap.  Where vectors
         of functions are computed, several are under way at a time, and the last ones are masked."""
         e = self.e
         if not self.independent:
             return ""
         accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
-        if not has_functions(self.binds):
+        if e.is_cold or not (self.wide and has_functions(self.binds)):
             return e.unit.loop_mark(accesses)
         narrow = any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
         steps = UNDER_WAY * VECTOR // SIZES["float" if narrow else "double"]
         several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
-        return Halves(e.unit.loop_mark(accesses, several), e.unit.loop_mark(accesses, MASKED), steps)
+        whole = e.unit.loop_mark(accesses, several)
+        if len(self.binds) > TWICE:
+            return whole
+        return Halves(whole, e.unit.loop_mark(accesses, MASKED), steps)
+
+    def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
+        """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""
+        fits = self.independent and self.wide and not (self.whole or self.strips or self.e.is_cold)
+        ring = on_ring(index, self.binds) if fits else None
+        if ring is None:
+            return mark
+        plain = self.binds
+
+        def inside(begins: bool) -> None:
+            self.binds = ring.binds if begins else plain
+
+        edge = self.e.unit.loop_mark(self.e.unit.metadata('!{!"llvm.loop.vectorize.enable", i1 false}'))
+        return Bordered(count, ring.low, ring.high, edge, mark, inside)
 
     def own_access(self) -> str:
         """The mark of accesses to what this Par makes."""
@@ -308,7 +328,7 @@ class _Nest:
                 e.define((out.acc,), state[self.part(k)])
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
-        e.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))
+        e.wide = self.wide
         e.run(self.binds)
         e.wide = False
         for k, array in self.kept.items():

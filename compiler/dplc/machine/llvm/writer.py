@@ -28,7 +28,20 @@ class Halves:
     steps: int
 
 
-Mark = str | Halves  # the metadata of a loop
+@node
+class Bordered:
+    """The metadata of a loop without a state, over `count` steps in all, that is written twice: for the first `low` and
+    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so."""
+
+    count: str
+    low: int
+    high: int
+    edge: str
+    mark: str | Halves
+    inside: Callable[[bool], None]
+
+
+Mark = str | Halves | Bordered  # the metadata of a loop
 
 
 class Writer:
@@ -180,11 +193,13 @@ class Writer:
         loop: Loop | None = None,
     ) -> Values:
         """for i from `first` to n - 1, with a state.  `loop` writes the loop, instead of the method of that name."""
+        if isinstance(mark, Bordered):
+            return self.bordered(first, n, body, mark, loop)
         if isinstance(mark, Halves):
             middle = self.middle(first, n, mark.steps)
             if middle != first:
                 inits = self.count_to(middle, body, types, inits, mark.whole, first, loop)
-            return self.count_to(n, body, types, inits, mark.rest, middle, loop) if middle != n else list(inits)
+            return self.count_to(n, body, types, inits, mark.rest, middle) if middle != n else list(inits)
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -194,6 +209,30 @@ class Writer:
             return self.let(f"icmp slt i64 {state[0]}, {n}")
 
         return (loop or self.loop)(("i64", *types), [first, *inits], below, step, mark)[1:]
+
+    def bordered(
+        self, first: str, n: str, body: Callable[[str, Values], Values], how: Bordered, loop: Loop | None
+    ) -> Values:
+        """for i from `first` to n - 1: the steps at the borders, then the others."""
+
+        def either(which: str, a: str, b: str) -> str:
+            return self.let(f"call i64 @llvm.{which}.i64(i64 {a}, i64 {b})")
+
+        start = either("smin", n, either("smax", first, str(how.low)))
+        end = either("smax", start, either("smin", n, self.let(f"sub i64 {how.count}, {how.high}")))
+        before = self.let(f"sub i64 {start}, {first}")
+        both = self.add(before, self.let(f"sub i64 {n}, {end}"))
+
+        def edge(k: str, _: Values) -> Values:
+            late = self.add(end, self.let(f"sub i64 {k}, {before}"))
+            is_early = self.let(f"icmp slt i64 {k}, {before}")
+            return body(self.let(f"select i1 {is_early}, i64 {self.add(first, k)}, i64 {late}"), [])
+
+        self.count_to(both, edge, mark=how.edge)
+        how.inside(True)
+        self.count_to(end, body, mark=how.mark, first=start, loop=loop)
+        how.inside(False)
+        return []
 
     def middle(self, first: str, n: str, steps: int) -> str:
         """The end of the last whole piece of so many steps, in a loop from `first` to n - 1."""
