@@ -13,8 +13,7 @@ from pathlib import Path
 
 import dplc  # noqa: F401 (the system is the host of the language in all tests)
 import pytest
-from dpl.garbage import COLLECT_AFTER
-from forks import Forks
+from forks import COLLECT_AFTER, Forks
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"  # more material, used when it is there
@@ -41,9 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`.  And
-    signals that whoever started the tests ignores, as `nohup` does, would be ignored by the programs under test."""
+    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`.  Python
+    may keep bytecode: hundreds of processes import the same modules.  And signals that whoever started the tests
+    ignores, as `nohup` does, would be ignored by the programs under test."""
     os.environ.setdefault("DPL_CHECK", "1")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.set_threshold(*COLLECT_AFTER)

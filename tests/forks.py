@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from dpl.garbage import COLLECT_AFTER
+COLLECT_AFTER = (3_000_000, 20, 100)  # more than most runs allocate, which leave few cycles of garbage
 
 # Modules that are loaded besides those of a compilation.
 SHARED = (

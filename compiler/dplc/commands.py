@@ -144,7 +144,7 @@ def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 @click.option("--check", "only_check", is_flag=True, help="Do not write; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Do not write; show the changes.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
-    """Format programs in place (folders: every .dp inside); `-` formats standard input to standard output."""
+    """Format programs and pages in place (folders: every .dp inside); `-` formats standard input to standard output."""
     from dplc.tools.fmt import format_paths
 
     return format_paths(list(paths) or ["."], only_check, diff)

@@ -144,6 +144,8 @@ STAGES = (
           "dplc.passes.parallel.columns:columns"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
+    Stage("sweeps", FLAT, "a device does forward and backward sweep at once where what is kept must stay there",
+          "dplc.pipeline:run_sweeps", True),
     Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",
           "dplc.passes.kernels.outline:outline"),
     Stage("place", FLAT, "the host asks for arrays that a device may have written, before it reads them",
@@ -201,6 +203,12 @@ def run_mono(program: Any, context: Context) -> Any:
     from dplc.passes.specialise.mono import monomorphise
 
     return monomorphise(program, exports=[export.entry for export in context.exports])
+
+
+def run_sweeps(program: Any, context: Context) -> Any:
+    from dplc.passes.kernels.sweeps import sweeps
+
+    return sweeps(program) if context.device else program
 
 
 def run_place(program: Any, context: Context) -> Any:

@@ -104,7 +104,8 @@ def pack(archive: Path) -> None:
     folders = {language: "dpl", resources.grammar(): "dpl/grammar", resources.stdlib(): "dpl/stdlib"}
     folders[Path(lark.__file__).parent] = "lark"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.write(HERE / "driver.py", "driver.py")
+        for name in ("driver.py", "freeze.py"):
+            packed.write(HERE / name, name)
         for folder, name in folders.items():
             for file in sorted(folder.rglob("*")):
                 inside = file.relative_to(folder)

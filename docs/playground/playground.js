@@ -56,6 +56,7 @@ export class Playground {
     $("messages").replaceChildren(...messages.map((message) => {
       const [box, title, text] = ["div", "strong", "pre"].map((tag) => document.createElement(tag));
       box.className = message.severity;
+      box.tabIndex = 0;  // a wide message is scrolled by keyboard
       [title.textContent] = message.rendered.split("\n", 1);
       text.textContent = message.rendered.slice(title.textContent.length + 1);
       box.append(title, text);

@@ -2,14 +2,14 @@
 // A message {id, call, args} is answered by {id, answer} or {id, failure}; output comes before it as {id, output}.
 let python = null;
 
+// Python begins with the memory that it had when everything was loaded (`make.mjs`).
 async function begin() {
   const { loadPyodide } = await import("./pyodide/pyodide.mjs");
-  const [pyodide, archive] = await Promise.all([
-    loadPyodide({ indexURL: new URL("./pyodide/", self.location).href }),
-    fetch("dpl.zip").then((response) => response.arrayBuffer()),
-  ]);
-  pyodide.unpackArchive(new Uint8Array(archive), "zip", { extractDir: "/dpl" });
-  pyodide.runPython("import sys; sys.path.insert(0, '/dpl'); import driver; driver.begin()");
+  const files = fetch("data.zip").then((response) => response.arrayBuffer());
+  const memory = fetch("snapshot.gz")
+    .then((response) => new Response(response.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  const pyodide = await loadPyodide({ indexURL: new URL("./pyodide/", self.location).href, _loadSnapshot: memory });
+  pyodide.unpackArchive(new Uint8Array(await files), "zip", { extractDir: "/dpl" });
   python = pyodide.globals.get("sys").modules.get("driver");
 }
 

@@ -53,6 +53,26 @@ class NoCache:
     def prune(self, folder: Path, most: int) -> None: ...
 
 
+class Ranks(Protocol):
+    """The processes of MPI that run a program together; data are 64-bit words (`system/mpi.py`)."""
+
+    rank: int
+    size: int
+    calls: int  # collective operations so far
+
+    def reduce(self, words: list[int], what: str) -> list[int]: ...
+
+    def broadcast(self, words: list[int], root: int) -> list[int]: ...
+
+    def gather(self, words: list[int]) -> list[int]: ...
+
+    def rotate(self, words: list[int], by: int) -> list[int]: ...
+
+    def send(self, words: list[int], to: int) -> None: ...
+
+    def receive(self, count: int, source: int) -> list[int]: ...
+
+
 class Host:
     """A host that uses nothing but plain Python."""
 
@@ -114,6 +134,15 @@ class Host:
     def resident(self) -> int:
         """The bytes of memory in use; 0 if unknown."""
         return 0
+
+    # ---- other processes
+
+    def ranks(self) -> Ranks | None:
+        """The processes of MPI that run this program together; None if it runs alone.  Raises OSError."""
+        return None
+
+    def ending(self, code: int) -> None:
+        """The program has stopped with this exit code, before its last item was done."""
 
     # ---- libraries in C
 

@@ -1,8 +1,8 @@
-"""python tests/agree/tiered.py FILE MOMENT: a program whose functions are replaced by optimised ones at some moment.
+"""python tests/agree/tiered.py FILE MOMENT: a program whose functions are replaced by better ones at some moment.
 
-before    before it starts
+before    before it starts; every second function is optimised
 steps     never; but every step of a long loop is done by a call, as if it had been replaced after the step before
-SECONDS   when it has run for so long
+SECONDS   when it has run for so long, every second function; after as long again, all
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-import zlib
 from pathlib import Path
 
 from dpl.diagnostics import DplError
 from dpl.syntax.load import read
-from dplc.machine.object.assemble import assemble
-from dplc.machine.object.compiled import Compiled
-from dplc.machine.run.linked import linked, quickly_linked
-from dplc.machine.run.program import load, run_loaded
+from dplc.machine.run.linked import better, quickly_linked
+from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.tiers import REPLACED, replace
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
@@ -33,19 +30,24 @@ def main(file: str, moment: str) -> int:
     if moment == "steps" and quick.text:
         ctypes.c_int8.from_address(loaded.base + quick.image.exports[REPLACED]).value = 1
     elif quick.text:
-        code = assemble(zlib.decompress(quick.text).decode("utf-8", "surrogatepass"))
-        optimised = linked(Compiled(code, quick.sites))
+        names = list(quick.lines)
+        some = better(quick, names[::2])
         if moment == "before":
-            replace(loaded, optimised)
+            replace(loaded, some)
         else:
-            timer = threading.Timer(float(moment), replace, (loaded, optimised))
-            timer.daemon = True
-            timer.start()
+            late(float(moment), loaded, some)
+            late(2 * float(moment), loaded, better(some, names))
     try:
         return run_loaded(quick, loaded, [])
     except DplError as error:
         report(error.diagnostics)
         return 1
+
+
+def late(seconds: float, loaded: LoadedImage, program: Program) -> None:
+    timer = threading.Timer(seconds, replace, (loaded, program))
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":

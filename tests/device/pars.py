@@ -22,6 +22,7 @@ from dplc.machine.cuda.ptx import ptx
 from dplc.machine.emit.layout import Struct
 from dplc.machine.emit.layout import struct as layout
 from dplc.passes.kernels.device import BLOCK, THREADS, Kernel, Made, grid, groups_of
+from dplc.passes.kernels.independence import is_plain
 from dplc.pipeline import Context, compile_to
 from ptx_memory import Blocks
 from ptx_run import Machine
@@ -69,6 +70,8 @@ class Both(interp.Machine):
     def par(self, par: f.Par, vars_: tuple[f.Var, ...], env: dict[str, Any]) -> tuple:
         kernel = "inside of a kernel" if self.deep else self.kernels.made(par)
         counts = [interp.value(n, env) for _, n in par.space]
+        if not isinstance(kernel, str) and not all(is_plain(arg.ty) for arg in kernel.args):
+            kernel = "it reads data, which the runtime of the host copies"
         if isinstance(kernel, str) or min(counts) <= 0:
             if isinstance(kernel, str) and not self.deep:
                 self.refused.append(kernel)

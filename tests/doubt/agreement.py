@@ -48,19 +48,19 @@ class RoadsDiffer(AssertionError):
     pass
 
 
-def judge(program: Program, ask: Callable[[str, str], Outcome], engine: str) -> str:
+def judge(program: Program, ask: Callable[..., Outcome], engine: str) -> str:
     """What was found: `failed` alike on both, `infinite`, `rough`, or `agreed`; `slow`, a program whose loops and
     recursion double something so often that nobody can tell; or `interpreted`, one whose order of differentiation
     is known only when it runs, which `dpl run` leaves to the interpreter: its derivatives were compared with each other
     only."""
-    interp = ask(INTERP, program.interpreted)
+    interp = ask(INTERP, program.text)
     if (interp.end, interp.why) == ("killed", OUT_OF_TIME):
         return "slow"
     if interp.end == "rejected" and program.features.bare:
         return "rejected"
     if interp.end not in (DONE, "failed"):
         raise crashed("the interpreter", interp)
-    native = ask(engine, program.native)
+    native = ask(engine, program.text, program.only_interpreted)
     refused = native.end == "refused" and native.why.endswith(ORDER)
     if native.end not in (DONE, "failed") and not refused:
         raise crashed("native code", native)

@@ -11,11 +11,14 @@ import io
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
+from dpl.core import term
 from dpl.diagnostics import DplError
 from dpl.eval.run import run
+from dpl.node import replace
 from dpl.source import Source
 from dplc.machine.llvm.versions import final
 from dplc.machine.object.assemble import assemble
@@ -23,7 +26,7 @@ from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.linked import linked
 from dplc.machine.run.program import execute
 from dplc.passes import NeedsInterpreter
-from dplc.pipeline import STAGES, Context
+from dplc.pipeline import NAMES, STAGES, Context, compile_to
 from dplc.stack import on_large_stack
 
 SECONDS = 30  # of the processor, for one program on one engine
@@ -32,7 +35,6 @@ AGE = 100  # programs
 DONE = "done"
 INTERP, NATIVE, OPTIMISED, DEVICE = "interp", "native", "optimised", "device"
 EFFORT = {NATIVE: 0, OPTIMISED: 2, DEVICE: 0}  # LLVM's: to optimise takes longer than all else together
-SELDOM = (200_000, 20, 100)  # cycles of garbage are few
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,12 @@ class Oracle:
         self.child = 0
         self.age = 0
 
-    def ask(self, engine: str, text: str) -> Outcome:
+    def ask(self, engine: str, text: str, left_out: Collection[int] = ()) -> Outcome:
+        """What the engine makes of a program; `left_out` are top-level items, numbered as in a sequence's end."""
         if not self.child:
             self.start()
         os.ftruncate(self.output, 0)
-        send(self.question, f"{engine}\n{text}")
+        send(self.question, f"{engine}\n{' '.join(map(str, left_out))}\n{text}")
         answer = receive(self.answer)
         self.age += 1
         if answer is None:
@@ -96,7 +99,7 @@ class Oracle:
 def warm_up() -> None:
     """Load in this process what its children will need."""
     for text in ("do print 1\n", "do print (grad sin 1.0)\n"):
-        list(through_stages(text))
+        list(through_stages(checked(text)))
     gc.freeze()
 
 
@@ -125,12 +128,12 @@ def content(file: int) -> str:
 
 
 def serve(questions: int, answers: int) -> None:
-    gc.set_threshold(*SELDOM)
+    gc.disable()  # it does not grow old
     while (question := receive(questions)) is not None:
-        engine, _, text = question.partition("\n")
+        engine, left_out, text = question.split("\n", 2)
         os.lseek(1, 0, os.SEEK_SET)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        answer = ended(lambda: interpreted(text) if engine == INTERP else native(text, engine))  # noqa: B023
+        answer = ended(lambda: answered(engine, text, list(map(int, left_out.split()))))  # noqa: B023
         signal.setitimer(signal.ITIMER_PROF, 0)
         send(answers, answer)
 
@@ -148,17 +151,33 @@ def ended(work: Callable[[], object]) -> str:
         return f"crashed\n{traceback.format_exc()}"
 
 
-def through_stages(text: str, device: bool = False) -> Iterator:
-    """What the stages give; every form that has a verifier is verified."""
-    value, context = Source("<random>", text), Context(verify=True, device=device)
-    for stage in STAGES:
+def answered(engine: str, text: str, left_out: Collection[int]) -> None:
+    program = checked(text)
+    first = -len(program.items)
+    kept = [item for number, item in enumerate(program.items, first) if number not in left_out]
+    program = replace(program, items=kept)
+    if engine == INTERP:
+        interpreted(program)
+    else:
+        native(program, engine)
+
+
+@lru_cache(maxsize=1)
+def checked(text: str) -> term.Program:
+    """The program in core.  One engine is asked after the other, so it is kept until another one comes."""
+    return compile_to("check", Source("<random>", text), Context(verify=True))[1]
+
+
+def through_stages(program: term.Program, device: bool = False) -> Iterator:
+    """What the stages after the checker give; every form that has a verifier is verified."""
+    value, context = program, Context(verify=True, device=device)
+    for stage in STAGES[NAMES.index("check") + 1 :]:
         value = stage.run(value, context)
         stage.verify(value)
         yield stage.name, value
 
 
-def interpreted(text: str) -> None:
-    program = next(value for name, value in through_stages(text) if name == "check")
+def interpreted(program: term.Program) -> None:
     out = io.StringIO()
     try:
         run(program, out=out)
@@ -166,6 +185,6 @@ def interpreted(text: str) -> None:
         os.write(1, out.getvalue().encode())
 
 
-def native(text: str, engine: str) -> None:
-    module, sites = next(value for name, value in through_stages(text, engine == DEVICE) if name == "llvm")
+def native(program: term.Program, engine: str) -> None:
+    module, sites = next(value for name, value in through_stages(program, engine == DEVICE) if name == "llvm")
     execute(linked(Compiled(assemble(final(module), most=EFFORT[engine]), sites.to_json())))

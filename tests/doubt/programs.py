@@ -72,6 +72,7 @@ DIFFERENCES = {
     "values near": f"[{', '.join(f'phi (_at ({s}))' for s in STEPS)}]",
     "slopes near": f"[{', '.join(f'Tree.dot (grad phi (_at ({s}))) _v' for s in STEPS)}]",
 }
+MEASURED = FIRST | SECOND | DIFFERENCES
 MARK = "== "
 
 
@@ -83,17 +84,15 @@ class Program:
     roads: tuple[str, ...]
     features: Features
 
-    def measured(self, roads: dict[str, str]) -> str:
-        return self.body + "".join(f'do print "{MARK}{name}"\ndo print ({text})\n' for name, text in roads.items())
+    @property
+    def text(self) -> str:
+        return self.body + "".join(f'do print "{MARK}{name}"\ndo print ({road})\n' for name, road in MEASURED.items())
 
     @property
-    def native(self) -> str:
-        everything = FIRST | SECOND
-        return self.measured({name: everything[name] for name in self.roads})
-
-    @property
-    def interpreted(self) -> str:
-        return self.measured(FIRST | SECOND | DIFFERENCES)
+    def only_interpreted(self) -> list[int]:
+        """The numbers of the items that native code leaves out, as they are counted from the end."""
+        first = -2 * len(MEASURED)
+        return [first + 2 * i + k for i, name in enumerate(MEASURED) if name not in self.roads for k in (0, 1)]
 
 
 @dataclass(frozen=True)

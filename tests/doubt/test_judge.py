@@ -24,7 +24,7 @@ def oracle() -> Oracle:
 
 def verdict(oracle: Oracle, body: str, fault: Fault = lambda _, outcome: outcome) -> str:
     program = Program(body + MEASURE + OF_NUMBER, tuple(FIRST | SECOND), Features())
-    return judge(program, lambda engine, text: fault(engine, oracle.ask(engine, text)), NATIVE)
+    return judge(program, lambda engine, *asked: fault(engine, oracle.ask(engine, *asked)), NATIVE)
 
 
 def wrong(*names: str, by: float, engines: tuple[str, ...] = (INTERP, NATIVE)) -> Fault:

@@ -15,6 +15,7 @@ from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.interp_ops import Array, Cell, Failure, Outside, apply_op, scalar_row, stack
+from dplc.flat.types import nothing
 
 Env = dict[str, Any]
 
@@ -133,6 +134,8 @@ class Machine:
         for k, count in enumerate(counts):
             if count < 0 and 0 not in counts[:k]:
                 raise Failure("R0702", f"negative count {count}")
+        if any(out.kind == "done" for out in par.outs):
+            return tuple(nothing(var.ty).value for var in vars_)
         values: list[list] = [[] for _ in par.outs]
         accs = {out.acc.name: value(out.target, env) for out in par.outs if out.acc and out.target}
         for point in itertools.product(*map(range, counts)):

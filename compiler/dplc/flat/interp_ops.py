@@ -396,7 +396,7 @@ EVALUATE: dict[str, Evaluation] = {
     "state": lambda outside, op, args, ty: (outside.state(op.attr("name"), ty),),
     "write": told(lambda outside, s: outside.output.append(s)), "progress": done(lambda s: None),
     "read_text": missing, "write_text": missing, "read_bytes": missing, "write_bytes": missing, "arg_count": missing,
-    "arg": missing, "env": missing, "time": missing, "extern": missing,
+    "arg": missing, "env": missing, "time": missing, "mpi": missing, "extern": missing,
     "tick": told(Outside.tick), "tally": missing,
     "need_host": done(lambda x: None),
     "dup": done(lambda x: None), "drop": done(lambda x: None), "take": done(lambda cell: None),

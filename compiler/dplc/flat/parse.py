@@ -385,7 +385,10 @@ class _Fn:
     def out(self, line: Line) -> f.Out:
         if line.accept("fold"):
             return f.Out("fold", line.number())
+        if line.accept("done"):
+            return f.Out("done")
         if line.accept("add"):
+            sizes = self.sizes(line)
             line.expect("(")
             name = line.name()
             line.expect(":")
@@ -393,10 +396,13 @@ class _Fn:
             line.expect("=")
             target = self.atom(line)
             line.expect(")")
-            return f.Out("add", target=target, acc=self.declare(name, ty))
+            return f.Out("add", target=target, acc=self.declare(name, ty), inner=sizes)
         line.expect("keep")
-        inner = self.parenthesised(line, separator="") if line.accept("of") else ()
-        return f.Out("keep", target=self.atom(line) if line.accept("in") else None, inner=tuple(inner))
+        sizes = self.sizes(line)
+        return f.Out("keep", target=self.atom(line) if line.accept("in") else None, inner=sizes)
+
+    def sizes(self, line: Line) -> tuple[f.Atom, ...]:
+        return tuple(self.parenthesised(line, separator="")) if line.accept("of") else ()
 
     def map(self, line: Line) -> f.Map:
         params, inputs, ranks = [], [], []

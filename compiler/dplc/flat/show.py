@@ -144,7 +144,9 @@ def out(out: f.Out) -> str:
         case f.Out("fold", rank):
             return f"fold {rank}"
         case f.Out("add", _, f.Var() | f.Const() as target, f.Var() as acc):
-            return f"add ({typed(acc)} = {atom(target)})"
+            return f"add{sizes} ({typed(acc)} = {atom(target)})"
+        case f.Out("done"):
+            return "done"
         case _:
             return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
 

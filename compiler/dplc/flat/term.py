@@ -254,9 +254,11 @@ class Out:
             only reads its element at the own point.
     fold    the sum of the values over the leading dimensions, until `rank` are left; 0 < rank < r means sums of rows
     add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
-            to it there is that something is added; the result is `acc` after that."""
+            to it there is that something is added; the result is `acc` after that.  If it is null and nothing is added,
+            a later operation gives it the lengths `inner`, if they are told.
+    done    whether a device has done all points.  If not, all results are zero or null: the host does not do them."""
 
-    kind: Literal["keep", "fold", "add"]
+    kind: Literal["keep", "fold", "add", "done"]
     rank: int = 0
     target: Atom | None = None
     acc: Var | None = None

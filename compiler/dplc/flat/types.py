@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dplc.flat.term import Arr, Tup, Type
+from dplc.flat.term import Arr, Const, Num, Tup, Type, is_float
 
 
 def rank_of(ty: Type) -> int:
@@ -20,3 +20,14 @@ def of_rank(elem: Type, rank: int) -> Type:
 
 def is_unit(ty: Type) -> bool:
     return ty == Tup(())
+
+
+def nothing(ty: Type) -> Const:
+    """Some value of a type, zero or null."""
+    match ty:
+        case Tup(items):
+            return Const(tuple([nothing(item).value for item in items]), ty)
+        case Num(name):
+            return Const(False if name == "bool" else 0.0 if is_float(ty) else 0, ty)
+        case _:
+            return Const(None, ty)

@@ -253,6 +253,10 @@ class _Fn:
                 made = value
                 assert out.acc is not None
                 self.same(out.acc.ty, value, "accumulator")
+                self.expect(not out.inner or len(out.inner) == rank_of(value), "not one size for each dimension")
+            case "done":
+                self.same(value, f.BOOL, "done")
+                made = f.BOOL
         if out.target is not None:
             self.same(self.atom(out.target), made, "target")
         return made

@@ -30,7 +30,7 @@ def dump_stage(name: str, file: str, only: str | None, start: str | None, check:
         raise click.UsageError(f"the stage `{name}` comes before `{start}`")
 
     def work() -> str:
-        source, context = text_of(file, None), Context(verify=check, device=name == "place")
+        source, context = text_of(file, None), Context(verify=check, device=name in ("sweeps", "place", "ptx"))
         if start is None:
             stage, value = compile_to(name, source, context)
         else:

@@ -1,4 +1,4 @@
-"""`dpl fmt`: formats programs in the standard style."""
+"""`dpl fmt`: formats programs, and the blocks of programs in pages, in the standard style."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import difflib
 import sys
 from pathlib import Path
 
-import click
 from dpl.diagnostics import DplError
+from dpl.syntax.format import format_source
 from dpl.syntax.load import read
-from dpl.syntax.pages import is_page
-from dpl.syntax.show import format_source
 
 from dplc.tools.report import report
 from dplc.tools.streams import standard_input
@@ -36,8 +34,6 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
 
 def format_file(file: Path, only_check: bool, diff: bool) -> int:
     source = read(file)
-    if is_page(source):
-        raise click.UsageError(f"{file} is a page; dpl fmt formats programs (.dp)")
     before, after = source.text, format_source(source)
     if before == after:
         return 0

@@ -49,6 +49,7 @@ def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: li
     the result is to be kept."""
     from dplc.machine.run import program as running
 
+    loaded.stay()
     if not program.text or os.environ.get("DPL_OPTIMISE") == "never":
         return running.run_loaded(program, loaded, args)
     from dplc.machine.run.tiers import Upgrade
@@ -77,6 +78,19 @@ def warn_again(program: Program) -> None:
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
                 no_cache: bool, effort: int | None, verify: bool, nan: str = "off") -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
+    from dpl.garbage import collected_seldom
+
+    with collected_seldom(ALLOCATIONS):  # also while modules are imported
+        run = prepared(file, expression, args, engine, timings, no_cache, effort, verify, nan)
+    return run()
+
+
+def prepared(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
+             no_cache: bool, effort: int | None, verify: bool, nan: str) -> Callable[[], int]:  # fmt: skip
+    """What is left to be done of a run when the program is compiled, or found in the cache."""
+    import gc
+    from functools import partial
+
     from dplc.machine.run.cache import find, store, wants_device
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
@@ -90,7 +104,7 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     program = timed("find", context, lambda: find(kept)) if kept and not verify else None
     if program is not None and not (program.text and first(effort)):
         warn_again(program)
-        return run_compiled(program, kept, args, context, timings)
+        return partial(run_compiled, program, kept, args, context, timings)
     context.seconds.clear()
     source = text_of(file, expression)
     engine = "interp" if nan == "warn" else engine  # native code stops at a number that is not finite
@@ -101,13 +115,12 @@ def run_program(file: str | None, expression: str | None, args: list[str], engin
     if program is not None:
         if kept and source.path:
             store(kept, [m.source for m in context.modules], program)
-        path = kept if source.path else None
-        if context.finite:
-            return run_finite(lambda: run_compiled(program, path, args, context, timings), source, args, context)
-        return run_compiled(program, path, args, context, timings)
+        gc.freeze()  # what the compiler has made is not searched for garbage again, nor at the end
+        run = partial(run_compiled, program, kept if source.path else None, args, context, timings)
+        return (lambda: run_finite(run, source, args, context)) if context.finite else run
     if timings:
         tell(context)
-    return on_large_stack(lambda: interpret(source, args, context, nan))
+    return lambda: on_large_stack(lambda: interpret(source, args, context, nan))
 
 
 def run_finite(run: Callable[[], int], source: Source, args: list[str], context: Context) -> int:
@@ -165,7 +178,6 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
     import pickle
 
     from dpl.diagnostics import Diagnostic, DplError
-    from dpl.garbage import collected_seldom
     from dpl.node import replace
 
     from dplc.machine.run.linked import linked, quickly_linked
@@ -180,8 +192,7 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
         return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
 
     try:
-        with collected_seldom(ALLOCATIONS):
-            program = program_of(source)
+        program = program_of(source)
         program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:

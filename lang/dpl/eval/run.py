@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TextIO
 
+from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import GlobalNeeds
@@ -134,5 +135,11 @@ def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = No
         with collected_seldom():
             for item in program.items:
                 interpreter.item(item)
+    except ProgramExit as stop:
+        host.current.ending(stop.code)
+        raise
+    except DplError:
+        host.current.ending(1)
+        raise
     finally:
         interpreter.world.close()

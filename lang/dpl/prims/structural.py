@@ -92,6 +92,9 @@ EFFECTS = (
     hidden("exit", "int -> 'a", "stop with an exit code, output flushed", pure=False),
     hidden("keep", "string -> 'a -> unit", "under a name, for later parts of a program that grows", pure=False),
     hidden("recall", "string -> 'a", "what was kept under a name", pure=False),
+    hidden("mpi", "int -> int -> int -> u64[n] -> u64[?]",
+           "what an operation of MPI gives (`stdlib/mpi.dp` numbers them), with a rank, for some words; it may belong"
+           " to the derivative of an earlier one", pure=False),
     hidden("progress", "string -> unit",
            "one line on standard error that the next overwrites, when that is a terminal", pure=False),
 )  # fmt: skip

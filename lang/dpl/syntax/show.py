@@ -12,7 +12,6 @@ import itertools
 from typing import Any
 
 from dpl.node import replace
-from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.comments import Comments, parts_of
 from dpl.syntax.doc import (
@@ -33,7 +32,6 @@ from dpl.syntax.doc import (
 )
 from dpl.syntax.notation import escape, literal, name, parameter, pattern, string, type_
 from dpl.syntax.operators import PIPE, POWER, UNARY
-from dpl.syntax.parse import parse
 from dpl.syntax.shape import (
     ARGUMENT,
     ATOM,
@@ -62,17 +60,6 @@ from dpl.syntax.shape import (
 
 WIDTH = 100
 DEEP = 8  # columns kept free for the indentation of a body below
-_SETTLING = 4  # most passes: a comment in an odd place may move again when the lines around it change
-
-
-def format_source(source: Source) -> str:
-    """The text of a file in the style.  Raises DplError if it cannot be parsed."""
-    text = show(parse(source))
-    for _ in range(_SETTLING):
-        before, text = text, show(parse(Source(source.name, text)))
-        if text == before:
-            break
-    return text
 
 
 def show(file: tree.File) -> str:

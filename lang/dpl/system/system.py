@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from dpl.host import Cache, Host
+from dpl.host import Cache, Host, Ranks
 
 
 class System(Host):
@@ -55,6 +56,15 @@ class System(Host):
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:  # a system without /proc: only the number of frames is limited
             return 0
+
+    def ranks(self) -> Ranks | None:
+        from dpl.system.mpi import join
+
+        return join()
+
+    def ending(self, code: int) -> None:
+        if mpi := sys.modules.get("dpl.system.mpi"):
+            mpi.ending(code)
 
     def factorizations(self) -> Mapping[str, Callable] | None:
         from dpl.system import factorizations, lapack

@@ -128,6 +128,21 @@ def judge(
         yield message(name, f.param, result, span, own)
 
 
+def reach(f: term.Lam, globals_: Mapping[str, Def], library: Mapping[str, Def]) -> list[tuple[str, Dependence | None]]:
+    """The arguments of a function that hold floats, each with how the result depends on it: None if that is not
+    known."""
+    names, inner = list[tuple[str, bool]](), f
+    while isinstance(inner, term.Lam):
+        assert isinstance(inner.ty, ty.Fn)
+        names.append((inner.param.partition(".")[0], has_float(inner.ty.arg) and not isinstance(inner.ty.arg, ty.Fn)))
+        inner = inner.body
+    return [
+        (name, Analysis(globals_, library, {}).attempt(f, number, len(names)))
+        for number, (name, is_smooth) in enumerate(names)
+        if is_smooth
+    ]
+
+
 def message(name: str, core: str, result: Dependence, span: Span, own: set[Source]) -> Diagnostic:
     param = core.partition(".")[0]
     shown = f"`{param}`" if param not in ("param", "operand") else "its argument"
@@ -176,17 +191,20 @@ class Analysis:
     signatures: dict[int, tuple[Closure, int]] = field(default_factory=dict)  # by identity; the closure is kept alive
     numbers: dict[tuple, int] = field(default_factory=dict)  # numbers given to signatures
 
-    def attempt(self, f: term.Lam) -> Dependence | None:
-        """The dependence of the result of `f` on its argument; None if the analysis gives up."""
+    def attempt(self, f: term.Lam, number: int = 0, count: int = 1) -> Dependence | None:
+        """The dependence of the result of `f` on an argument, with `count` of them; None if the analysis gives up."""
         try:
-            return self.result(f)
+            return self.result(f, number, count)
         except Unknown:
             return None
 
-    def result(self, f: term.Lam) -> Dependence:
+    def result(self, f: term.Lam, number: int, count: int) -> Dependence:
         for _ in range(ROUNDS):
             self.found, self.relied = {}, set()
-            answer = flat(self.call(self.eval(f, {}), ACTIVE))
+            value = self.eval(f, {})
+            for i in range(count):
+                value = self.call(value, ACTIVE if i == number else NONE)
+            answer = flat(value)
             if all(self.assumed.get(key, NONE) == self.found[key] for key in self.relied):
                 return answer
             self.assumed = self.found

@@ -1,6 +1,8 @@
 """The language server as an editor meets it: over pipes, with a scripted client."""
 
 import json
+import re
+import time
 
 import pytest
 from conftest import ROOT
@@ -8,6 +10,7 @@ from conftest import ROOT
 pytest.importorskip("pygls", reason="the language server's extra is not installed: pip install 'dpl-lang[lsp]'")
 
 from client import Client, marked
+from dplc.tools.lsp.features.calculus import COUNTING, cost_in_words
 
 
 @pytest.fixture
@@ -59,6 +62,45 @@ def test_diagnostics_as_one_types(client: Client) -> None:
     client.wait(lambda m: m.get("params", {}).get("diagnostics") == [], 20)
 
 
+def test_hover_tells_which_arguments_derivatives_reach(client: Client) -> None:
+    """Texts that are not saved are not run, so the cost is left out."""
+    client.open("")
+    assert hover(client, "let |f x y = x * floor y").endswith("derivatives reach `x`; not `y` (only through `floor`)")
+    assert hover(client, "let |f (k : int) (x : float) = x ** k").endswith("derivatives reach `x`")
+    assert hover(client, "let |f x = sign x").endswith("derivatives do not reach `x` (only through `sign`)")
+    assert "derivatives" not in hover(client, "let |f (x : float) = x > 1.0")
+    assert "derivatives" not in hover(client, "let f x = let |y = x * 2.0 in y")
+    assert hover(client, "let g x y = x * 2.0\nlet |f p x = g p x + g x 1.0").endswith("reach `p` and `x`")
+    stored = "let |f x y = let r = ref x in (r := y; !r)"
+    assert hover(client, stored).endswith("derivatives may reach `x` and `y`")
+
+
+def test_cost_of_a_gradient_in_words() -> None:
+    told = {"name": "f", "grows": [], "costs": [{"size": 8, "ratio": 2.14, "gradient": {"kept": 2048}}]}
+    said = "its gradient costs 2.1 times the function; the sweep keeps 2048 bytes a call (counted at size 8)"
+    assert cost_in_words(json.dumps(told).encode()) == said
+    assert cost_in_words(b"") == "" == cost_in_words(b'{"name": "f", "skipped": "no function"}')
+
+
+@pytest.mark.slow
+def test_hover_tells_the_cost_of_a_gradient(client: Client) -> None:
+    """Counted in another process; meanwhile hovers are answered."""
+    text, place = marked("let start = [1.0, 2.0]\nlet |f (x : float[n]) = loop y = x for _ < 4 do map sin y\n")
+    (client.folder / "main.dp").write_text(text, encoding="utf-8")
+    client.open(text)
+    said = ""
+    for _ in range(600):
+        said = shown(client.at("hover", place))
+        if COUNTING not in said:
+            break
+        time.sleep(0.1)
+    assert re.search(r"its gradient costs \d\.\d times the function; the sweep keeps \d+ bytes a call", said)
+    text, place = marked("let start = print 1.0\nlet |f (x : float[n]) = sum x\n")
+    (client.folder / "main.dp").write_text(text, encoding="utf-8")
+    client.change(text)
+    assert shown(client.at("hover", place)).endswith("derivatives reach `x`")  # it would print
+
+
 def test_hover_tells_types_sizes_effects_and_documentation(client: Client) -> None:
     client.open("")
     assert "let f : float[n] -> float[n]" in hover(client, "let |f (x : float[n]) = x * 2.0")
@@ -71,7 +113,7 @@ def test_hover_tells_types_sizes_effects_and_documentation(client: Client) -> No
     documented = shown(client.at("hover", place))
     assert "let f : 'a -> 'a with 'a : num" in documented
     assert "here\n```dpl\nfloat -> float\n```" in documented
-    assert documented.endswith("of twice")
+    assert "\n\nof twice\n\n" in documented
     captured = hover(client, "let flip p = shift k -> p * k true\nlet e = reset (if |flip 0.5 then 1.0 else 2.0)")
     assert "-{ctl float}->" in captured and "captures its caller's context" in captured
     assert "sum over the outermost dimension" in hover(client, "let f (x : float[n]) = |sum x")
@@ -166,7 +208,7 @@ def test_names_of_other_modules(client: Client, tmp_path) -> None:
     )
     client.open("")
     named = 'import "shapes.dp" as S\n'
-    assert hover(client, named + "let y = S.tw|ice 1.0").endswith("twice as much")
+    assert hover(client, named + "let y = S.tw|ice 1.0").endswith("twice as much\n\nderivatives reach `x`")
     assert hover(client, named + "let y = |S.twice 1.0").endswith("Things with areas.")
     assert "Box : float -> Shapes.shape" in hover(client, named + "let y = S.Bo|x 1.0")
     assert "type point = { px : float" in hover(client, named + "let f (p : S.po|int) = p.px")

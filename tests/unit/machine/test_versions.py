@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
+import struct
 from pathlib import Path
 
 import pytest
 from dpl.syntax.load import read
 from dplc.machine.emit.resume import type_of
-from dplc.machine.llvm import versions
+from dplc.machine.llvm import sampler, versions
+from dplc.machine.object.image import Image
 from dplc.machine.run import cache
+from dplc.machine.run.hot import everything, repaying
 from dplc.machine.run.linked import quickly_linked
 from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
-from dplc.machine.run.tiers import Upgrade
+from dplc.machine.run.ticks import ticking
+from dplc.machine.run.tiers import Upgrade, earlier
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 
@@ -23,6 +28,9 @@ do print (descend 1.0 1000)
 let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)
 do print (fib 15, [for i < 5 -> fib i])
 """
+
+
+IMAGE = Image(b"", 0, 0, 0, b"", [], {}, {})
 
 
 @pytest.fixture
@@ -56,26 +64,63 @@ def test_the_optimiser_replaces_functions_and_fills_the_cache(file: Path, capfd:
     expected = output(program, load(program), capfd)
     loaded = load(program)
     upgrade = Upgrade(program, loaded, str(file))
-    upgrade.look()
-    wait(upgrade)
-    upgrade.look()
+    fib, *others = sorted(program.lines, key=lambda name: "fib" not in name)
+    for names in ([fib], others):
+        upgrade.optimise(names)
+        wait(upgrade)
+        upgrade.look()
+        assert output(program, loaded, capfd) == expected
+        found = cache.find(file)
+        assert found is not None and set(names) <= set(found.hot)
+        assert output(found, load(found), capfd) == expected
     upgrade.end()
-    assert upgrade.done and not upgrade.folder
-    ((_, other),) = loaded.versions
-    assert output(program, loaded, capfd) == expected
-    found = cache.find(file)
-    assert found is not None and not found.text and not found.image.cells
-    assert output(found, load(found), capfd) == expected
-    for name, cell in program.image.cells.items():
-        if name.startswith("dpl "):
-            at = int.from_bytes(loaded.memory[cell : cell + 8], "little")
-            assert other.base <= at < other.base + other.image.size
+    assert not upgrade.folder and set(found.hot) == set(program.lines)
+    (_, first), (_, other) = loaded.versions
+    for image in (loaded, first):
+        for name, cell in image.image.cells.items():
+            if name.startswith("dpl "):
+                at = int.from_bytes(image.memory[cell : cell + 8], "little")
+                assert other.base <= at < other.base + other.image.size
+
+
+@pytest.mark.skipif(not sampler.is_possible(), reason="no samples on this system")
+def test_samples_tell_which_functions_are_hot(file: Path) -> None:
+    program = quick(file)
+    loaded = load(program)
+    fib = next(name for name in program.lines if "fib" in name)
+    within, elsewhere = loaded.base + loaded.image.exports[fib] + 8, 16
+    upgrade = Upgrade(program, loaded, str(file))
+    start = loaded.image.exports[sampler.SAMPLES]
+    for row, words in enumerate(([within], [elsewhere, elsewhere, within, loaded.start + 4], [elsewhere])):
+        struct.pack_into(f"<{len(words)}Q", loaded.memory, start + 8 + row * sampler.SIZE, *words)
+    struct.pack_into("<q", loaded.memory, start, 3)
+    upgrade.hot()
+    assert upgrade.profile is not None and list(upgrade.profile.seconds) == [fib]
+    upgrade.end()
+    assert earlier(upgrade.place) == upgrade.profile.seconds
+
+
+@pytest.mark.skipif(not sampler.is_possible(), reason="no samples on this system")
+def test_a_signal_takes_a_sample(file: Path) -> None:
+    loaded = load(quick(file))
+    exports = loaded.image.exports
+    with ticking(loaded.base + exports[sampler.HANDLER], 1000.0):
+        signal.raise_signal(signal.SIGPROF)
+    count, place = struct.unpack_from("<2Q", loaded.memory, exports[sampler.SAMPLES])
+    assert count == 1 and place != 0
+
+
+def test_what_has_run_long_repays() -> None:
+    program = Program(IMAGE, b"", "", text=b"there", lines={"hot": 1000, "short": 1000, "done": 5000}, hot=["done"])
+    assert repaying(program, {"hot": 0.4, "short": 0.001, "done": 9.0, "unknown": 9.0}) == []
+    assert repaying(program, {"hot": 0.5, "short": 0.001, "done": 9.0, "unknown": 9.0}) == ["hot"]
+    assert everything(program, 9.0) == []
 
 
 def test_without_a_cache_nothing_stays(file: Path) -> None:
     program = quick(file)
     upgrade = Upgrade(program, load(program), None)
-    upgrade.look()
+    upgrade.optimise(program.lines)
     process, folder = upgrade.process, upgrade.folder
     upgrade.end()
     assert not os.path.exists(folder)
@@ -101,10 +146,19 @@ def test_the_environment_chooses(dpl, file: Path, choice: str, text: bool) -> No
 
 
 def test_versions_differ_in_marked_lines_and_linkage() -> None:
-    text = f'define dso_local fastcc void @"dpl f"() {{\n  a{versions.QUICK}\n  b{versions.FINAL}\n  c\n}}\n'
+    def fn(name: str, *lines: str, linkage: str = "dso_local ", more: str = "") -> str:
+        body = "".join(f"  {line}\n" for line in lines)
+        return f'define {linkage}fastcc void @"dpl {name}"() nounwind{more} "frame-pointer"="non-leaf" {{\n{body}}}\n'
+
+    marked = "a" + versions.QUICK, "b" + versions.FINAL
+    call = 'call fastcc void @"dpl g"()'
+    text = fn("f", *marked, call) + fn("g", *marked) + fn("h", *marked)
     assert versions.has_versions(text)
-    assert versions.quick(text).startswith('define fastcc void @"dpl f"() {\n  a ; quick\n  c\n}\n')
-    assert versions.final(text) == 'define dso_local fastcc void @"dpl f"() {\n  b ; final\n  c\n}\n'
+    assert versions.sizes(text) == {"dpl f": 3, "dpl g": 2, "dpl h": 2}
+    assert versions.quick(text).startswith(fn("f", marked[0], call, linkage="") + fn("g", marked[0], linkage=""))
+    assert versions.final(text) == fn("f", marked[1], call) + fn("g", marked[1]) + fn("h", marked[1])
+    cold = fn("h", marked[0], linkage="", more=" optnone noinline")
+    assert versions.mixed(text, ["dpl f"]).startswith(fn("f", marked[1], call) + fn("g", marked[1]) + cold)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from dpl.source import Source
+from dpl.syntax.format import format_source, show
 from dpl.syntax.lexer import Lexer
 from dpl.syntax.parse import parse
-from dpl.syntax.show import format_source, show
 from dpl.syntax.tables import tables
 from hypothesis import HealthCheck, given, settings
 from trees import FILE, bare

@@ -19,6 +19,7 @@ let rec total t = match t with Leaf x -> x | Node (l, r) -> total l + total r
 let apply (f : float -> float) x = f x * 2.0
 let rotate (m : float[n, n]) v = m @ v
 let ( <+> ) a b = 2.0 * a + b
+let waves (x : float[n]) = loop y = x for _ < 4 do map sin y
 let name x = show (x + 1.0)
 let table = [1.0, 2.0]
 let broken (a : float[n]) = if a[0] > 0.0 then error "no" else a[0]
@@ -53,6 +54,13 @@ def test_a_gradient_is_neither_left_out_nor_shared(reports: dict[str, Report]) -
         assert cost.bytes == 8 * cost.size  # what it gives
 
 
+def test_what_the_sweep_keeps(reports: dict[str, Report]) -> None:
+    """The operand of each sine, an array at a time, or none of what can be computed again."""
+    for cost in reports["waves"].costs:
+        assert 8 * cost.size <= cost.kept <= 5 * 8 * cost.size + 16 * 8  # and a few bytes that say where
+    assert all(cost.kept == 0 for cost in reports["by_loop"].costs)
+
+
 def test_a_gradient_writes_what_goes_in(reports: dict[str, Report]) -> None:
     for cost in reports["first"].costs:
         assert cost.operations == 1
@@ -80,7 +88,8 @@ def test_what_cannot_be_measured_is_told(reports: dict[str, Report]) -> None:
 
 def test_growth_is_told() -> None:
     def report(*gradients: int) -> Report:
-        return Report("f", tuple(Cost(n, 0, 100 * n, 0, g, 8 * n) for n, g in zip((1, 2, 4), gradients, strict=True)))
+        sizes = zip((1, 2, 4), gradients, strict=True)
+        return Report("f", tuple(Cost(n, 0, 100 * n, 0, g, 8 * n, 0) for n, g in sizes))
 
     assert report(300, 600, 1200).grows == []
     assert report(300, 900, 1200).grows == []
@@ -89,7 +98,7 @@ def test_growth_is_told() -> None:
 
 @pytest.mark.parametrize(("gradients", "code"), [((300, 600, 1200), 0), ((300, 1200, 4800), 1)])
 def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
-    rows = tuple(Cost(n, 0, 100 * n, 0, g, 8 * n) for n, g in zip((1, 2, 4), gradients, strict=True))
+    rows = tuple(Cost(n, 0, 100 * n, 0, g, 8 * n, 0) for n, g in zip((1, 2, 4), gradients, strict=True))
     monkeypatch.setattr(command, "costs", lambda target, names, limit: [Report("f", rows)])
     assert command.tell_costs("it.dp", (), 1.0, False) == code
     assert ("grows" in capsys.readouterr().out) == bool(code)
@@ -113,7 +122,7 @@ def test_the_command_prints_objects(dpl, program: Path) -> None:
     assert found["grows"] == []
     assert [cost["size"] for cost in found["costs"]] == [16, 32, 64, 128, 256]
     assert found["costs"][0]["operations"] == 32
-    assert set(found["costs"][0]["gradient"]) == {"operations", "bytes"}
+    assert set(found["costs"][0]["gradient"]) == {"operations", "bytes", "kept"}
     assert skipped == {"name": "name", "skipped": "its result holds no floats"}
 
 

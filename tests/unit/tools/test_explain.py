@@ -10,6 +10,7 @@ from conftest import ROOT
 from dpl import resources
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
+from dpl.types.advice import advice
 from dpl.types.check import check_all
 
 PAGES = sorted(resources.codes().glob("*.md"))
@@ -17,7 +18,7 @@ PROGRAM = re.compile(r"^```dpl (wrong|right)( run)?\n(.*?)^```$", re.MULTILINE |
 ONLY_INTERNAL = {"R0301"}  # of the compiler's own test interpreter
 PLAIN = {  # no program shows them everywhere
     "E0110", "E0406", "E0512", "E0513", "E0570", "E0571", "E0572", "E0573", "R0505", "R0508", "R0509", "R0510",
-    "R0511", "R0512", "R0601", "R0802", "W0601",
+    "R0511", "R0512", "R0513", "R0601", "R0802", "W0601",
 }  # fmt: skip
 
 
@@ -51,7 +52,10 @@ def test_page(dpl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path) 
 
 def codes(file: Path) -> set[str]:
     try:
-        return {d.code for d in check_all(load(file)).warnings}
+        modules = load(file)
+        checked = check_all(modules)
+        told = [*checked.warnings, *advice(checked.program, {module.source for module in modules})]
+        return {d.code for d in told}
     except DplError as error:
         return {d.code for d in error.diagnostics}
 

@@ -125,6 +125,17 @@ def test_an_update_ends(dpl, tmp_path: Path) -> None:
     assert run.returncode == 1 and "prints something else in each run" in run.stderr
 
 
-def test_pages_are_not_formatted(dpl, page: Path) -> None:
-    run = dpl("fmt", page)
-    assert run.returncode == 2 and page.read_text(encoding="utf-8") == PAGE
+def test_the_blocks_of_a_page_are_formatted(dpl, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# let  x\n```dpl\nlet f x=x*x -- why\n```\n```dpl\n(f  2)\n```\n```text\n4\n```\n"
+        "```dpl\nf(3) -- kept\n```\n```dpl error\nlet = (  \n```\n"
+    )
+    changes = dpl("fmt", "--check", page)
+    assert changes.returncode == 1 and "would change" in changes.stdout
+    assert dpl("fmt", page).returncode == 0
+    assert page.read_text(encoding="utf-8") == (
+        "# let  x\n```dpl\nlet f x = x * x  -- why\n```\n```dpl\nf 2\n```\n```text\n4\n```\n"
+        "```dpl\nf(3) -- kept\n```\n```dpl error\nlet = (  \n```\n"
+    )
+    assert dpl("fmt", "--check", page).returncode == 0

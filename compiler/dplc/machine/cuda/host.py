@@ -7,6 +7,7 @@ from dplc.machine.cuda.kernels import Kernels
 from dplc.machine.cuda.ptx import ptx
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.program import emit_program
+from dplc.machine.emit.uploads import Layouts
 from dplc.machine.failure.failures import Sites
 from dplc.machine.object.assemble import module
 from dplc.machine.runtime import shared
@@ -15,7 +16,7 @@ from dplc.machine.runtime import shared
 def device_of(program: f.Program) -> Device:
     """The kernels of a counted program, made as its host's code asks for them."""
     kernels = Kernels(program)
-    return Device(kernels.of, kernels.product, lambda: ptx(kernels.text()))
+    return Device(kernels.of, kernels.product, lambda: ptx(kernels.text()), Layouts(program.datas))
 
 
 def emit_text(program: f.Program) -> tuple[str, Sites]:

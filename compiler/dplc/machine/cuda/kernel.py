@@ -92,6 +92,8 @@ class KernelEmitter(DeviceFunction):
             dims = [f"{name}.{k}" for k in range(ty.rank)]
             self.params += [f"i64 {dim}" for dim in dims]
             return ["null", data, *dims]
+        if isinstance(ty, f.Data):
+            return [self.pointer(name, "")]
         (leaf,) = leaves(ty)
         self.params.append(f"{memory_type(leaf)} {name}")
         return [self.w.let(f"trunc i8 {name} to i1") if leaf == "i1" else name]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dpl.node import field, record
 
 from dplc.flat import term as f
+from dplc.machine.emit.uploads import Layouts
 from dplc.machine.llvm.literals import escape
 from dplc.passes.kernels.device import Kernel
 
@@ -23,11 +24,13 @@ FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
 @record
 class Device:
     """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
-    those of products of matrices of a type, and `ptx` gives the text of all of them."""
+    those of products of matrices of a type, and `ptx` gives the text of all of them.  `layouts` tell how data that they
+    read is copied."""
 
     of: Callable[[f.Par], Kernel | None]
     product: Callable[[str], None]
     ptx: Callable[[], str]
+    layouts: Layouts
     cells: dict[str, str] = field(default_factory=dict)
     recursive: bool = False
 
@@ -49,7 +52,7 @@ class Device:
         frame = max(map(int, FRAME.findall(text)), default=0)  # those that do not look at what is left have it twice
         stack = RECURSIVE_STACK + 2 * frame if self.recursive else 0
         return (
-            "".join(self.cells.values()) + text_constant('@"device code"', text) +
+            "".join((*self.cells.values(), *self.layouts.texts)) + text_constant('@"device code"', text) +
             f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
             f'  call void @rt.device_begin(ptr @"device code", i64 {stack})\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"

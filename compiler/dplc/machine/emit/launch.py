@@ -38,11 +38,13 @@ def launched(
     e: BodyEmitter, par: f.Par, counts: list[str], variables: tuple[f.Var, ...], on_host: Callable[[], Values]
 ) -> Values:
     """The results of a Par, by the device where that pays.  `on_host` writes its loop."""
-    device = e.unit.device
+    device, told = e.unit.device, any(out.kind == "done" for out in par.outs)
     if device is None or e.in_points or par.ordered:
         return on_host()
 
     def here() -> Values:
+        if told:
+            return on_host()
         home(e, par)
         e.in_points = True
         values = on_host()
@@ -53,13 +55,14 @@ def launched(
     if kernel is None:
         return here()
     device.recursive |= kernel.recursive
-    types = [leaf for var in variables for leaf in leaves(var.ty)]
+    types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w
     pays = w.let(f"call i1 @rt.device_pays(double {_work(e, par, counts)})")
-    nothing = [zero for var in variables for zero in zeros(var.ty)]
+    nothing = [zero for var in variables[told:] for zero in zeros(var.ty)]
     launch = _Launch(e, device, kernel, counts)
     done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])
-    return w.choose(done, types, lambda: values, here)
+    said = ["true"] * told
+    return w.choose(done, ["i1"] * told + types, lambda: said + values, here)
 
 
 def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
@@ -147,6 +150,8 @@ class _Launch(Launching):
         elif isinstance(ty, f.Arr):
             self.params.append(("i64", self.on_device(array_of(ty, values))))
             self.params += [("i64", n) for n in values[2:]]
+        elif isinstance(ty, f.Data):
+            self.params.append(("i64", self.cell_on_device(ty, values[0])))
         else:
             self.params.append((leaves(ty)[0], values[0]))
 

@@ -71,7 +71,15 @@ class Launching:
     def on_device(self, array: Array) -> str:
         """The address of an array, whose elements are valid there."""
         size = self.w.mul(self.w.product(array.dims), str(array.size))
+        if counted(array.elem):
+            table = self.device.layouts.content(array.elem)
+            data = f"ptr {array.owner}, ptr {array.data}, i64 {size}, ptr {table}, i64 {array.size}"
+            return self.address(f"device_in_data({data})")
         return self.address(f"device_in(ptr {array.owner}, ptr {array.data}, i64 {size})")
+
+    def cell_on_device(self, ty: f.Data, cell: str) -> str:
+        """The address of a value of a data type."""
+        return self.address(f"device_in_cell(ptr {cell}, ptr {self.device.layouts.data(ty)})")
 
     def room_for(self, array: Array) -> str:
         """The address of a fresh array, whose elements are still to be written."""

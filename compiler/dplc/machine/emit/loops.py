@@ -84,6 +84,7 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         def grow() -> Values:
             doubled = w.scale(room, 2)
             e.allocated(w.scale(doubled, size))
+            e.unit.droppers.freed(w, w.scale(room, size))
             args = [f"ptr {owner}", f"ptr {data}", f"i64 {w.scale(room, size)}"]
             return [*w.call(("ptr", "ptr"), "@rt.doubled", args), doubled]
 
@@ -110,7 +111,7 @@ def _trimmed(e: BodyEmitter, elem: f.Type, collected: tuple[str, str, str]) -> V
     def move() -> Values:
         smaller = arrays.new_array(e, elem, [count])
         w.copy(smaller.data, data, used)
-        w.do(f"call void @rt.free(ptr {owner})")
+        e.unit.droppers.free_block(w, owner)
         return [smaller.owner, smaller.data]
 
     def stay() -> Values:

@@ -17,6 +17,7 @@ from dplc.flat import term as f
 from dplc.machine.emit.layout import HEADER, counted, has_nullary, leaves, struct
 from dplc.machine.llvm.writer import Values, Writer, function
 
+FREED = '@"freed"'  # a counter of bytes, in programs that count (`flat/operation_counts.py`)
 SINK = '@"no owner"'  # counts of uncounted values are written here
 
 
@@ -69,6 +70,17 @@ class Droppers:
     def __init__(self, program: f.Program) -> None:
         self.datas = program.datas
         self.wanted: dict[str, f.Type] = {}
+        self.counting = False  # whether the bytes that are freed are counted
+
+    def freed(self, w: Writer, size: str) -> None:
+        if self.counting:
+            w.store("i64", w.add(w.load("i64", FREED), size), FREED)
+
+    def free_block(self, w: Writer, owner: str) -> None:
+        """Frees an array or a string, whose header has the size."""
+        if self.counting:
+            self.freed(w, w.load("i64", w.at(owner, 8)))
+        w.do(f"call void @rt.free(ptr {owner})")
 
     def bound(self, ty: f.Type) -> int:
         """Pointers below this are null, or constructors without payload."""
@@ -137,8 +149,10 @@ class Droppers:
         count = w.let(f"load i64, ptr {owner}")
 
         def free() -> Values:
-            callee = "void @rt.free" if type_name(ty) == "block" else f"tailcc void {self.name('free', ty)}"
-            w.do(f"call {callee}(ptr {owner})")
+            if type_name(ty) == "block":
+                self.free_block(w, owner)
+            else:
+                w.do(f"call tailcc void {self.name('free', ty)}(ptr {owner})")
             return []
 
         def less() -> Values:
@@ -173,7 +187,7 @@ class Droppers:
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")
 
         w.repeat(count, step)
-        w.do("call void @rt.free(ptr %p)")
+        self.free_block(w, "%p")
         w.do("ret void")
 
     def _free_cell(self, w: Writer, decl: f.DataDecl) -> None:
@@ -196,6 +210,7 @@ class Droppers:
         """Drops the fields of a cell and frees it; the last field is dropped by a tail call."""
         shape = struct(content)
         fields = [(w.load("ptr", w.at("%p", HEADER + shape.offsets[k])), part) for k, part in parts(content)]
+        self.freed(w, str(HEADER + shape.size))
         w.do(f"call void @rt.cell.free(ptr %p, i64 {shape.size})")
         for owner, part in fields[:-1]:
             w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")

@@ -12,6 +12,7 @@ from dplc.machine.emit import accumulators, array_ops, convolutions, launching
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
+from dplc.machine.emit.memory import FREED
 from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
@@ -193,8 +194,9 @@ def tick(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def tally(e: BodyEmitter, op: f.Op) -> Values:
-    which = e.w.let(f"icmp eq i64 {e.one(op.args[0])}, 0")
-    return [e.w.load("i64", e.w.let(f"select i1 {which}, ptr {OPERATIONS}, ptr {BYTES}"))]
+    which = e.one(op.args[0])
+    memory = e.w.let(f"select i1 {e.w.let(f'icmp eq i64 {which}, 1')}, ptr {BYTES}, ptr {FREED}")
+    return [e.w.load("i64", e.w.let(f"select i1 {e.w.let(f'icmp eq i64 {which}, 0')}, ptr {OPERATIONS}, ptr {memory}"))]
 
 
 def need_host(e: BodyEmitter, op: f.Op) -> Values:
@@ -221,6 +223,7 @@ EMITTERS: dict[str, Emit] = {
     "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,
     "write": library, "progress": library, "read_text": library, "write_text": library, "read_bytes": library,
     "write_bytes": library, "arg_count": library, "arg": library, "env": library, "time": library,
+    "mpi": library,
     "fail": fail, "exit": exit_, "extern": extern, "state": state,
     "check_equal": alone(check_equal), "copied": alone(copied), "stop_grad": alone(same),
     "ref_new": alone(ref_new), "ref_get": alone(ref_get), "ref_set": alone(ref_set),

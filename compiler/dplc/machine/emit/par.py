@@ -44,7 +44,8 @@ TWICE = 16  # operations, at most, of a loop that is written twice
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
     nest = _Nest(e, outer, variables)
-    return launch.launched(e, outer, nest.counts, variables, nest.write)
+    for_device = any(out.kind == "done" for out in outer.outs)
+    return launch.launched(e, outer, nest.counts, variables, nest.nothing if for_device else nest.write)
 
 
 class _Nest:
@@ -58,6 +59,10 @@ class _Nest:
         given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
         self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
+
+    def nothing(self) -> Values:
+        """The results of what only a device does."""
+        return [zero for var in self.vars for zero in zeros(var.ty)]
 
     # ---- what becomes of the results
 

@@ -19,7 +19,7 @@ from dplc.machine.emit.debug import DebugInfo
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import BYTES, NEVER, OPERATIONS
 from dplc.machine.emit.function import FunctionEmitter
-from dplc.machine.emit.memory import Droppers
+from dplc.machine.emit.memory import FREED, Droppers
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import target
@@ -56,6 +56,7 @@ def emit_program(
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
                 frequency.cold)  # fmt: skip
+    unit.droppers.counting = counting
     unit.counting, unit.interruptible, unit.device, unit.placed = counting, interruptible, device, placed
     unit.vector_bytes = 0 if counting else Vectors.of((where or target.here()).flags).bytes
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
@@ -67,7 +68,7 @@ def emit_program(
     if device:
         functions.append(device.started(symbol(program.main)))
     parts = (entries, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
-    counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES)) if counting else ""
+    counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES, FREED)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
     layout.forget()

@@ -176,6 +176,7 @@ KINDS = {
     ),
     Failure.NO_DEVICE: Kind("R0511", "there is no GPU: its driver's library `{t}` reports error {a}"),
     Failure.DEVICE: Kind("R0512", "the GPU's driver reports error {a}: {t}"),
+    Failure.MPI: Kind("R0513", "{t}"),
 }
 
 

@@ -67,6 +67,21 @@ class Object:
         return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
 
 
+def functions(code: bytes, section: str) -> list[tuple[int, int, str]]:
+    """The named places of a section, in order: offsets, sizes and names.  Nothing else of the object is read."""
+    _, _, table, size, count, names = HEADER.unpack_from(code)
+    rows = [SECTION.unpack_from(code, table + i * size) for i in range(count)]
+    data = [b"" if row[1] == EMPTY else code[row[4] : row[4] + row[5]] for row in rows]
+    number = next(i for i, row in enumerate(rows) if text(data[names], row[0]) == section)
+    found = []
+    for i, row in enumerate(rows):
+        if row[1] == SYMBOLS:
+            for name, _, _, of, value, length in SYMBOL.iter_unpack(data[i]):
+                if of == number and length:
+                    found.append((value, length, text(data[row[6]], name)))
+    return sorted(found)
+
+
 @lru_cache(maxsize=4)
 def read(code: bytes) -> Object:
     """A process that links several programs reads the runtime library once."""

@@ -77,7 +77,7 @@ def packed(program: Program) -> tuple[dict, bytes]:
     parts = image.contents, image.words, program.sites.encode(), program.warnings, program.code, program.text
     header = {
         "ends": [image.code, image.constants, image.size], "imports": image.imports, "exports": image.exports,
-        "cells": image.cells,
+        "cells": image.cells, "lines": program.lines, "hot": program.hot,
         "parts": [len(part) for part in parts],
     }  # fmt: skip
     return header, b"".join(parts)
@@ -92,7 +92,7 @@ def unpacked(header: dict, data: bytes) -> Program:
     code_end, constants_end, end = header["ends"]
     imports, exports, cells = header["imports"], header["exports"], header["cells"]
     image = Image(contents, code_end, constants_end, end, words, imports, exports, cells)
-    return Program(image, code, sites.decode(), warnings, text)
+    return Program(image, code, sites.decode(), warnings, text, header["lines"], header["hot"])
 
 
 def wants_device() -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
-from dplc.machine.llvm.versions import final, has_versions, quick
+from dplc.machine.llvm.versions import final, has_versions, mixed, quick, sizes
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
+from dplc.machine.object.image import Image
 from dplc.machine.object.link import link, link_replaceable
 from dplc.machine.run.execute import ENTRY, FLUSH, LAPACK
 from dplc.machine.run.program import Program
@@ -23,6 +25,18 @@ def quickly_linked(text: str, sites: str) -> Program:
     """The quick version of the program with this text, or the only one if nothing in it repays optimising."""
     if not has_versions(text):
         return linked(Compiled(assemble(final(text), most=0), sites))
+    later = zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
     code = assemble(quick(text), most=0)
-    later = zlib.compress(final(text).encode("utf-8", "surrogatepass"), level=1)
-    return Program(link_replaceable(code, shared.code(), variants(text)), code, sites, text=later)
+    return Program(replaceable(code, text), code, sites, text=later, lines=sizes(text))
+
+
+def better(program: Program, hot: Sequence[str]) -> Program:
+    """A version of the program in which these functions are optimised, too."""
+    text = zlib.decompress(program.text).decode("utf-8", "surrogatepass")
+    hot = sorted({*program.hot, *hot})
+    code = assemble(mixed(text, hot), flat=True)
+    return Program(replaceable(code, text), code, program.sites, program.warnings, program.text, program.lines, hot)
+
+
+def replaceable(code: bytes, text: str) -> Image:
+    return link_replaceable([code, shared.code()], variants(text))

@@ -14,7 +14,7 @@ from dplc.machine.run.execute import LAPACK, Loaded, offer_lapack, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dplc.machine.failure.failures import Sites
 
@@ -23,17 +23,21 @@ MORE = ("libm.so.6", "libgcc_s.so.1")  # libraries of C that Python may not have
 
 class Program:
     """An image with what is needed when it fails: the object code of the program (it has the debug information) and
-    its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is the compressed text that is still
-    to be optimised; empty if the image is optimised."""
+    its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is the compressed text, of which some
+    is still to be optimised, `lines` the size of each function there, and `hot` those that are optimised; all are empty
+    if the whole image is."""
 
-    __slots__ = ("code", "image", "sites", "text", "warnings")
+    __slots__ = ("code", "hot", "image", "lines", "sites", "text", "warnings")
 
-    def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"", text: bytes = b"") -> None:
+    def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"", text: bytes = b"",
+                 lines: Mapping[str, int] = {}, hot: Sequence[str] = ()) -> None:  # fmt: skip
         self.image = image
         self.code = code
         self.sites = sites
         self.warnings = warnings
         self.text = text
+        self.lines = dict(lines)
+        self.hot = list(hot)
 
 
 class LoadedImage(Loaded):
@@ -51,6 +55,10 @@ class LoadedImage(Loaded):
         protect(base, image.code, PROT_READ | PROT_EXEC)
         protect(base + image.code, image.constants - image.code, PROT_READ)
         super().__init__(lambda name: base + image.exports[name])
+
+    def stay(self) -> None:
+        """Keeps the memory until the process has ended: the C library calls code then that asked for it."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.memory))
 
     def parts(self, program: Program) -> list[tuple[bytes, int]]:
         """The object codes in memory, each with the address of its entry."""

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import platform
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import llvmlite.binding as llvm
 
 from dplc.machine.llvm import target
+from dplc.machine.llvm.sampler import REGISTERS
 from dplc.machine.run.jit import new_jit
+from dplc.machine.run.ticks import ticking
 
 INTERVAL = 0.001  # seconds of processor time; the system may take fewer
 MOST = 1 << 18  # samples
 DEPTH = 48  # addresses of each
 SCANNED = 64  # words of the stack in which the caller of a function is looked for that keeps no frame pointer
 NOBODY = 1  # in place of the caller's address, if none was found
-FLAGS = 0x4 | 0x10000000  # SA_SIGINFO, SA_RESTART
-# where the context of a signal has the program counter, the frame pointer and the stack pointer
-REGISTERS = {"x86_64": (168, 120, 160), "aarch64": (440, 416, 432)}
 
 HANDLER = """
 define void @sample(i32 %signal, ptr %info, ptr %context) {{
@@ -98,17 +96,6 @@ out:
 """
 
 
-class Action(ctypes.Structure):
-    """`struct sigaction` of the GNU C library."""
-
-    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_uint64 * 16), ("flags", ctypes.c_int),
-                ("restorer", ctypes.c_void_p)]  # fmt: skip
-
-
-def is_possible() -> bool:
-    return platform.system() == "Linux" and platform.machine() in REGISTERS
-
-
 class Samples:
     """What was sampled of the code from address `low` on."""
 
@@ -132,17 +119,6 @@ class Samples:
             pc, caller, *rest = self.buffer[n * DEPTH : (n + 1) * DEPTH]
             yield pc, caller, rest[: rest.index(0)] if 0 in rest else rest
 
-    @contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self) -> AbstractContextManager[None]:
         """Takes samples while this lasts."""
-        libc: Callable = ctypes.CDLL(None, use_errno=True).sigaction
-        ours, before = Action(handler=self.tracker["sample"], flags=FLAGS), Action()
-        if libc(signal.SIGPROF, ctypes.byref(ours), ctypes.byref(before)):
-            raise OSError(ctypes.get_errno(), "sigaction")
-        signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be on its way
-            libc(signal.SIGPROF, ctypes.byref(before), None)
+        return ticking(self.tracker["sample"], INTERVAL)

@@ -29,3 +29,4 @@ class Failure(IntEnum):
     NO_DEVICE = 17  # text: the driver's library; a: its error
     DEVICE = 18  # text: what the driver says; a: its error
     NO_DRIVER = 19  # text: the driver's library, which is not there, or lacks functions
+    MPI = 20  # text: what is wrong

@@ -2,8 +2,8 @@
 
     s, z = par i < n to fold 0, keep { ...; yield x, y }        geometry "sums"
 
-A Par qualifies if its points are independent, use numbers and arrays of numbers from outside, and give numbers, or
-arrays of numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
+A Par qualifies if its points are independent, use numbers, arrays and data from outside, and give numbers, or arrays of
+numbers whose lengths are known before.  Points may call functions, branch, loop, fail, and make arrays and
 data of their own.  Whatever does not qualify runs on the host.
 
 The geometry says which points a thread does, so that sums have the order of `dpl/prims/sums.py` and everything is the
@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dpl.node import node
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, every, used, with_binds, with_blocks, with_rhs
-from dplc.passes.kernels.independence import is_numbers, is_plain
+from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.nest import Level, nest
 from dplc.passes.kernels.own_places import own_places
 
@@ -122,6 +122,7 @@ class Devices:
 
     def plan(self, par: f.Par) -> Kernel | str:
         """The Par as a kernel, without a name; or the reason why it is none."""
+        par = without_done(par)
         if par.ordered:
             return "its points have effects"
         if reason := self.block(par.body):
@@ -138,8 +139,8 @@ class Devices:
         leaf = (*levels, *loops)[-1].par
         own = {var.name for var in bound_inside(par)}
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
-        if strange := [a for a in args.values() if not is_plain(a.ty)]:
-            return f"{strange[0].name} is no array of numbers"
+        if strange := [a for a in args.values() if not is_local(a.ty)]:
+            return f"its points use {strange[0].ty}"
         dims = dims_of(par.body)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
@@ -182,7 +183,7 @@ class Devices:
         """The dimensions of the array that is added to; none if they are not known.  A target that is given may be null
         all the same: those by what is added to it come first."""
         assert out.acc is not None
-        if found := added(body, {out.acc.name}, own):
+        if found := out.inner or added(body, {out.acc.name}, own):
             return found
         if isinstance(out.target, f.Var):
             return tuple([(out.target, k) for k in range(rank_of(out.acc.ty))])
@@ -218,6 +219,15 @@ class Devices:
             self.functions[name] = ""  # while it is looked at
             self.functions[name] = self.block(self.program.fns[name].body)
         return self.functions[name]
+
+
+def without_done(par: f.Par) -> f.Par:
+    """The Par without an out that says whether a device has done it."""
+    kept = [k for k, out in enumerate(par.outs) if out.kind != "done"]
+    if len(kept) == len(par.outs):
+        return par
+    body = f.Block(par.body.binds, tuple([par.body.results[k] for k in kept]))
+    return replace(par, body=body, outs=tuple([par.outs[k] for k in kept]))
 
 
 def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
@@ -260,17 +270,6 @@ def shortened(block: f.Block) -> f.Block:
         return with_binds(block, [with_rhs(bind, with_blocks(bind.rhs, shortened)) for bind in block.binds])
     op = f.Op("fail", (f.Const("", f.STR),))
     return f.Block((f.Bind(last.vars, op),), tuple([nothing(atom.ty) for atom in block.results]))
-
-
-def nothing(ty: f.Type) -> f.Const:
-    """Some value of a type, for code that is never reached."""
-    match ty:
-        case f.Tup(items):
-            return f.Const(tuple([nothing(item).value for item in items]), ty)
-        case f.Num(name):
-            return f.Const(False if name == "bool" else 0.0 if f.is_float(ty) else 0, ty)
-        case _:
-            return f.Const(None, ty)
 
 
 def fails(bind: f.Bind) -> bool:

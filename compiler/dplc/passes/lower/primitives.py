@@ -35,6 +35,7 @@ RENAMED = {
     "update": "update", "string_length": "str_length", "string_codes": "str_codes", "stop_grad": "stop_grad",
     "string_bytes": "str_bytes",
     "string_of_codes": "str_of_codes", "read_text": "read_text", "read_bytes": "read_bytes", "arg": "arg",
+    "mpi": "mpi",
     "argmax": "argmax", "argmin": "argmin", "sort": "sort", "argsort": "argsort",
     "ref": "ref_new", "deref": "ref_get", "conv2d": "conv2d", "conv2d_data": "conv2d_data",
 }  # fmt: skip

@@ -70,7 +70,9 @@ class Additive:
     def __init__(self, program: f.Program) -> None:
         self.fns = dict(program.fns)
         self.uses: dict[str, Uses] = {}
-        self.open: set[tuple[str, int]] = set()  # parameters of functions that are being asked for
+        self.open: dict[tuple[str, int], int] = {}  # parameters that are being asked for, and guesses of their results
+        self.asked: set[tuple[str, int]] = set()  # those whose guess was needed
+        self.known: dict[tuple[str, int], int | None] = {}  # the results of parameters, found without a guess of others
 
     def uses_of(self, fn: f.Fn) -> Uses:
         if fn.name not in self.uses:
@@ -81,6 +83,7 @@ class Additive:
         """Takes a function as it is now."""
         self.fns[fn.name] = fn
         self.uses.pop(fn.name, None)
+        self.known.clear()
 
     def trail(self, fn: f.Fn, loop: f.For, k: int) -> Trail | None:
         """The bindings of a loop's body that hand on its state variable number `k`; None if it is no accumulator."""
@@ -138,14 +141,31 @@ class Additive:
                 return None
 
     def through_call(self, name: str, k: int) -> int | None:
-        callee = self.fns[name]
-        if (name, k) in self.open:
-            return None
-        self.open.add((name, k))
-        uses, inner = self.uses_of(callee), callee.params[k].name
-        found = self.follow(uses, callee.body, uses.of.get(inner, []), [])
-        self.open.discard((name, k))
+        """The result of a function that its parameter number `k` becomes.  Where a recursive function calls itself, it
+        is guessed.  A guess from which itself follows is right: a call that ends has finitely many calls inside."""
+        key = name, k
+        if key in self.open:
+            self.asked.add(key)
+            return self.open[key]
+        if key in self.known:
+            return self.known[key]
+        found = self.result(name, k)
+        if not self.asked:
+            self.known[key] = found
         return found
+
+    def result(self, name: str, k: int) -> int | None:
+        callee, key = self.fns[name], (name, k)
+        uses, inner = self.uses_of(callee), callee.params[k].name
+        for guess in [i for i, ty in enumerate(callee.results) if ty == callee.params[k].ty]:
+            self.open[key] = guess
+            found = self.follow(uses, callee.body, uses.of.get(inner, []), [])
+            del self.open[key]
+            alone = key not in self.asked
+            self.asked.discard(key)
+            if found == guess or alone:
+                return found
+        return None
 
 
 def first_init(loop: f.For | f.While) -> int:

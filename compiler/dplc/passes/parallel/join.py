@@ -57,7 +57,7 @@ def joined(fn: f.Fn) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
         return fn
     known = with_known_lengths(fn)
-    return with_body(fn, _Joiner(known).block(known.body))
+    return with_body(fn, Joiner(known).block(known.body))
 
 
 def with_known_lengths(fn: f.Fn) -> f.Fn:
@@ -83,7 +83,7 @@ class _Known(Renamed):
         return super().binds(tuple([b for b in binds if not (len(b.vars) == 1 and b.vars[0].name in self.atoms)]))
 
 
-class _Joiner:
+class Joiner:
     """One function; `uses` counts how often its variables are mentioned."""
 
     def __init__(self, fn: f.Fn) -> None:

@@ -38,6 +38,7 @@ class Cost:
     bytes: int
     gradient_operations: int
     gradient_bytes: int
+    kept: int  # bytes that are held between the forward and the reverse sweep
 
     @property
     def work(self) -> int:
@@ -131,7 +132,7 @@ def as_object(report: Report) -> str:
     rows = [
         {
             "size": c.size, "floats": c.floats, "operations": c.operations, "bytes": c.bytes,
-            "gradient": {"operations": c.gradient_operations, "bytes": c.gradient_bytes},
+            "gradient": {"operations": c.gradient_operations, "bytes": c.gradient_bytes, "kept": c.kept},
             "ratio": round(c.ratio, 3), "memory": round(c.memory, 3),
         }
         for c in report.costs

@@ -53,9 +53,13 @@ let _bench_{i} (n : int) =
   let y = f fixed given in
   let (o1, b1) = (_bench_tally 0, _bench_tally 1) in
   let g = (let (y, pullback) = vjp (f fixed') given' in pullback y) in
-  let (o2, b2) = (_bench_tally 0, _bench_tally 1) in
-  if never then begin print y; print g end;
-  print $"{i} {{n}} {{Tree.count given + Tree.count y}} {{o1 - o0}} {{b1 - b0}} {{o2 - o1}} {{b2 - b1}}"
+  let (o2, b2, d2) = (_bench_tally 0, _bench_tally 1, _bench_tally 2) in
+  let (y', pullback') = vjp (f fixed) given in
+  let (b3, d3) = (_bench_tally 1, _bench_tally 2) in
+  let g' = pullback' y' in
+  if never then begin print y; print g; print g' end;
+  let kept = max 0 (b3 - b2 - d3 + d2) in
+  print $"{i} {{n}} {{Tree.count given + Tree.count y}} {{o1 - o0}} {{b1 - b0}} {{o2 - o1}} {{b2 - b1}} {{kept}}"
 """
 
 TIME = f"""

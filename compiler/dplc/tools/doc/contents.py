@@ -117,6 +117,6 @@ def intro(file: tree.File) -> str:
         between = comment.span.source.text[end : comment.span.start]
         if between.strip() or between.count("\n") > 1 or comment.text.startswith("-- |") or SECTION.match(comment.text):
             break
-        lines.append(comment.text.removeprefix("--").strip())
+        lines.append(comment.text.removeprefix("--").removeprefix(" ").rstrip())
         end = comment.span.end
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
+from textwrap import dedent
 
 from dplc.tools.doc.contents import Entry, Page
 from dplc.tools.doc.finder import finder
@@ -65,6 +66,12 @@ def document(title: str, body: str) -> str:
 
 
 def text(doc: str) -> str:
-    """A documentation text as HTML paragraphs; text in backquotes becomes code."""
-    paragraphs = [CODE.sub(r"<code>\1</code>", escape(p, quote=False)) for p in doc.split("\n\n") if p.strip()]
-    return "".join(f"<p>{p}</p>" for p in paragraphs)
+    """A documentation text as HTML paragraphs; text in backquotes and paragraphs that are indented become code."""
+    return "".join(paragraph(p) for p in doc.split("\n\n") if p.strip())
+
+
+def paragraph(words: str) -> str:
+    if words.startswith(" "):
+        return f"<pre>{escape(dedent(words))}</pre>"
+    marked = CODE.sub(r"<code>\1</code>", escape(words, quote=False))
+    return f"<p>{marked}</p>"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from textwrap import dedent
 
 from dplc.tools.doc.contents import Entry, Page
 from dplc.tools.doc.finder import finder
@@ -41,7 +42,13 @@ def code(program: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A comment as Markdown: nothing in it but what stands in backquotes is markup."""
+    """A comment as Markdown.  What stands in backquotes, and paragraphs that are indented, are programs; nothing else
+    in it is markup."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(code(dedent(p)) if p.startswith(" ") else prose(p) for p in paragraphs).strip()
+
+
+def prose(text: str) -> str:
     parts = re.split(r"(`[^`]*`)", text)
     escaped = (p if p.startswith("`") else re.sub(r"([*_<\[\]#|\\])", r"\\\1", p) for p in parts)
     return "".join(escaped).strip()

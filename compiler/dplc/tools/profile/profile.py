@@ -17,9 +17,10 @@ from dpl.syntax.load import unreadable
 from dplc.flat import places
 from dplc.machine.failure.failures import LIBRARY, Sites, shown
 from dplc.machine.failure.trace import Traces
+from dplc.machine.llvm.sampler import is_possible
 from dplc.machine.run.execute import ENTRY
 from dplc.machine.run.program import LoadedImage, Program, load, run_loaded, sites_of
-from dplc.machine.run.sampling import INTERVAL, NOBODY, Samples, is_possible
+from dplc.machine.run.sampling import INTERVAL, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
 from dplc.tools.profile import pictures

@@ -16,7 +16,7 @@ from dpl.core import ty as t
 from dpl.core.shapes import innermost
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derivatives import derive
-from dpl.eval.machine import outside
+from dpl.eval.machine import outside, ranks
 from dpl.eval.machine.outside import Outside
 from dpl.eval.values import arrays, strings
 from dpl.eval.values.datatypes import DataTypes
@@ -213,6 +213,7 @@ BY_NAME: dict[str, Callable] = {
     "write_bytes": outside.write_bytes,
     "time": outside.clock,
     "env": outside.env,
+    "mpi": ranks.mpi,
     "stop_grad": derive.stop_grad,
     "tree_leaves": tree_leaves,
     **outside.BITCASTS,

@@ -1,4 +1,4 @@
-"""Hover: the declaration under the cursor with its type, sizes, effect and documentation."""
+"""Hover: the declaration under the cursor with its type, sizes, effect, documentation and derivatives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dpl.source import Span
 from dpl.types.solve.meta import Type, prune, prune_effect
 from lsprotocol import types as lsp
 
+from dplc.tools.lsp.features.calculus import about
 from dplc.tools.lsp.features.describe import Description, describe, printer
 from dplc.tools.lsp.text.documents import Document
 from dplc.tools.lsp.text.names import Use
@@ -41,6 +42,7 @@ def in_words(document: Document, page: Page, use: Use, described: Description) -
             parts.append("captures its caller's context, up to the nearest `reset`")
     if described.doc:
         parts.append(described.doc)
+    parts += about(document, document.links.get(use))
     return "\n\n".join(parts)
 
 

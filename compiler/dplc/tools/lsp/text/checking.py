@@ -14,6 +14,7 @@ from dpl.node import field, record
 from dpl.source import Source, Span
 from dpl.syntax import tree
 from dpl.types import activity
+from dpl.types.advice import advice
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
 from dpl.types.library import Library
@@ -256,11 +257,12 @@ class Checking:
     # ---- the whole text
 
     def warnings_of_the_whole(self, pages: list[Page], around: Surroundings, source: Source) -> list[Diagnostic]:
-        """Warnings that need all definitions: derivatives that are always zero.  Empty if there are errors."""
+        """Warnings that need all definitions: about derivatives.  Empty if there are errors."""
         if any(not page.is_right or self.found[page].problems for page in pages):
             return []
         items = [item for page in pages for item in self.found[page].items]
-        return list(activity.warnings(term.Program(items, around.library.definitions, self.datas), {source}))
+        program = term.Program(items, around.library.definitions, self.datas)
+        return [*activity.warnings(program, {source}), *advice(program, {source})]
 
 
 def changes(before: dict, after: dict) -> dict:

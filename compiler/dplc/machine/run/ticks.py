@@ -1,0 +1,37 @@
+"""A timer whose signal is handled by machine code, while a program runs."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FLAGS = 0x4 | 0x10000000  # SA_SIGINFO, SA_RESTART
+
+
+class Action(ctypes.Structure):
+    """`struct sigaction` of the GNU C library."""
+
+    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_uint64 * 16), ("flags", ctypes.c_int),
+                ("restorer", ctypes.c_void_p)]  # fmt: skip
+
+
+@contextmanager
+def ticking(handler: int, interval: float) -> Iterator[None]:
+    """While this lasts, the code at the address `handler` gets a signal after each interval: seconds of processor
+    time, of which the system may make more."""
+    sigaction = ctypes.CDLL(None, use_errno=True).sigaction
+    ours, before = Action(handler=handler, flags=FLAGS), Action()
+    if sigaction(signal.SIGPROF, ctypes.byref(ours), ctypes.byref(before)):
+        raise OSError(ctypes.get_errno(), "sigaction")
+    signal.setitimer(signal.ITIMER_PROF, interval, interval)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be on its way
+        sigaction(signal.SIGPROF, ctypes.byref(before), None)

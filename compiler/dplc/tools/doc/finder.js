@@ -1,0 +1,170 @@
+// The field on a page that finds what modules offer, by name, by word, or by type.
+//     list -> int      float[n] -> float      what fits with the fewest choices comes first
+// Types are compared as `dpl doc --search` does it (tools/search.py): is the type that is asked for an instance?
+
+const TOKEN = /->|-\{[^}]*\}->|'?[\p{L}_][\p{L}\p{N}_.']*|\d+|\S/gu;
+const NUMBERS = /^(int|float|[iuf]\d+)$/, REALS = /^(float|f\d+)$/;
+const SAME = { i64: "int", f64: "float" };
+
+// ---- reading: {fn: [argument, result]}, {array: element, size}, {tuple: [...]}, {name, args}, {variable}
+
+function parse(text) {
+  const tokens = text.match(TOKEN) ?? [];
+  let at = 0;
+  const need = (token) => { if (tokens[at++] !== token) throw new Error(`${token} is missing`); };
+  const some = (one, between, end) => {
+    const items = [one()];
+    while (tokens[at] === between) { at++; items.push(one()); }
+    need(end);
+    return items;
+  };
+  const arrow = () => {
+    const argument = product();
+    if (!tokens[at]?.endsWith("->")) return argument;
+    at++;
+    return { fn: [argument, arrow()] };
+  };
+  const product = () => {
+    const items = [applied()];
+    while (tokens[at] === "*") { at++; items.push(applied()); }
+    return items.length > 1 ? { tuple: items } : items[0];
+  };
+  const size = () => {
+    let text = "";
+    while (at < tokens.length && !",]".includes(tokens[at])) text += tokens[at++];
+    return text;
+  };
+  const applied = () => {
+    let type, args = null;
+    if (tokens[at] === "(") {
+      at++;
+      const items = some(arrow, ",", ")");
+      if (items.length > 1) args = items; else [type] = items;
+    } else if (tokens[at]?.startsWith("'")) type = { variable: tokens[at++] };
+    for (;;) {
+      if (tokens[at] === "[") {
+        at++;
+        for (const length of some(size, ",", "]").reverse()) type = { array: type, size: length };
+      } else if (/^[\p{L}_]/u.test(tokens[at] ?? "") && tokens[at] !== "with") {
+        const name = tokens[at++];
+        type = { name: SAME[name] ?? name, args: args ?? (type ? [type] : []) };
+        args = null;
+      } else break;
+    }
+    if (!type) throw new Error("a type is missing");
+    return type;
+  };
+  const type = arrow(), classes = new Map(), relations = [];
+  if (at < tokens.length && tokens[at] !== "with") throw new Error("this is no type");
+  for (const part of tokens.slice(at + 1).join(" ").split(" , ")) {
+    const names = part.match(/'\w+/g) ?? [], kind = part.match(/: (\w+)/)?.[1];
+    if (kind) for (const name of names) classes.set(name, [...(classes.get(name) ?? []), kind]);
+    else if (names.length) relations.push({ kind: part.match(/lift|convert|fits|\*\*|@|\+\s*\+/)?.[0], names });
+  }
+  return { type, classes, relations };
+}
+
+function uncurried(type) {
+  const given = [];
+  for (; type.fn; [, type] = type.fn) given.push(type.fn[0]);
+  return [given, type];
+}
+
+// ---- matching
+
+const key = (type) => JSON.stringify(type);
+const inside = (type) => (type?.array ? inside(type.array) : type);
+const rank = (type) => (type?.array ? 1 + rank(type.array) : 0);
+const inClass = (type, kind) => ({
+  num: () => NUMBERS.test(inside(type).name), real: () => REALS.test(inside(type).name),
+  integer: () => NUMBERS.test(inside(type).name) && !REALS.test(inside(type).name),
+  scalar: () => !type.array, data: () => !inside(type).fn, diff: () => !inside(type).fn,
+})[kind]?.() ?? true;
+
+// Whether a relation between the types that were chosen holds: `lift 'a 'b = 'c`, `'a fits 'b`, `'a @ 'b = 'c` ...
+function holds({ kind, names }, chosen) {
+  const types = names.map((name) => chosen.get(name)), ranks = types.map(rank);
+  if (kind === "lift") return ranks.pop() === Math.max(...ranks);
+  if (kind === "fits") return ranks[0] <= ranks[1];
+  if (kind === "@") return types.slice(0, 2).every((type) => inClass(type, "num") && rank(type));
+  if (kind === "**" || kind === "convert") return types.every((type) => inClass(type, "num"));
+  return types.every((type) => key(type) === key(types[0]));
+}
+
+// The cost of the choices that make a declared type the one that is asked for; null if there are none.
+function cost({ type, classes, relations }, wanted) {
+  const [own, result] = uncurried(type), [asked, end] = uncurried(wanted);
+  if (own.length !== asked.length) return null;
+  for (const order of asked.length === 2 ? [asked, [asked[1], asked[0]]] : [asked]) {
+    const chosen = new Map();
+    let spent = order === asked ? 0 : 10;
+    const choose = (name, value) => {
+      if (chosen.has(name)) return key(chosen.get(name)) === key(value);
+      chosen.set(name, value);
+      spent += classes.has(name) ? 1 : 1.5;
+      return (classes.get(name) ?? []).every((kind) => inClass(value, kind));
+    };
+    const fitsSize = (a, b) => {
+      if (a === b || a === "?" || b === "?") { spent += a === b ? 0 : 0.5; return true; }
+      if (!/^[^\d+*]+$/.test(a)) { spent += 1; return !/^\d+$/.test(a) || !/^\d+$/.test(b); }
+      if (!chosen.has(`[${a}`)) { chosen.set(`[${a}`, b); spent += 0.1; }
+      return chosen.get(`[${a}`) === b;
+    };
+    const fits = (a, b) => {
+      if (a.variable) return choose(a.variable, b);
+      if (a.fn) return !!b.fn && a.fn.every((part, i) => fits(part, b.fn[i]));
+      if (a.tuple) return b.tuple?.length === a.tuple.length && a.tuple.every((part, i) => fits(part, b.tuple[i]));
+      if (a.array) return !!b.array && fitsSize(a.size, b.size) && fits(a.array, b.array);
+      const last = a.name.split(".").pop();
+      return (b.name === a.name || b.name === last)
+        && (!b.args.length || (a.args.length === b.args.length && a.args.every((part, i) => fits(part, b.args[i]))));
+    };
+    if (own.every((part, i) => fits(part, order[i])) && fits(result, end)
+      && relations.every((relation) => holds(relation, chosen))) return spent;
+  }
+  return null;
+}
+
+// ---- finding
+
+function attempt(text) {
+  try { return parse(text); } catch { return null; }
+}
+
+function byWords(entry, query) {
+  const name = entry.name.toLowerCase(), text = `${name} ${entry.doc} ${entry.type}`.toLowerCase();
+  const words = query.toLowerCase().split(/\s+/);
+  if (!words.every((word) => text.includes(word))) return null;
+  return words.includes(name.split(".").pop()) ? 0 : words.some((word) => name.includes(word)) ? 1 : 2;
+}
+
+function find(entries, query) {
+  const asked = query.includes("->") ? attempt(query)?.type : null;
+  const ranked = entries.map((entry) => {
+    if (!asked) return [byWords(entry, query), entry];
+    entry.parsed ??= attempt(entry.type);
+    return [entry.parsed ? cost(entry.parsed, asked) : null, entry];
+  });
+  return ranked.filter(([found]) => found !== null)
+    .sort(([a, x], [b, y]) => a - b || x.name.length - y.name.length || x.name.localeCompare(y.name))
+    .slice(0, 60).map(([, entry]) => entry);
+}
+
+function begin(entries) {
+  const field = document.getElementById("finder"), list = document.getElementById("found");
+  const show = () => {
+    const query = field.value.trim(), found = query ? find(entries, query) : [];
+    list.replaceChildren(...found.map((entry) => {
+      const row = document.createElement("li"), link = document.createElement("a");
+      const code = document.createElement("code"), doc = document.createElement("span");
+      link.href = entry.page; link.textContent = entry.name;
+      code.textContent = entry.type; doc.textContent = entry.doc;
+      row.append(link, " ", code, document.createElement("br"), doc);
+      return row;
+    }));
+    if (query && !found.length) list.textContent = "nothing found";
+  };
+  field.addEventListener("input", show);
+  const asked = new URLSearchParams(location.search).get("find");
+  if (asked) { field.value = asked; show(); }
+}

@@ -1,0 +1,160 @@
+"""Warns of derivatives in the wrong mode: a loop that differentiates once for each input, or once for each output.
+
+    [for i < n -> diff (fun t -> f { x with [i] = t }) x[i]]     n forward sweeps, where  grad f x  is one reverse sweep
+    [for i < n -> grad (fun t -> (f t)[i]) x]                    n reverse sweeps, where  diff f x  is one forward sweep
+
+The warning is given only if nothing but the input (or output) differs from step to step, and the function has one
+number as its result (or argument).  In loops of fewer than FEW steps either mode is good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dpl.core import term, ty
+from dpl.core.term import Program, Term
+from dpl.core.walk import subterms
+from dpl.diagnostics import Diagnostic
+from dpl.source import Source, Span
+from dpl.types.activity import NONE, variables
+
+FEW = 16
+FORWARD = ("Prelude.diff", "Ad.diff")
+REVERSE = ("Prelude.grad", "Ad.grad")
+MAPS = ("Prelude.map", "Array.map", "List.map")
+
+
+def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    for item in program.items:
+        for t in within(item.body):
+            if t.span.source in own and (loop := repeated(t)):
+                yield from wasteful(*loop)
+
+
+def within(t: Term) -> Iterator[Term]:
+    """A term and all its parts."""
+    stack = [t]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)
+        yield t
+
+
+def repeated(t: Term) -> tuple[str, int | None, Term] | None:
+    """The index of a loop, the number of its steps if that is known, and its body."""
+    match t:
+        case term.Build(index=index, count=count, body=body) | term.For(index=index, count=count, body=body):
+            steps = count.value if isinstance(count, term.Lit) else None
+            return index, steps if isinstance(steps, int) else None, body
+        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=index, body=body))) if name in MAPS:
+            return index, None, body
+        case _:
+            return None
+
+
+def wasteful(index: str, steps: int | None, body: Term) -> Iterator[Diagnostic]:
+    """The derivatives in the body of a loop that are parts of one sweep of the other mode."""
+    if steps is not None and steps < FEW:
+        return
+    changing: set[str] | None = None
+    for t in within(body):
+        if isinstance(t, term.App | term.Prim) and is_derivative(t):
+            changing = changing or {index, *bound(body)}
+            if is_partial(t, index, changing):
+                yield message(t.span, steps, "input", "grad f x")
+            elif is_component(t, index, changing):
+                yield message(t.span, steps, "output", "diff f x")
+
+
+def is_derivative(t: term.App | term.Prim) -> bool:
+    match t:
+        case term.App(fn=term.App(fn=term.Var(name=name))):
+            return name in FORWARD or name in REVERSE
+        case term.Prim(op=op):
+            return op == "jvp"
+        case _:
+            return False
+
+
+def bound(t: Term) -> Iterator[str]:
+    """The names that a term binds, without those that only stand for another name."""
+    for part in within(t):
+        match part:
+            case term.Let(name=name, rhs=rhs):
+                if not isinstance(rhs, term.Var):
+                    yield name
+            case term.LetRec(bindings=bindings):
+                yield from (name for name, _ in bindings)
+            case term.Lam(param=name) | term.Shift(name=name) | term.Build(index=name):
+                yield name
+            case term.For(state=state, index=name):
+                yield from (state, name)
+            case term.While(state=state):
+                yield state
+            case term.Match(arms=arms):
+                yield from (name for arm in arms for name, _ in variables(arm.pattern, NONE))
+            case _:
+                pass
+
+
+def uses(t: Term) -> Counter[str]:
+    return Counter(part.name for part in within(t) if isinstance(part, term.Var))
+
+
+def is_partial(t: Term, index: str, changing: set[str]) -> bool:
+    """Whether this is the derivative by one input of a function whose result is one number."""
+    match t:
+        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=moved, body=inner) as f)) if (
+            name in FORWARD
+        ):
+            used = uses(f)
+            places = sum(is_place(part, moved, index) for part in within(f))
+            return is_number(inner.ty) and changes_by(index, f, changing) and used[index] == used[moved] == places
+        case term.Prim(op="jvp", args=(f, point, direction)):
+            same = not (uses(f) + uses(point)).keys() & (changing - set(bound(f)) - set(bound(point)))
+            is_one = isinstance(f.ty, ty.Fn) and is_number(f.ty.result) and isinstance(point.ty, ty.Arr)
+            return is_one and same and changes_by(index, direction, changing)
+        case _:
+            return False
+
+
+def is_place(t: Term, moved: str, index: str) -> bool:
+    """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`."""
+    match t:
+        case term.Prim(op="update", args=(_, term.Var(name=value), *places)):
+            return value == moved and any(isinstance(p, term.Var) and p.name == index for p in places)
+        case _:
+            return False
+
+
+def is_component(t: Term, index: str, changing: set[str]) -> bool:
+    """Whether this is the derivative of one output, by one number."""
+    match t:
+        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(body=inner) as f), arg=point) if name in REVERSE:
+            while isinstance(inner, term.Let):
+                inner = inner.body
+            match inner:
+                case term.Prim(op="index", args=(_, term.Var(name=place))) if place == index:
+                    return is_number(point.ty) and changes_by(index, f, changing) and uses(f)[index] == 1
+                case _:
+                    return False
+        case _:
+            return False
+
+
+def changes_by(index: str, t: Term, changing: set[str]) -> bool:
+    """Whether a term differs from step to step by the index only."""
+    return uses(t).keys() & (changing - set(bound(t))) == {index}
+
+
+def is_number(t: ty.Ty) -> bool:
+    return isinstance(t, ty.Con) and t.name in ty.FLOATS
+
+
+def message(span: Span, steps: int | None, what: str, instead: str) -> Diagnostic:
+    times = f"{steps} times" if steps is not None else "at each step"
+    mode, other = ("forward", "reverse") if what == "input" else ("reverse", "forward")
+    title = f"the wrong mode: this loop takes a derivative {times}, once for each {what}"
+    note = f"each is a {mode} sweep through the whole function; one {other} sweep gives all of them"
+    return Diagnostic("W0403", title, span, note=note, helps=(f"write  {instead}  in place of the loop",))

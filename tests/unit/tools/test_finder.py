@@ -1,0 +1,40 @@
+"""The search in a page finds by type what `dpl doc --search` finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from dpl.types.library import library
+from dpl.types.messages.pretty import show_scheme
+from dplc.tools.doc import finder
+from dplc.tools.search import known_in, search
+
+QUERIES = (
+    "float list -> int",
+    "(float -> float) -> float[5] -> float[5]",
+    "float[n] -> float",
+    "int list -> (int -> bool) -> int list",
+    "string -> int",
+    "'a list -> 'b list -> ('a * 'b) list",
+    "float[3, 4] -> float[4, 3]",
+    "string -> string list -> string",
+)
+SCRIPT = "const [entries, queries] = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+SCRIPT += "console.log(JSON.stringify(queries.map((q) => find(entries, q).map((e) => e.name))));"
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
+def test_the_search_in_a_page_finds_what_the_command_finds(tmp_path: Path) -> None:
+    known = list(known_in(library().modules))
+    entries = [{"name": k.name, "type": show_scheme(k.scheme), "doc": k.doc} for k in known]
+    script = tmp_path / "find.js"
+    script.write_text(finder.SCRIPT.read_text(encoding="utf-8") + SCRIPT, encoding="utf-8")
+    run = subprocess.run(["node", script], input=json.dumps([entries, QUERIES]), capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    for query, found in zip(QUERIES, json.loads(run.stdout), strict=True):
+        wanted = [k.name for k in search(query, known)]
+        assert found[0] == wanted[0] and set(found) == set(wanted), query
