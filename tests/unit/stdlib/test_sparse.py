@@ -50,7 +50,8 @@ let half v = Sparse.of_triples 3 3 (
   [for (i, j, x) in Sparse.to_triples (of_values v) -> (i, j, 0.5 * x)]
     ++ [for (i, j, x) in Sparse.to_triples (of_values v) -> (j, i, 0.5 * x)])
 do both "matvec" (fun v -> sum (Sparse.matvec (of_values v) (v[0:3]) ** 2)) (fun v -> sum ((dense v @ v[0:3]) ** 2))
-do both "matmul_sparse" (fun v -> sum (flatten (Sparse.to_dense (Sparse.matmul_sparse (of_values v) (of_values (v * v)))) ** 2)) (
+let squared v = Sparse.to_dense (Sparse.matmul_sparse (of_values v) (of_values (v * v)))
+do both "matmul_sparse" (fun v -> sum (flatten (squared v) ** 2)) (
   fun v -> sum (flatten (dense v @ dense (v * v)) ** 2))
 do both "cg" (fun v -> sum (Sparse.cg 1e-14 (half v) (v[4] * b) ** 3)) (
   fun v -> sum (Linalg.solve (symmetric v) (v[4] * b) ** 3))
