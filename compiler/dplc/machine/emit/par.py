@@ -365,15 +365,21 @@ class _Nest:
                 values += self.kept[k].values
             elif k in self.row_sums:
                 values += self.row_sums[k].result().values
-            elif k in totals:
-                values.append(totals[k])
             else:
-                values += last[self.part(k)]
+                total_ = [totals[k]] if k in totals else last[self.part(k)]
+                values += self.alone(k, total_) if self.values[k][0].kept else total_
         for k, target in self.targets.items():
             same = e.w.let(f"icmp eq ptr {target.owner}, {self.kept[k].owner}")
             owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
             e.drop(target.type, [owner, *target.values[1:]])
         return values
+
+    def alone(self, k: int, total: Values) -> Values:
+        """A sum as an array of one element."""
+        number = expect_type(f.Num, self.values[k][1].ty)
+        made = arrays.new_array(self.e, number, ["1"])
+        self.e.put(number, total, made.data)
+        return made.values
 
     def shape(self, k: int, row: list[str]) -> list[str]:
         """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,

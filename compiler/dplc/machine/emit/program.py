@@ -60,7 +60,7 @@ def emit_program(
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     entries = entry_points(unit) if entry_points else entry(unit.start)
     if device:
-        functions.append(device.started(symbol(program.main)))
+        functions.append(device.started(symbol(program.main), unit.arrays))
     parts = (entries, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES, FREED)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
