@@ -254,8 +254,8 @@ def every(block: f.Block) -> Iterator[f.Bind]:
     while rest:
         for bind in rest[-1]:
             yield bind
-            if inner := blocks(bind.rhs):
-                rest += [iter(block.binds) for block in reversed(inner)]
+            if type(bind.rhs) in BLOCKS:
+                rest += [iter(block.binds) for block in reversed(blocks(bind.rhs))]
                 break
         else:
             rest.pop()
@@ -282,24 +282,29 @@ def names(given: Iterable[f.Atom]) -> Iterator[str]:
     return (atom.name for atom in given if isinstance(atom, f.Var))
 
 
-def mentions(block: f.Block) -> Iterator[str]:
+@remembered
+def mentions(block: f.Block) -> list[str]:
     """The names of the variables that a block uses, with repetitions."""
-    return names(used(block))
+    return [atom.name for atom in used(block) if isinstance(atom, f.Var)]
 
 
 def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
-    return names(chain(atoms(rhs), *map(used, blocks(rhs))))
+    return chain(names(atoms(rhs)), *map(mentions, blocks(rhs)))
 
 
-def used(block: f.Block) -> Iterator[f.Atom]:
+def used(block: f.Block) -> list[f.Atom]:
     """The atoms that a block and its inner blocks use, with repetitions."""
+    found: list[f.Atom] = []
     rest = [block]
     while rest:
         block = rest.pop()
         for bind in block.binds:
-            yield from atoms(bind.rhs)
-            rest += blocks(bind.rhs)
-        yield from block.results
+            rhs = bind.rhs
+            found += ATOMS[type(rhs)](rhs)
+            if type(rhs) in BLOCKS:
+                rest += BLOCKS[type(rhs)](rhs)
+        found += block.results
+    return found
 
 
 def mentioned(block: f.Block) -> dict[str, f.Var]:

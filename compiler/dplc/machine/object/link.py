@@ -9,14 +9,15 @@ nothing refers to, such as elementary functions that the program does not call, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from struct import pack
 
 from dpl.diagnostics import Bug
 
 from dplc.machine.object import elf
-from dplc.machine.object.elf import Object, Relocation, Symbol
+from dplc.machine.object.elf import Object, Relocation
 from dplc.machine.object.image import WORD, Image
-from dplc.machine.object.relocate import ADDRESS, CALL, MACHINES, SLOT
+from dplc.machine.object.relocate import ADDRESS, CALL, MACHINES, SLOT, Kind
 
 UNUSED = ".eh_frame"  # for exceptions, which our code does not have
 
@@ -57,6 +58,7 @@ class Linking:
         self.cells: dict[str, int] = dict.fromkeys(functions(objects[0]), 0) if replaceable else {}
         self.words: list[tuple[int, int, int]] = []
         self.reached = self.reachable(kept)
+        self.relocations = list(self.resolved())
 
     def image(self, exports: Iterable[str]) -> Image:
         self.find_wanted()
@@ -80,20 +82,13 @@ class Linking:
         while wanted:
             i, n = wanted.pop()
             for relocation in self.objects[i].relocations.get(n, ()):
-                target = self.of(i, relocation)
+                target = self.of(i, relocation.symbol)
                 if not isinstance(target, str) and target[:2] not in reached:
                     reached.add(target[:2])
                     wanted.append(target[:2])
         return reached
 
     # ---- symbols
-
-    def target(self, i: int, symbol: Symbol) -> Target:
-        if symbol.binding != elf.LOCAL and symbol.name in self.definitions:
-            return self.definitions[symbol.name]
-        if symbol.section == elf.UNDEFINED:
-            return symbol.name
-        return i, symbol.section, symbol.value
 
     def address(self, target: Target) -> int:
         """The offset in the image.  That of an imported function is its stub's."""
@@ -104,9 +99,8 @@ class Linking:
 
     def find_wanted(self) -> None:
         """Find the stubs, slots and imports that relocations need."""
-        for i, _, relocation in self.relocations():
-            kind, target = self.kind(relocation), self.of(i, relocation)
-            if (cell := self.through_cell(i, relocation)) is not None:
+        for _, _, _, kind, target, cell in self.relocations:
+            if cell is not None:
                 self.stubs.setdefault(cell, 0)
                 continue
             if isinstance(target, str):
@@ -118,26 +112,28 @@ class Linking:
             if kind.means == SLOT or (kind.means == CALL and isinstance(target, str)):
                 self.slots.setdefault(target, 0)
 
-    def through_cell(self, i: int, relocation: Relocation) -> str | None:
-        """The name of the function if this is a call through a cell."""
-        name = self.objects[i].symbols[relocation.symbol].name
-        return name if name in self.cells and self.kind(relocation).means == CALL else None
-
-    def relocations(self) -> Iterator[tuple[int, int, Relocation]]:
-        """Those of the reached sections, each with the numbers of its object and section."""
+    def resolved(self) -> Iterator[tuple[int, int, Relocation, Kind, Target, str | None]]:
+        """The relocations of the reached sections, each with the numbers of its object and section, its kind, what it
+        refers to, and the name of the function if it is a call through a cell."""
+        kinds, cells = self.machine.kinds, self.cells
         for i, found in enumerate(self.objects):
+            targets = cache(partial(self.of, i))
             for n, relocations in found.relocations.items():
-                if (i, n) in self.reached:
-                    for relocation in relocations:
-                        yield i, n, relocation
+                if (i, n) not in self.reached:
+                    continue
+                for relocation in relocations:
+                    if (kind := kinds.get(relocation.kind)) is None:
+                        raise Bug(f"a relocation of kind {relocation.kind}")
+                    name = found.symbols[relocation.symbol].name if cells else None
+                    cell = name if name in cells and kind.means == CALL else None
+                    yield i, n, relocation, kind, targets(relocation.symbol), cell
 
-    def kind(self, relocation: Relocation):
-        if relocation.kind not in self.machine.kinds:
-            raise Bug(f"a relocation of kind {relocation.kind}")
-        return self.machine.kinds[relocation.kind]
-
-    def of(self, i: int, relocation: Relocation) -> Target:
-        return self.target(i, self.objects[i].symbols[relocation.symbol])
+    def of(self, i: int, number: int) -> Target:
+        """Where a symbol of an object is, by its number."""
+        symbol = self.objects[i].symbols[number]
+        if symbol.binding != elf.LOCAL and symbol.name in self.definitions:
+            return self.definitions[symbol.name]
+        return symbol.name if symbol.section == elf.UNDEFINED else (i, symbol.section, symbol.value)
 
     # ---- places
 
@@ -192,13 +188,11 @@ class Linking:
             self.word(cell, self.definitions[name], 0)
         for target, slot in self.slots.items():
             self.word(slot, target, 0)
-        for i, n, relocation in self.relocations():
-            kind, target = self.kind(relocation), self.of(i, relocation)
+        for i, n, relocation, kind, target, cell in self.relocations:
             place = self.starts[i, n] + relocation.offset
             if kind.means == ADDRESS:
                 self.word(place, target, relocation.addend)
             else:
-                cell = self.through_cell(i, relocation)
                 at = self.stubs[cell] if cell else self.slots[target] if kind.means == SLOT else self.address(target)
                 kind.write(made, place, at + relocation.addend)
         return made

@@ -24,12 +24,13 @@ class Active:
     """A differentiable operation, named as its row of the table.  `forward` is the world of the result's scalar type,
     `reverse` that of the operands' (they differ only for conversions)."""
 
-    __slots__ = ("_plain", "apply", "forward", "name", "reverse", "rules")
+    __slots__ = ("_plain", "apply", "chooses", "forward", "name", "reverse", "rules")
 
     def __init__(
         self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World
     ) -> None:
         self.name = name
+        self.chooses = name in CHOOSE
         self.apply = apply
         self.rules = rules
         self.forward = forward
@@ -41,7 +42,7 @@ class Active:
         """True if the result depends on operand `i`.  Dropping a contribution avoids NaN from zero times an infinite
         slope."""
         rule = self.rules[i]
-        if not rule or self.name not in CHOOSE:
+        if not rule or not self.chooses:
             return rule is not None
         return number(contribution(self.forward, rule, 1.0, args, result)) != 0.0
 
@@ -49,7 +50,7 @@ class Active:
         """The contribution of operand `i`'s tangent `t` to the result's tangent, or of the result's cotangent `t` to
         operand `i`'s cotangent."""
         plain = self._plain[i]
-        if plain and t.__class__ is float is args[0].__class__ and args[-1].__class__ is float:
+        if plain:
             try:
                 return plain(t, args, result)
             except ZeroDivisionError:  # here Python differs from IEEE 754
@@ -60,7 +61,7 @@ class Active:
 
 
 def _operators_only(rule: Rule, arity: int) -> bool:
-    """True if a rule uses only arithmetic operators: it can then be called with plain f64 floats."""
+    """True if a rule uses only arithmetic operators: it can then be called with f64 numbers, which have these."""
     try:
         rule(0.5, (0.5,) * arity, 0.5)
     except AttributeError:
@@ -123,16 +124,9 @@ def differentiate(active: Active, args: tuple) -> Value:
     for a in args:
         if isinstance(a, Tagged) and a.level > level:
             level = a.level
-    places, plain = [], []
-    for i, a in enumerate(args):
-        if isinstance(a, Tagged) and a.level == level:
-            plain.append(a.primal)
-            places.append(i)
-        else:
-            plain.append(a)
-    primals = tuple(plain)
+    primals = tuple([a.primal if isinstance(a, Tagged) and a.level == level else a for a in args])
     result = active.apply(*primals)
-    places = [i for i in places if active.flows(i, primals, result)]
+    places = [i for i, a in enumerate(args) if a is not primals[i] and active.flows(i, primals, result)]
     if not places:
         return result
     if isinstance(args[places[0]], Jet):

@@ -155,6 +155,20 @@ def _any(plain: Callable, active: Active) -> Callable:
     return apply
 
 
+def _operators() -> None:
+    """Gives Tagged numbers the operators of f64, so that derivative rules of arithmetic take them as they are."""
+    operators = {"__neg__": scalar("neg", "f64")}
+    for name, row in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}.items():
+        apply = scalar(row, "f64")
+        operators[f"__{name}__"] = apply
+        operators[f"__r{name}__"] = lambda x, y, apply=apply: apply(y, x)
+    for name, apply in operators.items():
+        setattr(Tagged, name, apply)
+
+
+_operators()
+
+
 @cache
 def cast(source: str, target: str) -> Callable:
     """The conversion between two scalar types.  Between floats it propagates derivatives, rounded to the other
