@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from math import isfinite
+from math import copysign, isfinite
 
 from conftest import NUMBER
 
@@ -98,12 +98,18 @@ def compare(program: Program, interp: Outcome, native: Outcome) -> None:
 
 
 def same(a: str, b: str, rel: float) -> bool:
-    """Equal texts, except that numbers may differ by a little."""
+    """Equal texts, except that numbers may differ by a little.  Zeros have one sign."""
     a, b = (NEGATIVE.sub(r"\1", text) for text in (a, b))
     if NUMBER.sub("#", a) != NUMBER.sub("#", b):
         return False
     pairs = zip(map(float, NUMBER.findall(a)), map(float, NUMBER.findall(b)), strict=True)
-    return all(x == y or (x != x and y != y) or close(x, y, rel) for x, y in pairs)
+    return all(same_number(x, y, rel) for x, y in pairs)
+
+
+def same_number(x: float, y: float, rel: float) -> bool:
+    if x == y:
+        return copysign(1.0, x) == copysign(1.0, y)
+    return (x != x and y != y) or close(x, y, rel)
 
 
 def close(a: float, b: float, rel: float) -> bool:

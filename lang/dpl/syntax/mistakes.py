@@ -277,10 +277,11 @@ def _annotation(place: Place) -> Diagnostic | None:
         edit = Edit(place.span(place.token), " =")
         return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
+        sign = place.token.value
         return place.error(
             "E0101",
-            f"`{place.token.value}` outside parentheses",
-            "the type of an expression is put in parentheses:  (e : t)",
+            f"`{sign}` outside parentheses",
+            f"the type of an expression is put in parentheses:  (e {sign} t)",
         )
     return None
 

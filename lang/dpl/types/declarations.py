@@ -119,7 +119,7 @@ class Module:
                 items.append(item(zonk))
             except DplError as error:
                 self.problems += error.diagnostics
-            self.problems += zonk.problems
+            self.problems += [problem for problem in zonk.problems if problem not in self.problems]
         return items
 
     def fail(self, decl: tree.Decl) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from dpl.core import term, ty
 from dpl.diagnostics import Call, Diagnostic, DplError, Label, Warnings
@@ -24,6 +25,7 @@ from dpl.types.messages.parts import Why, both, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
+from dpl.types.rules.misplaced import exchanged, kind_of, kinds_wanted
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
@@ -77,7 +79,8 @@ class Replay:
         with within(cx, definition):
             for number, (param, t, span) in enumerate(zip(params, known, spans)):
                 if isinstance(param, tree.PatAnnot):
-                    why = Why(f"argument {number + 1} of `{name}`", param.type.span, "as annotated")
+                    ways = partial(self.exchanged, entry, name, known, spans, number)
+                    why = Why(f"argument {number + 1} of `{name}`", param.type.span, "as annotated", help=ways)
                     cx.unify(t, resolve(cx, param.type, Flexible.ALL), span, why)
             self.open.append(entry.name)
             try:
@@ -91,6 +94,11 @@ class Replay:
                 call = Call(name, spans[-1] if spans else None, described(cx, params, known))
                 raise DplError(replace(first, path=(call, *first.path))) from None
             self.open.pop()
+
+    @staticmethod
+    def exchanged(entry: Value, name: str, known: list[Type], spans: list[Span], number: int) -> str:
+        given, wanted = [kind_of(t) for t in known[: len(spans)]], kinds_wanted(entry.scheme.ty)
+        return exchanged(name, given, wanted, [span.text for span in spans], number)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from dpl.node import node, replace
 
 from dplc.ad.stores.carried import carried
 from dplc.ad.stores.effects import Effects, content_of, on_references
+from dplc.ad.stores.shared_arrays import share_arrays
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
 from dplc.flat.retype import Retype
@@ -34,9 +35,20 @@ from dplc.flat.walk import binders, blocks, every, mentioned, supply_for
 from dplc.passes import NeedsInterpreter
 from dplc.passes.recursion.state_passing import Env, Threads
 from dplc.passes.recursion.tail_calls import blank
+from dplc.passes.simplify.simplify import simplify
 
 
 def pass_stores(program: f.Program) -> f.Program:
+    shared = share_arrays(program)
+    if shared is not program:
+        try:
+            return passed(simplify(shared))
+        except NeedsInterpreter:  # a store that could not be passed along would be for speed only
+            pass
+    return passed(program)
+
+
+def passed(program: f.Program) -> f.Program:
     contents = carried(program)
     if not contents:
         return program

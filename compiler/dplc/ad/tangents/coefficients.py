@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.ad.builder import Builder, int_
-from dplc.ad.tangents.convert import Conversions
+from dplc.ad.tangents.convert import Conversions, positive
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import of_rank
@@ -21,7 +21,8 @@ class Coefficients(Conversions):
         coefficients."""
         if f.is_float(y.ty):
             full = b.op("acc_zeros", series[0] or zero(of_rank(y.ty, 1)), there)
-            return b.op("concat", b.op("array", y), b.op("slice", full, int_(0), order, unchecked=True))
+            found = b.op("slice", full, int_(0), order, unchecked=True)
+            return b.op("concat", b.op("array", y), positive(b, found))
         index, inner, later = b.fresh("k", f.I64), b.inner(), b.inner()
         before = later.op("sub", index, int_(1))
         if isinstance(y.ty, f.Arr) and f.is_float(y.ty.elem):
@@ -36,7 +37,7 @@ class Coefficients(Conversions):
     def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         there, k = more
         full = b.op("acc_zeros", tangent or zero(of_rank(like.ty, 1)), there)
-        return b.op("index", full, k, unchecked=True)
+        return positive(b, b.op("index", full, k, unchecked=True))
 
     def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         there, k = more
@@ -47,4 +48,4 @@ class Coefficients(Conversions):
         return b.op("acc_zeros", tangent, *b.dims(like), there)
 
     def at_order(self, b: Builder, full: f.Atom, like: f.Atom, k: f.Atom) -> f.Atom:
-        return self.each(b, like, lambda inner, _, at: inner.op("index", full, *at, k, unchecked=True))
+        return self.each(b, like, lambda inner, _, at: positive(inner, inner.op("index", full, *at, k, unchecked=True)))

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.builder import Builder
-from dplc.ad.tangents.types import Tangents, zero
+from dplc.ad.tangents.types import Tangents, is_zero, zero
 from dplc.flat import term as f
 from dplc.flat.show import show_type
+from dplc.flat.types import elem_of
 
 
 class Conversions:
@@ -152,11 +153,12 @@ class Conversions:
         return self._from_tan(b, list(leaves), like, more)
 
     def number(self, b: Builder, tangent: f.Atom | None, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
-        return tangent or zero(like.ty)
+        return positive(b, tangent or zero(like.ty))
 
     def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         """The tangent of an array of floats, in the shape of `like`."""
-        return b.op("acc_zeros", tangent, *b.dims(like))
+        full = b.op("acc_zeros", tangent, *b.dims(like))
+        return full if is_zero(tangent) else positive(b, full)
 
     def _from_tan(self, b: Builder, rest: list[f.Atom | None], like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         ty = like.ty
@@ -244,3 +246,8 @@ class Conversions:
     def shut(self, b: Builder, tan: f.Data, tag: int, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Var:
         """A tangent of constructor `tag`, whose payload is a tangent of type `ty`."""
         return b.con(tan.name, tag, self.tangents.pack(b, ty, leaves))
+
+
+def positive(b: Builder, numbers: f.Atom) -> f.Atom:
+    """The numbers with 0.0 in place of -0.0: the zeros of a derivative are positive, whichever of them are symbolic."""
+    return numbers if isinstance(numbers, f.Const) else b.op("add", numbers, f.Const(0.0, elem_of(numbers.ty)))

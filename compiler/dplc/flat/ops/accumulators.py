@@ -99,6 +99,6 @@ ROWS = (
                 solid=lambda op, solid: not isinstance(op.args[1].ty, Arr) or solid(op.args[0]),
                 accumulates=True, cost=of_part, derivative=linear(0, 1)),
     accumulator("acc_slice", "a (null), v (null), d0 ... d(k-1), lo; attr rank -> a with v added from row lo",
-                second=None, dims=unknown, own=(0,), solid=perhaps_null,
+                second=None, dims=unknown, own=(0, 1), solid=perhaps_null,
                 accumulates=True, cost=of_part, derivative=linear(0, 1)),
 )  # fmt: skip

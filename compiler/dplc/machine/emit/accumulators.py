@@ -106,9 +106,26 @@ def acc_index(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def acc_slice(e: BodyEmitter, op: f.Op) -> Values:
-    rank = op.attr("rank")
+    """Adds rows.  Rows that are added to null become the accumulator, with zeros around them."""
+    rank, w = op.attr("rank"), e.w
     dims, lo = scalars(e, op.args[2 : 2 + rank]), e.one(op.args[2 + rank])
-    return _add_part(e, op, operand(e, op.args[1]), dims, lambda full: arrays.address(e, full, [lo]))
+    a, part = (operand(e, atom) for atom in op.args[:2])
+
+    def padded() -> Values:
+        width = str(part.size)
+        whole, size, before = (w.mul(w.product(ns), width) for ns in (dims, part.dims, [lo, *dims[1:]]))
+        sizes = f"i64 {whole}, i64 {size}, i64 {before}"
+        made = w.let(f"call {{ ptr, ptr }} @rt.padded(ptr {part.owner}, ptr {part.data}, {sizes})")
+        return [*(w.let(f"extractvalue {{ ptr, ptr }} {made}, {k}") for k in (0, 1)), *dims]
+
+    def added() -> Values:
+        sum_ = _add_part(e, op, part, dims, lambda full: arrays.address(e, full, [lo]))
+        e.drop(part.type, part.values)
+        return sum_
+
+    there = w.let(f"icmp ne ptr {part.data}, null")
+    alone = w.let(f"and i1 {there}, {w.let(f'icmp eq ptr {a.data}, null')}")
+    return w.choose(alone, leaves(a.type), padded, added)
 
 
 def _ready(e: BodyEmitter, op: f.Op, dims: list[str]) -> Array:

@@ -161,7 +161,8 @@ def _outer_columns(out: list[str], shape: Shape, p: str, entry: str, end: str, a
     out += [f"%{p}.b = {shape.load(f'%{p}.pb')}", f"%{p}.next = add i64 %{p}.j, {shape.lanes}"]
     out += [f"br i1 %acc, label %{p}.add, label %{p}.set", f"{p}.set:", f"%{p}.ab = fmul {shape.type} %{p}.x, %{p}.b"]
     out += [
-        shape.store(f"%{p}.ab", f"%{p}.pc"),
+        f"%{p}.zero = fadd {shape.type} %{p}.ab, zeroinitializer",  # -0.0 becomes 0.0, with which sums begin
+        shape.store(f"%{p}.zero", f"%{p}.pc"),
         f"br label %{p}.head",
         f"{p}.add:",
         f"%{p}.c = {shape.load(f'%{p}.pc')}",

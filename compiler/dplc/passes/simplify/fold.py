@@ -2,7 +2,8 @@
 
     mul x 1.0 => x        add 2 3 => 5        is_null (fill n x) => false
 
-Only exact folds are made: floats fold as the machine computes them, and `x + 0.0` stays (it turns -0.0 into 0.0).
+Only exact folds are made: floats fold as the machine computes them, and `x + 0.0` stays where x may be -0.0, which it
+turns into 0.0.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dplc.flat import term as f
 from dplc.flat.numbers import wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS, result_type
+from dplc.flat.signs import zeros_positive
 from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import expect_type
 
@@ -25,7 +27,7 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     """`defs` has the right-hand sides that bind a single variable."""
     args = op.args
     if OPS[op.op].scalar:
-        return row(op)
+        return args[0] if adds_nothing(op, defs) else row(op)
     match op.op, args:
         case "cast", (f.Const(value), *_) if not isinstance(value, str):
             return cast(value, str(op.attr("to")))
@@ -35,7 +37,7 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             made = defs.get(name)
             return made.args[1] if isinstance(made, f.Op) and made.op == "fill" else None
         case "is_null", (x, *_):
-            return FALSE if solid(x, defs) else TRUE if is_null(x) else None
+            return FALSE if isinstance(x.ty, f.Tup) or solid(x, defs) else TRUE if is_null(x) else None
         case "acc_add", (a, b):
             return b if is_null(a) or is_zero(a) else a if is_null(b) or is_zero(b) else None
         case "acc_zeros", (a, *_):
@@ -71,6 +73,15 @@ def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return True
         case f.Op() as op:
             return OPS[op.op].solid(op, lambda atom: solid(atom, defs))
+        case _:
+            return False
+
+
+def adds_nothing(op: f.Op, defs: Mapping[str, f.Rhs]) -> bool:
+    """True for `x + 0.0`, unless a number in x may be -0.0."""
+    match op.op, op.args:
+        case "add", (f.Var() as x, f.Const(0.0, f.Num()) as zero) if f.is_float(zero.ty) and zeros_positive(zero, defs):
+            return elem_of(x.ty) == zero.ty and zeros_positive(x, defs)
         case _:
             return False
 

@@ -16,6 +16,7 @@ from dpl.eval.derivatives.derive import (
     jet,
     lift_reverse,
     node_at,
+    positive,
     primal,
     seeds,
     slope,
@@ -51,7 +52,7 @@ def with_vjp(call: Call, levels: Levels, rule: Value, x: Value) -> Value:
     def pull_all(pairs: list) -> list:
         cotangents = [zero_of(leaf) for leaf in inner]
         for index, cotangent in pairs:
-            cotangents[index] = cotangent
+            cotangents[index] = positive(cotangent)
         gradient = call(pull, rebuild(y, iter(cotangents)))
         check_same_form(x, gradient, COTANGENT)
         return [g for g, leaf in zip(leaves(gradient), leaves(x), strict=True) if node_at(leaf, level)]

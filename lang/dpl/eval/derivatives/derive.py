@@ -85,7 +85,12 @@ def split_forward(level: int, y: Value) -> tuple[Value, Value]:
 
 def tangent(leaf: Value, level: int) -> Value:
     leaf = at_level(leaf, level)
-    return leaf.tangent if isinstance(leaf, Dual) and leaf.level == level else zero_of(leaf)
+    return positive(leaf.tangent) if isinstance(leaf, Dual) and leaf.level == level else zero_of(leaf)
+
+
+def positive(x: Value) -> Value:
+    """The number, or 0.0 for -0.0: the zeros of a derivative are positive, whichever of them are symbolic."""
+    return scalar("add", "f64")(x, 0.0)
 
 
 # ---- forward, in series -------------------------------------------------------------------------------------------
@@ -106,6 +111,11 @@ def coefficients(leaf: Value, level: int) -> list:
     return list(leaf.coefficients) if isinstance(leaf, Jet) and leaf.level == level else [leaf]
 
 
+def shown(found: list) -> list:
+    """Coefficients as a program sees them."""
+    return [found[0], *[c if c is None else positive(c) for c in found[1:]]]
+
+
 def slope(found: list) -> list:
     """The coefficients of the derivative of a series."""
     slopes = [c if c is None else scale(c, float(k)) for k, c in enumerate(found[1:], 1)]
@@ -124,7 +134,7 @@ def total(parts: list) -> Value:
 def split_jet(level: int, y: Value, order: int) -> Array:
     """The coefficients of the result, as an array of `order + 1` values of its form: the value first."""
     found = leaves(y)
-    series = [coefficients(leaf, level) if is_float(leaf) else [leaf] for leaf in found]
+    series = [shown(coefficients(leaf, level)) if is_float(leaf) else [leaf] for leaf in found]
     rows = [
         rebuild(y, iter([known[k] if k < len(known) and known[k] is not None else zero_of(leaf)
                          for leaf, known in zip(found, series, strict=True)]))
@@ -182,7 +192,7 @@ def seeded(level: int, y: Value, cotangent: Value) -> list:
 
 def gathered(x: Value, found: Cotangents) -> Value:
     """The cotangent of `x` after a sweep."""
-    return rebuild(x, (found.of(leaf) if isinstance(leaf, Node) else zero_of(leaf) for leaf in leaves(x)))
+    return rebuild(x, (positive(found.of(leaf)) if isinstance(leaf, Node) else zero_of(leaf) for leaf in leaves(x)))
 
 
 def seeds(level: int, outputs: list, cotangents: list) -> list:

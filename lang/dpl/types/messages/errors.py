@@ -91,7 +91,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.help,) if why and why.help else conversions(actual, expected),
+        helps=(why.ways() if why else ()) or conversions(actual, expected),
     )
 
 
@@ -108,7 +108,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.help,) if why and why.help else conversions(actual, expected),
+            helps=(why.ways() if why else ()) or conversions(actual, expected),
         )
     if actual is expected or clash.right not in NUMERIC:
         return cx.fail(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dpl.core import ty
 from dpl.diagnostics import Label
@@ -22,14 +22,19 @@ class Why:
     """Why a type is expected: `what` (`the condition of if`) expects it, and `span` is the place that says so.
 
     `answer` marks the answer type of a `reset`.  `recursive` names a function whose type comes from its use inside its
-    own definition.  `help` is a way out."""
+    own definition.  `help` is a way out, or finds one when it is asked for."""
 
     what: str = ""
     span: Span | None = None
     note: str = ""
     answer: bool = False
     recursive: str = ""
-    help: str = ""
+    help: str | Callable[[], str] = ""
+
+    def ways(self) -> tuple[str, ...]:
+        """The ways out."""
+        found = self.help() if callable(self.help) else self.help
+        return (found,) if found else ()
 
     def labels(self, wanted: str = "") -> tuple[Label, ...]:
         """A label at the place that the expectation comes from."""

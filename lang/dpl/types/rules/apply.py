@@ -6,16 +6,17 @@ x |> f y         ->   let t = x in f y t
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, Edit, Label
+from dpl.diagnostics import Diagnostic, Label
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
+from dpl.types.rules.misplaced import arranged, superfluous
 from dpl.types.rules.shaped import agreeing, together
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import Meta, Type, dimensions, is_scalar, prune
@@ -214,58 +215,10 @@ def arguments(
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
             else:
-                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=arranged(args, i, arrows, t, name)))
+                ways = partial(arranged, cx, args, i, arrows, t, name)
+                terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=ways))
         start = len(arrows)
     return [terms[i] for i in range(len(args))], arrows
-
-
-def arranged(args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
-    """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
-    value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
-    functions = tree.Fun | term.Lam
-    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
-        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
-    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
-    if isinstance(value, tree.Tuple | term.Tuple) and alone:
-        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
-    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
-        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
-    after = args[i + 1].value if i + 1 < len(args) else None
-    if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
-        return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
-    return ""
-
-
-def written(e: tree.Expr | term.Term) -> str:
-    """The source text of an argument, or `...` if it is too long."""
-    text = e.span.text
-    return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
-
-
-WORD_OPERATORS = {
-    "mod": "the remainder is written  a % b",
-    "rem": "the remainder is written  a % b",
-    "div": "integers are divided by  a / b",
-    "to": "the numbers below 10:  range 10",
-    "xor": "of booleans:  a <> b",
-}
-
-
-def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-    """Helps and edits for a function with one argument too many."""
-    if not given:
-        found = args[0].value
-        way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
-        return ((way,) if way else ()), ()
-    extra, last = args[given].value, args[given - 1].value
-    if name in ("zeros", "ones") and given == 1:
-        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
-    gap = Span(last.span.source, last.span.end, extra.span.start)
-    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
-        return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
-    if given == 1 and name and isinstance(last, tree.Var):
-        return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
-    return (), ()
 
 
 def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: int) -> ty.Fn:

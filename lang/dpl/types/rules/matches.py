@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dpl.core import ty
-from dpl.core.term import Arm, Data, Pattern, POr, PVar, PWild
+from dpl.core.term import Arm, Data, PArray, Pattern, POr, PVar, PWild
 from dpl.diagnostics import Diagnostic, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
@@ -40,6 +40,8 @@ def left_out(span: Span, arms: Sequence[Arm], missing: str) -> Diagnostic:
     if len(arms) == 1 and not span.source.text.startswith("match", span.start):
         title, where = f"this pattern can fail: {missing}", arms[0].span
         help_ = f"take it apart by cases:  match ... with ... | {missing} -> ..."
+        if isinstance(arms[0].pattern, PArray) and missing == "[]":
+            help_ = f"say what size it has:  (... :> _[{len(arms[0].pattern.items)}])"
     else:
         title, where = f"this `match` leaves out a case: {missing}", span
         help_ = f"add a case:  | {missing} -> ..."

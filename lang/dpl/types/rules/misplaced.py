@@ -1,0 +1,134 @@
+"""Helps for arguments that stand in the wrong place: a tuple for several arguments, one too many, the wrong order."""
+
+from __future__ import annotations
+
+from dpl.core import term, ty
+from dpl.diagnostics import Edit
+from dpl.source import Span
+from dpl.syntax import tree
+from dpl.syntax.shape import spine
+from dpl.types.solve.constraints import NUMERIC
+from dpl.types.solve.meta import Meta, Type, prune
+from dpl.types.state.context import Arg, Context
+from dpl.types.state.env import Primitive, Value
+
+NUMBERS = (*ty.INTS, *ty.FLOATS)
+NUMBER = "number"  # a literal: it has any numeric type
+
+
+def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
+    """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
+    value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
+    functions = tree.Fun | term.Lam
+    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
+        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
+    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if isinstance(value, tree.Tuple | term.Tuple) and alone:
+        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
+    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    after = args[i + 1].value if i + 1 < len(args) else None
+    if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
+        return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
+    given = [kind_given(cx, arg.value) for arg in args]
+    return exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+
+
+def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
+    """A help if argument `i` and a later one stand in each other's place."""
+    for j in range(i + 1, min(len(given), len(wanted))):
+        if fits(given[j], wanted[i]) and fits(given[i], wanted[j]) and not fits(given[i], wanted[i]):
+            order = [*range(i), j, *range(i + 1, j), i, *range(j + 1, len(texts))]
+            return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
+    return ""
+
+
+def fits(given: str, wanted: str) -> bool:
+    return bool(given) and (given == wanted or (given == NUMBER and wanted in NUMBERS))
+
+
+def kind_of(t: Type | None) -> str:
+    """What a type is outermost; empty if it may be several things."""
+    match prune(t) if t else None:
+        case ty.Con(name, _):
+            return name
+        case ty.Fn() | ty.Arr() | ty.Tup() as found:
+            return type(found).__name__
+        case Meta() as unknown if unknown.classes & NUMERIC:
+            return NUMBER
+        case _:
+            return ""
+
+
+def kinds_wanted(t: Type) -> list[str]:
+    """What a function takes, argument by argument."""
+    t, kinds = prune(t), []
+    while type(t) is ty.Fn:
+        kinds.append(kind_of(t.arg))
+        t = prune(t.result)
+    return kinds
+
+
+def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
+    """What an argument is outermost, as far as it can be seen without inference."""
+    match e:
+        case tree.Var(_, name):
+            return kind_of(result_of(cx, name, 0))
+        case tree.App():
+            head, args = spine(e)
+            return kind_of(result_of(cx, head.name, len(args))) if isinstance(head, tree.Var) else ""
+        case tree.Lit(_, value):
+            return "string" if isinstance(value, str) else "bool" if isinstance(value, bool) else NUMBER
+        case tree.Fun():
+            return "Fn"
+        case tree.ArrayLit():
+            return "Arr"
+        case tree.ListLit():
+            return "list"
+        case tree.Tuple():
+            return "Tup"
+        case term.Node():
+            return kind_of(e.ty)
+        case _:
+            return ""
+
+
+def written(e: tree.Expr | term.Term) -> str:
+    """The source text of an argument, or `...` if it is too long."""
+    text = e.span.text
+    return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
+
+
+WORD_OPERATORS = {
+    "mod": "the remainder is written  a % b",
+    "rem": "the remainder is written  a % b",
+    "div": "integers are divided by  a / b",
+    "to": "the numbers below 10:  range 10",
+    "xor": "of booleans:  a <> b",
+}
+
+
+def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+    """Helps and edits for a function with one argument too many."""
+    if not given:
+        found = args[0].value
+        way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
+        return ((way,) if way else ()), ()
+    extra, last = args[given].value, args[given - 1].value
+    if name in ("zeros", "ones") and given == 1:
+        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
+    gap = Span(last.span.source, last.span.end, extra.span.start)
+    if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
+        return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    if given == 1 and name and isinstance(last, tree.Var):
+        return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
+    return (), ()
+
+
+def result_of(cx: Context, name: str, given: int) -> Type | None:
+    """The type of a name that is applied to so many arguments, if it is known."""
+    entry = cx.find(name)
+    found = prune(entry.scheme.ty) if isinstance(entry, Primitive | Value) else None
+    for _ in range(given):
+        found = prune(found.result) if type(found) is ty.Fn else None
+    return found
