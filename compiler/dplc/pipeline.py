@@ -144,7 +144,7 @@ STAGES = (
           "dplc.passes.parallel.columns:columns"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
-    Stage("sweeps", FLAT, "a device does forward and backward sweep at once where what is kept must stay there",
+    Stage("sweeps", FLAT, "what a device does at once or keeps: both sweeps of points, sums that only points use",
           "dplc.pipeline:run_sweeps", True),
     Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",
           "dplc.passes.kernels.outline:outline"),

@@ -47,6 +47,17 @@ let start : model = { e = reshape (wave 1.3 18); l = reshape (wave 0.7 9); r = r
 let trees = [for k < 40 + List.length Sys.args -> grow (k * 7919) 3]
 do print (grad (fun p -> sum [for t in trees -> sum (encode p t)]) start)
 """
+CONSTANTS = """
+let n = 40 + List.length Sys.args
+let w = [0.5, 1.5, -2.0, 3.0, 0.25, 7.0, 1.0, 2.0, 3.5, 4.0, 5.0, 6.0, 0.125, 9.0, 8.0, 1.25, 2.25, 3.25, 4.25, 5.25]
+let ys = loop xs = [for k < n -> float k] for i < 5 do [for k < n -> 0.5 * xs[k] + w[k % 20]]
+do print (ys, [for k < n -> w[4:][k % 10]])
+"""
+SUMS = """
+let n = 40 + List.length Sys.args
+let unit (v : float[k]) : float[k] = v / sqrt (dot v v)
+do print (loop v = [for k < n -> 1.0 + float k] for _ < 5 do unit (v + 0.1 * v))
+"""
 GROWN = """
 let xs = loop xs = ([] : float[?]) for k < 3 + List.length Sys.args do [float k] ++ xs
 do print (sum [for x in xs -> x * 2.0])
@@ -79,6 +90,15 @@ def test_a_gradient_through_recursion_over_data(dpl, server: Server, tmp_path: P
     """Forward and backward sweep are one kernel, and records of what points keep never leave the device."""
     told = launched(dpl, server, GRADIENT, tmp_path)
     assert told.count("groups") == 1
+
+
+def test_constants_are_copied_once(dpl, server: Server, tmp_path: Path) -> None:
+    assert "copies to the device: 1 times" in launched(dpl, server, CONSTANTS, tmp_path)
+
+
+def test_sums_that_kernels_use_stay_on_the_device(dpl, server: Server, tmp_path: Path) -> None:
+    """The host waits for the array that it prints."""
+    assert "copies from the device: 1 times" in launched(dpl, server, SUMS, tmp_path)
 
 
 def test_arrays_that_grew_at_the_front_are_aligned(dpl, server: Server, tmp_path: Path) -> None:

@@ -8,6 +8,13 @@ from doubt.writer import Hole, rule
 BOX = "box"
 BOX_TYPE = "type box = { xs : float[?]; total : float }"
 GROW = "let grow (b : box) x = { xs = b.xs ++ [x]; total = 0.5 * b.total + x }"
+FRONT = "let grow_front (b : box) x = { xs = [x] ++ b.xs; total = 0.5 * b.total + x }"
+SHRINK = """\
+let rec shrink (b : box) =
+  if length b.xs = 0 then b.total else b.xs[0] * tanh (shrink { b with xs = drop 1 b.xs }) + 0.1"""
+HOLD = "let rec hold n a : box list = if n <= 0 then [] else { xs = a; total = float n } :: hold (n - 1) a"
+HOLD_BY = """\
+let rec hold_by n (a : float[?]) = if n <= 0 then [] else (fun x -> x * tanh a[n % length a]) :: hold_by (n - 1) a"""
 
 
 def has_refs(h: Hole) -> bool:
@@ -42,13 +49,27 @@ def grown(h: Hole) -> str:
     """An array in a record, which grows in a loop, or in a function that is repeated."""
     b, i = h.named("b", Ty(BOX)), h.named("i", INT)
     start = f"({{ xs = {h(array(FLOAT, h.writer.below(3) + 1))}; total = {h()} }} : box)"
-    of_box = f"{b[0]}.total + tanh (sum {b[0]}.xs)"
+    of_box, grow = f"{b[0]}.total + tanh (sum {b[0]}.xs)", h.writer.one("grow", "grow_front")
     if h.often(50):
-        made = f"iterate {h.count()} (fun ({b[0]} : box) -> grow {b[0]} (tanh ({of_box} + {h.apart(FLOAT)}))) {start}"
+        made = f"iterate {h.count()} (fun ({b[0]} : box) -> {grow} {b[0]} (tanh ({of_box} + {h.apart(FLOAT)}))) {start}"
     else:
-        step = f"grow {b[0]} (tanh ({of_box} * {h.apart(FLOAT, i)}))"
+        step = f"{grow} {b[0]} (tanh ({of_box} * {h.apart(FLOAT, i)}))"
         made = f"loop {b[0]} = {start} for {i[0]} < {h.count()} do {step}"
     return f"(let {b[0]} = ({made}) in {of_box} + {b[0]}.xs[length {b[0]}.xs - 1])"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def held(h: Hole) -> str:
+    """An array that many records or functions hold, or that a recursion takes apart."""
+    s, xs = h.fresh("s"), h(array(FLOAT, h.writer.below(3) + 1))
+    match h.writer.below(3):
+        case 0:
+            step = f"fun {s} (b : box) -> {s} * tanh b.xs[0] + sum b.xs / b.total"
+            return f"List.fold ({step}) {h()} (hold {h.count()} {xs})"
+        case 1:
+            return f"List.fold (fun {s} g -> tanh ({s} + g {s})) {h()} (hold_by {h.count()} {xs})"
+        case _:
+            return f"shrink ({{ xs = {xs}; total = {h()} }} : box)"
 
 
 @rule(2, lambda h: h.ty == FLOAT)

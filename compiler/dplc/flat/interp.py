@@ -15,7 +15,7 @@ from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.interp_ops import Array, Cell, Failure, Outside, apply_op, scalar_row, stack
-from dplc.flat.types import nothing
+from dplc.flat.types import elem_of, nothing
 
 Env = dict[str, Any]
 
@@ -151,7 +151,8 @@ class Machine:
 
     def out(self, out: f.Out, counts: tuple[int, ...], values: list, var: f.Var, env: Env) -> Any:
         if out.kind == "fold":
-            return Array(counts, values).sum_to(out.rank, var.ty)
+            total = Array(counts, values).sum_to(out.rank, elem_of(var.ty) if out.kept else var.ty)
+            return Array((1,), [total]) if out.kept else total
         if isinstance(var.ty, f.Arr) and var.ty.rank > len(counts):
             inner = tuple(value(n, env) for n in out.inner)
             rows = stack(values, f.Arr(var.ty.elem, var.ty.rank - len(counts) + 1), inner)

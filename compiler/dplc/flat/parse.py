@@ -384,7 +384,7 @@ class _Fn:
 
     def out(self, line: Line) -> f.Out:
         if line.accept("fold"):
-            return f.Out("fold", line.number())
+            return f.Out("fold", line.number(), kept=line.accept("kept"))
         if line.accept("done"):
             return f.Out("done")
         if line.accept("add"):

@@ -142,7 +142,7 @@ def out(out: f.Out) -> str:
     sizes = f" of ({' '.join(map(atom, out.inner))})" if out.inner else ""
     match out:
         case f.Out("fold", rank):
-            return f"fold {rank}"
+            return f"fold {rank}" + " kept" * out.kept
         case f.Out("add", _, f.Var() | f.Const() as target, f.Var() as acc):
             return f"add{sizes} ({typed(acc)} = {atom(target)})"
         case f.Out("done"):

@@ -252,7 +252,8 @@ class Out:
     keep    an array of all values: the dimensions of the space, then those of the value.  If there are no points, the
             dimensions of a value are `inner`.  `target` is an array of this shape that may be overwritten: the body
             only reads its element at the own point.
-    fold    the sum of the values over the leading dimensions, until `rank` are left; 0 < rank < r means sums of rows
+    fold    the sum of the values over the leading dimensions, until `rank` are left; 0 < rank < r means sums of rows.
+            A sum that is `kept` is an array of one element, which may stay on a device
     add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
             to it there is that something is added; the result is `acc` after that.  If it is null and nothing is added,
             a later operation gives it the lengths `inner`, if they are told.
@@ -263,6 +264,7 @@ class Out:
     target: Atom | None = None
     acc: Var | None = None
     inner: tuple[Atom, ...] = ()
+    kept: bool = False
 
 
 @node

@@ -248,7 +248,7 @@ class _Fn:
                 self.expect(not out.inner or len(out.inner) == rank_of(value), "not one size for each dimension")
             case "fold":
                 self.expect(isinstance(value, f.Num) and out.rank < dimensions, "no sum of numbers")
-                made = of_rank(value, out.rank)
+                made = of_rank(value, 1 if out.kept else out.rank)
             case "add":
                 made = value
                 assert out.acc is not None

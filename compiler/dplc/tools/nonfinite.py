@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from dpl.core import term as c
@@ -13,6 +13,7 @@ from dpl.debug.run import Ended, Run
 from dpl.debug.values import type_text
 from dpl.debug.why import chain
 from dpl.diagnostics import Call, Diagnostic, DplError, Label
+from dpl.eval.values.value import Value
 from dpl.node import replace
 
 from dplc.passes.entry.finite import FOUND
@@ -36,10 +37,13 @@ class Nowhere:
     def flush(self) -> None: ...
 
 
-def interpret(program: c.Program, args: Sequence[str], mode: str, out: TextIO = sys.stdout) -> int:
+def interpret(
+    program: c.Program, args: Sequence[str], mode: str, out: TextIO = sys.stdout,
+    given: Mapping[str, Value] | None = None,
+) -> int:  # fmt: skip
     """Run a program in the interpreter; `mode` is trap or warn.  Returns its exit code, or raises DplError: R0601 if a
     number is not finite and the mode is trap."""
-    run = Run(program, args, out)
+    run = Run(program, args, out, given)
     run.begin()
     finite = Finite(run)
     finite.watch(True)
@@ -59,15 +63,14 @@ def interpret(program: c.Program, args: Sequence[str], mode: str, out: TextIO = 
             return found.code & 0xFF
 
 
-def explain(program: c.Program, args: Sequence[str], failure: DplError) -> DplError:
-    """The error for a native run that ended because a number was not finite: the run is repeated in the interpreter."""
+def explain(program: c.Program, args: Sequence[str], given: Mapping[str, Value] | None = None) -> DplError | None:
+    """The error for a native run that ended because a number was not finite, found in the interpreter."""
     nowhere: TextIO = Nowhere()  # pyright: ignore[reportAssignmentType]
     try:
-        interpret(program, args, "trap", nowhere)
+        interpret(program, args, "trap", nowhere, given)
     except DplError as error:
         return error
-    first, *rest = failure.diagnostics
-    return DplError(replace(first, code="R0601"), *rest)
+    return None
 
 
 def is_ours(failure: DplError) -> bool:

@@ -124,19 +124,27 @@ def prepared(file: str | None, expression: str | None, args: list[str], engine: 
 
 
 def run_finite(run: Callable[[], int], source: Source, args: list[str], context: Context) -> int:
-    """Run a program whose calls look for numbers that are not finite.  If one finds some, the interpreter says why."""
+    """Run a program whose calls look for numbers that are not finite.  If one finds some, the interpreter says why,
+    from the last checkpoint on."""
     from dpl.diagnostics import DplError
+    from dpl.node import replace
 
     from dplc.stack import on_large_stack
+    from dplc.tools.forerun import forerun
     from dplc.tools.nonfinite import explain, is_ours
 
     try:
         return run()
     except DplError as error:
         failure = error
-    if is_ours(failure):
-        raise on_large_stack(lambda: explain(checked(source, context), args, failure))
-    raise failure
+    def explained() -> DplError:
+        program = checked(source, context)
+        near = forerun(program, context.modules, args, "nonfinite")
+        found = explain(near.program, args, near.given) if near else None
+        first, *rest = failure.diagnostics
+        return found or explain(program, args) or DplError(replace(first, code="R0601"), *rest)
+
+    raise on_large_stack(explained) if is_ours(failure) else failure
 
 
 def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool) -> int:

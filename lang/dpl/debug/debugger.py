@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from dpl.core import term as c
@@ -55,10 +55,13 @@ class Stop:
 
 
 class Debugger(Listener):
-    def __init__(self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: TextIO) -> None:
-        self.program = program
+    def __init__(
+        self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: TextIO,
+        given: Mapping[str, Value] | None = None,
+    ) -> None:  # fmt: skip
+        self.program, self.modules = program, modules
         self.main: Source = modules[-1].source
-        self.run = Run(program, args, out)
+        self.run = Run(program, args, out, given)
         self.run.listener = self
         self.expressions = Expressions(modules)
         self.breakpoints: dict[int, Breakpoint] = {}

@@ -10,7 +10,7 @@ Time is counted in steps of the machine, and a run from a moment repeats itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TextIO
 
 from dpl import host
@@ -86,9 +86,13 @@ class Debugged(Interpreter):
 
 
 class Run:
-    def __init__(self, program: c.Program, args: Sequence[str], out: TextIO) -> None:
+    def __init__(
+        self, program: c.Program, args: Sequence[str], out: TextIO, given: Mapping[str, Value] | None = None
+    ) -> None:
+        """`given` are the values of definitions that are not computed."""
         self.program = program
-        self.args = args
+        self.given = given or {}
+        self.args, self.out = args, out
         self.journal = Journal(out)
         self.places = Places()
         for item in program.items:
@@ -104,6 +108,7 @@ class Run:
         HERE.place = HERE.visit = None
         self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled)
         self.interpreter = Debugged(self.program, self.args, self.journal)  # pyright: ignore[reportArgumentType]
+        self.interpreter._values.update({(name, (), ()): value for name, value in self.given.items()})
         self.interpreter.watching = self._watching
         self.interpreter._compiler.instruments = self.instruments  # pyright: ignore
         self.machine: DebugMachine = self.interpreter.machine  # pyright: ignore[reportAttributeAccessIssue]
@@ -157,7 +162,7 @@ class Run:
             match self.program.items[self.item]:
                 case c.Do(body=body):
                     pass
-                case c.Def(params=params, body=body) if not type_params(params):
+                case c.Def(name=name, params=params, body=body) if not type_params(params) and name not in self.given:
                     pass
                 case _:
                     continue

@@ -13,9 +13,10 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit import inplace
+from dplc.machine.emit import function_groups, inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
+from dplc.machine.emit.function_groups import Group
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.local_arrays import MOST, ROOM, local_arrays
 from dplc.machine.emit.unit import Unit
@@ -41,6 +42,7 @@ class BodyEmitter(Emitter, ABC):
         self.span = f.NOWHERE  # of the binding that is being written
         self.local = frozenset[str]() if unit.device else local_arrays(fn)
         self.in_frame = False  # whether this binding makes such arrays
+        self.wide = False  # whether this is a part of a loop of which LLVM may make vectors
         self.room = ROOM
 
     @abstractmethod
@@ -54,6 +56,11 @@ class BodyEmitter(Emitter, ABC):
     @abstractmethod
     def block_sums(self, types: Sequence[str], count: str) -> Any:
         """The sums of `count` numbers of each of some types, while a loop computes them (`sums.py`)."""
+
+    @property
+    def is_cold(self) -> bool:
+        """True in functions that are not optimised."""
+        return self.fn.name in self.unit.cold
 
     # ---- atoms
 
@@ -117,13 +124,26 @@ class BodyEmitter(Emitter, ABC):
     def run(self, binds: Sequence[f.Bind]) -> None:
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
+        groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)
+        done = function_groups.moved(groups)
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
-            self.define(bind.vars, self.rhs(bind))
+            if groups and bind.vars and bind.vars[0].name in groups:
+                self.group(groups[bind.vars[0].name])
+            elif not (done and bind.vars and bind.vars[0].name in done):
+                self.define(bind.vars, self.rhs(bind))
             if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
         self.span, self.in_frame = outer
+
+    def group(self, group: Group) -> None:
+        """Writes calls of a function as one."""
+        for bind in group.before:
+            self.define(bind.vars, self.rhs(bind))
+        made = function_groups.call(self.w, group, self.unit.vector_bytes, self.one)
+        for bind, value in zip(group.calls, made, strict=True):
+            self.define(bind.vars, [value])
 
     def memory(self, size: str) -> Values:
         if not self.in_frame or not size.isdigit() or int(size) > min(MOST, self.room):

@@ -16,6 +16,7 @@ from dplc.machine.emit.uploads import Layouts
 from dplc.machine.llvm.literals import escape
 from dplc.passes.kernels.device import Kernel
 
+CONSTANTS = '@"constants for a device"'
 WITH_DEVICE = '@"dpl with device"'
 RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels, beside its largest frames
 FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
@@ -46,17 +47,32 @@ class Device:
             )
         return symbol
 
-    def started(self, main: str) -> str:
-        """A function that runs `main`, which knows its device then."""
+    def started(self, main: str, constants: dict[str, tuple[str, list[str]]]) -> str:
+        """A function that runs `main`, which knows its device then, and the arrays that are constants."""
         text = self.ptx() if self.cells else ""
         frame = max(map(int, FRAME.findall(text)), default=0)  # those that do not look at what is left have it twice
         stack = RECURSIVE_STACK + 2 * frame if self.recursive else 0
         return (
-            "".join((*self.cells.values(), *self.layouts.texts)) + text_constant('@"device code"', text) +
+            "".join((*self.cells.values(), *self.layouts.texts)) + table_of(constants)
+            + text_constant('@"device code"', text) +
             f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
-            f'  call void @rt.device_begin(ptr @"device code", i64 {stack})\n'
+            f'  call void @rt.device_begin(ptr @"device code", i64 {stack}, ptr {CONSTANTS})\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"
         )
+
+
+def table_of(constants: dict[str, tuple[str, list[str]]]) -> str:
+    """A table of constant arrays: how many there are, then for each its address, its bytes, and its place on the device
+    once it is there."""
+    row = "{ ptr, i64, i64 }"
+    rows = [f"{row} {{ ptr {address}, {bytes_of(kind, len(items))}, i64 0 }}"
+            for address, (kind, items) in constants.items()]  # fmt: skip
+    table = f"[{len(rows)} x {row}]"
+    return f"{CONSTANTS} = internal global {{ i64, {table} }} {{ i64 {len(rows)}, {table} [{', '.join(rows)}] }}\n"
+
+
+def bytes_of(kind: str, count: int) -> str:
+    return f"i64 ptrtoint (ptr getelementptr ({kind}, ptr null, i64 {count}) to i64)"
 
 
 def text_constant(symbol: str, text: str) -> str:

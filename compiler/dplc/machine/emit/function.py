@@ -48,7 +48,7 @@ class FunctionEmitter(BodyEmitter):
         self.finish(self.fn.body)
         convention = self.unit.convention(self.fn.name)
         head = f"{convention} {self.unit.returned(self.fn.name)} {symbol(self.fn.name)}({', '.join(params)})"
-        if self.fn.name in self.unit.cold:
+        if self.is_cold:
             head += " optnone noinline"
         if self.unit.interruptible:  # the stack check is also the poll for an interrupt
             self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.writer import Mark, Values
 from dplc.machine.runtime.failure_codes import Failure
 
 STRIP = 4096
@@ -35,7 +35,7 @@ def count_to(
     step: Callable[[str, Values], Values],
     types: Sequence[str] = (),
     inits: Sequence[str] = (),
-    mark: str = "",
+    mark: Mark = "",
     short: bool = True,
     first: str = "0",
 ) -> Values:

@@ -110,8 +110,8 @@ class _Launch(Launching):
         if made.out.kind == "keep":
             rank = len(self.kernel.space) + len(made.row)
             return leaves(f.Arr(made.elem, rank))
-        if made.out.kind == "fold" and made.out.rank:
-            return leaves(f.Arr(made.elem, made.out.rank))
+        if made.out.kind == "fold" and (rank := made.out.rank or made.out.kept):
+            return leaves(f.Arr(made.elem, int(rank)))
         return leaves(made.value.ty)
 
     # ---- parameters
@@ -211,6 +211,9 @@ class _Launch(Launching):
         else:
             self.params.append(("i64", partial))
         self.later("tree", ty, "256", [partial, blocks], unless_one=blocks)
+        if made.out.kept:
+            self.result(made, partial, ["1"])
+            return
         slot = w.slot("[8 x i8]")
         self.after.append(lambda: w.do(f"call void @rt.fetch_down(ptr {slot}, i64 {partial}, i64 {struct(ty).size})"))
         self.results.append(lambda: [w.load(leaves(ty)[0], slot)])
@@ -221,12 +224,16 @@ class _Launch(Launching):
         dims = self.counts[cut:]
         columns, blocks = w.product(dims), self.blocks_of(w.product(self.counts[:cut]))
         partial = self.temporary(made.elem, w.mul(w.let(f"call i64 @llvm.umax.i64(i64 {blocks}, i64 1)"), columns))
-        array = arrays.new_checked(self.e, made.elem, dims)
-        place = self.room_for(array)
         self.params.append(("i64", partial))
         self.later("columns", made.elem, columns, [partial, blocks, columns], unless_one=blocks)
-        size = w.mul(columns, str(array.size))
-        self.after.append(lambda: w.do(f"call void @rt.device_across(i64 {place}, i64 {partial}, i64 {size})"))
+        self.result(made, partial, dims)
+
+    def result(self, made: Made, partial: str, dims: list[str]) -> None:
+        """The array of sums that are at a place on the device."""
+        array = arrays.new_checked(self.e, made.elem, dims)
+        place = self.room_for(array)
+        size = self.w.mul(self.w.product(dims), str(array.size))
+        self.after.append(lambda: self.w.do(f"call void @rt.device_across(i64 {place}, i64 {partial}, i64 {size})"))
         self.results.append(lambda: array.values)
 
     def add(self, made: Made) -> None:

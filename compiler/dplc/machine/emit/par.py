@@ -25,15 +25,21 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.rings import on_ring
 from dplc.machine.emit.rows import Row, Rows, in_pieces
-from dplc.machine.emit.strips import Strips, in_parts
+from dplc.machine.emit.strips import Strips, has_functions, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
-from dplc.machine.llvm.types import SCALARS
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.target import MASKED
+from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
+
+UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
+VECTOR = 64  # bytes, at most
+TWICE = 16  # operations, at most, of a loop that is written twice
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
@@ -106,6 +112,7 @@ class _Nest:
         self.strips = Strips(e, parts) if parts else None
         if parts:
             self.binds = parts.second
+        self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
         inits = self.ready(inits, total)
         if self.sums:
             inits = [*self.sums.START, *inits]
@@ -208,7 +215,7 @@ class _Nest:
             e.run(self.levels[level].after)
             return state
 
-        mark = self.mark() if last else ""
+        mark = self.bordered(index, count, self.mark()) if last else ""
         if last and self.sums:
             begin = self.strips.begin if self.strips else lambda first, number: None
             steps = Steps(step, begin, mark, self.own_access())
@@ -239,7 +246,7 @@ class _Nest:
             return []
         return interrupts.count_to(self.e, count, step, short=False)
 
-    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: str) -> Values:
+    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: Mark) -> Values:
         """The innermost loop, in strips whose points have two parts."""
         w = self.e.w
         pieces = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
@@ -283,13 +290,36 @@ class _Nest:
         threads.spread(self.e, self.levels[0].par.body, points)
         return ["0", sums.blocks]
 
-    def mark(self) -> str:
-        """The metadata of the innermost loop: accesses of this group in different steps do not overlap."""
+    def mark(self) -> str | Halves:
+        """The metadata of the innermost loop: accesses of this group in different steps do not overlap.  Where vectors
+        of functions are computed, several are under way at a time, and the last ones are masked."""
         e = self.e
         if not self.independent:
             return ""
         accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
-        return f", !llvm.loop {e.unit.metadata(f'distinct !{{SELF, {accesses}}}')}"
+        if e.is_cold or not (self.wide and has_functions(self.binds)):
+            return e.unit.loop_mark(accesses)
+        narrow = any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
+        steps = UNDER_WAY * VECTOR // SIZES["float" if narrow else "double"]
+        several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
+        whole = e.unit.loop_mark(accesses, several)
+        if len(self.binds) > TWICE:
+            return whole
+        return Halves(whole, e.unit.loop_mark(accesses, MASKED), steps)
+
+    def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
+        """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""
+        fits = self.independent and self.wide and not (self.whole or self.strips or self.e.is_cold)
+        ring = on_ring(index, self.binds) if fits else None
+        if ring is None:
+            return mark
+        plain = self.binds
+
+        def inside(begins: bool) -> None:
+            self.binds = ring.binds if begins else plain
+
+        edge = self.e.unit.loop_mark(self.e.unit.metadata('!{!"llvm.loop.vectorize.enable", i1 false}'))
+        return Bordered(count, ring.low, ring.high, edge, mark, inside)
 
     def own_access(self) -> str:
         """The mark of accesses to what this Par makes."""
@@ -303,7 +333,9 @@ class _Nest:
                 e.define((out.acc,), state[self.part(k)])
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
+        e.wide = self.wide
         e.run(self.binds)
+        e.wide = False
         for k, array in self.kept.items():
             items = self.pieces[k].items
             start = w.element(array.data, number, array.size * len(items))
@@ -365,15 +397,21 @@ class _Nest:
                 values += self.kept[k].values
             elif k in self.row_sums:
                 values += self.row_sums[k].result().values
-            elif k in totals:
-                values.append(totals[k])
             else:
-                values += last[self.part(k)]
+                total_ = [totals[k]] if k in totals else last[self.part(k)]
+                values += self.alone(k, total_) if self.values[k][0].kept else total_
         for k, target in self.targets.items():
             same = e.w.let(f"icmp eq ptr {target.owner}, {self.kept[k].owner}")
             owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
             e.drop(target.type, [owner, *target.values[1:]])
         return values
+
+    def alone(self, k: int, total: Values) -> Values:
+        """A sum as an array of one element."""
+        number = expect_type(f.Num, self.values[k][1].ty)
+        made = arrays.new_array(self.e, number, ["1"])
+        self.e.put(number, total, made.data)
+        return made.values
 
     def shape(self, k: int, row: list[str]) -> list[str]:
         """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,

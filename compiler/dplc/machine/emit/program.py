@@ -22,6 +22,9 @@ from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.memory import FREED, Droppers
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
+from dplc.machine.llvm import target
+from dplc.machine.llvm.target import Target
+from dplc.machine.runtime.shapes import Vectors
 from dplc.passes.kernels.frequency import Frequency
 from dplc.passes.kernels.independence import Independence
 from dplc.passes.recursion.modulo_cons import with_holes
@@ -41,18 +44,21 @@ def emit_program(
     versions: bool = False,
     device: Device | None = None,
     placed: bool = False,
+    where: Target | None = None,
 ) -> tuple[str, Sites]:
     """The whole module, and the sites where it may fail.  `library` gives the definitions of the runtime's symbols in a
     text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
     debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).  With a `device`, Pars
-    may run there (`launch.py`).  If `placed`, every instruction knows its site."""
+    may run there (`launch.py`).  If `placed`, every instruction knows its site.  `where` is the target, by default this
+    machine."""
     group, looping = groups(program)
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
                 frequency.cold)  # fmt: skip
     unit.droppers.counting = counting
     unit.counting, unit.interruptible, unit.device, unit.placed = counting, interruptible, device, placed
+    unit.vector_bytes = 0 if counting else Vectors.of((where or target.here()).flags).bytes
     unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
     if versions:
         unit.kernels, unit.replaceable = frequency.kernels(), frequency.replaceable()
@@ -60,7 +66,7 @@ def emit_program(
     functions = [FunctionEmitter(unit, fn).text() for fn in program.fns.values()]
     entries = entry_points(unit) if entry_points else entry(unit.start)
     if device:
-        functions.append(device.started(symbol(program.main)))
+        functions.append(device.started(symbol(program.main), unit.arrays))
     parts = (entries, *functions, *unit.helpers.values(), unit.droppers.text(), *unit.globals)
     counters = "".join(f"{name} = internal global i64 0\n" for name in (OPERATIONS, BYTES, FREED)) if counting else ""
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))

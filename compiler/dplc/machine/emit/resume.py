@@ -121,6 +121,8 @@ def type_of(text: str) -> str:
             return rest.partition(", ")[2].partition(" ")[0]
         case "call":
             return _first_type(re.sub(r"^(fastcc|tailcc|nnan|ninf) ", "", rest))
+        case "extractelement":
+            return rest.partition(" x ")[2].partition(">")[0]
         case "extractvalue":
             fields, _, index = rest.rpartition(", ")
             return fields[2 : fields.index(" }")].split(", ")[int(index)]

@@ -23,7 +23,7 @@ from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.writer import Mark, Values
 
 
 def few(count: str) -> bool:
@@ -38,7 +38,7 @@ class Steps:
 
     at: Callable[[str, Values], Values]
     begin: Callable[[str, str], None]
-    mark: str
+    mark: Mark
     access: str
 
 

@@ -31,7 +31,7 @@ from dplc.machine.emit.memory import parts
 from dplc.machine.emit.resume import free, types_of
 from dplc.machine.emit.unit import symbol
 from dplc.machine.llvm.literals import number
-from dplc.machine.llvm.writer import Values, Writer, function, typed
+from dplc.machine.llvm.writer import Mark, Values, Writer, function, typed
 from dplc.passes.kernels import work
 from dplc.passes.kernels.work import Work
 
@@ -50,7 +50,7 @@ class Points:
     step: Callable[[str], object]
     short: bool
     fresh: Sequence[str]
-    mark: str = ""
+    mark: Mark = ""
     alone: int = 0
 
 

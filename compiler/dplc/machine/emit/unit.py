@@ -37,6 +37,7 @@ class Unit:
     placed: bool = False  # every instruction knows its site, for the profiler
     apart: bool = False  # whether all of its code runs in several threads at the same time
     counting: bool = False  # whether operations and bytes are counted (`flat/operation_counts.py`)
+    vector_bytes: int = 0  # of a vector; 0: functions of vectors are not called
     interruptible: bool = False  # whether loops poll for an interrupt (`interrupts.py`)
     globals: list[str] = field(default_factory=list)
     arrays: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # elements of constant ones, by address
@@ -93,9 +94,14 @@ class Unit:
             self._groups[groups] = self.metadata(f"!{{{', '.join(groups)}}}")
         return self._groups[groups]
 
+    def loop_mark(self, *properties: str) -> str:
+        """The mark of a loop's back edge, with these properties."""
+        nodes = ", ".join(("SELF", *properties))
+        return f", !llvm.loop {self.metadata(f'distinct !{{{nodes}}}')}"
+
     def parallel(self) -> str:
-        """The mark of a loop's back edge: accesses marked ACCESS in different steps do not overlap."""
-        return f", !llvm.loop {self.metadata('distinct !{SELF, !2}')}"
+        """The mark of a loop whose accesses that are marked ACCESS do not overlap in different steps."""
+        return self.loop_mark("!2")
 
     def location(self, scope: str, line: int) -> str:
         """The debug location of a call; `line` is the number of a site, plus one."""

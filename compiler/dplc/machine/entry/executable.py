@@ -26,7 +26,7 @@ def executable_text(
         return main(unit, target)
 
     where = library.library_for(target)
-    text, sites = emit_program(program, where, entry_points=entry, debug=debug, device=device)
+    text, sites = emit_program(program, where, entry_points=entry, debug=debug, device=device, where=target)
     text += tables(sites)
     return module(narrow(text) if target.arch == "wasm32" else text, target), sites
 

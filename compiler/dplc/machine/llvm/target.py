@@ -11,6 +11,7 @@ from dpl.node import node
 HOST_SYSTEM = "linux"  # the only system with a JIT
 PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as in the last ten years
 NATIVE = "native"
+MASKED = "!8"  # metadata of loops: vectors are masked, where the machine can do that
 
 
 @node
@@ -44,6 +45,13 @@ class Target:
         if self.features:
             return {word[1:]: word[0] == "+" for word in self.features.split(",")}
         return {"neon": self.arch == "aarch64"}
+
+    @property
+    def head(self) -> str:
+        """What a module says of the machine."""
+        masks = "true" if self.flags.get("avx") else "false"  # else a masked load is a branch for each number
+        return (f'target datalayout = "{self.machine().target_data}"\ntarget triple = "{self.triple}"\n'
+                f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
     def machine(self, effort: int = 2) -> llvm.TargetMachine:
         """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs

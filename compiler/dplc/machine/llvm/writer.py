@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dpl.node import node
+
 from dplc.machine.llvm.versions import FINAL
 
 Values = list[str]
@@ -15,6 +17,31 @@ Edge = tuple[Values, str]  # values, and the label that they come from
 Place = tuple[int, int, str]  # the numbers of lines and slots, and the label of the block being written
 Loop = Callable[..., Values]  # `Writer.loop`, or what does the same
 LIKELY = ", !prof !0"  # branch weights: the first target is nearly always taken (`emit/program.py`)
+
+
+@node
+class Halves:
+    """The metadata of a loop that is written twice: for whole pieces of so many steps, and for the rest."""
+
+    whole: str
+    rest: str
+    steps: int
+
+
+@node
+class Bordered:
+    """The metadata of a loop without a state, over `count` steps in all, that is written twice: for the first `low` and
+    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so."""
+
+    count: str
+    low: int
+    high: int
+    edge: str
+    mark: str | Halves
+    inside: Callable[[bool], None]
+
+
+Mark = str | Halves | Bordered  # the metadata of a loop
 
 
 class Writer:
@@ -161,11 +188,18 @@ class Writer:
         body: Callable[[str, Values], Values],
         types: Sequence[str] = (),
         inits: Sequence[str] = (),
-        mark: str = "",
+        mark: Mark = "",
         first: str = "0",
         loop: Loop | None = None,
     ) -> Values:
         """for i from `first` to n - 1, with a state.  `loop` writes the loop, instead of the method of that name."""
+        if isinstance(mark, Bordered):
+            return self.bordered(first, n, body, mark, loop)
+        if isinstance(mark, Halves):
+            middle = self.middle(first, n, mark.steps)
+            if middle != first:
+                inits = self.count_to(middle, body, types, inits, mark.whole, first, loop)
+            return self.count_to(n, body, types, inits, mark.rest, middle) if middle != n else list(inits)
 
         def step(state: Values) -> Values:
             after = body(state[0], state[1:])
@@ -176,7 +210,38 @@ class Writer:
 
         return (loop or self.loop)(("i64", *types), [first, *inits], below, step, mark)[1:]
 
-    def repeat(self, n: str, body: Callable[[str], object], mark: str = "") -> None:
+    def bordered(
+        self, first: str, n: str, body: Callable[[str, Values], Values], how: Bordered, loop: Loop | None
+    ) -> Values:
+        """for i from `first` to n - 1: the steps at the borders, then the others."""
+
+        def either(which: str, a: str, b: str) -> str:
+            return self.let(f"call i64 @llvm.{which}.i64(i64 {a}, i64 {b})")
+
+        start = either("smin", n, either("smax", first, str(how.low)))
+        end = either("smax", start, either("smin", n, self.let(f"sub i64 {how.count}, {how.high}")))
+        before = self.let(f"sub i64 {start}, {first}")
+        both = self.add(before, self.let(f"sub i64 {n}, {end}"))
+
+        def edge(k: str, _: Values) -> Values:
+            late = self.add(end, self.let(f"sub i64 {k}, {before}"))
+            is_early = self.let(f"icmp slt i64 {k}, {before}")
+            return body(self.let(f"select i1 {is_early}, i64 {self.add(first, k)}, i64 {late}"), [])
+
+        self.count_to(both, edge, mark=how.edge)
+        how.inside(True)
+        self.count_to(end, body, mark=how.mark, first=start, loop=loop)
+        how.inside(False)
+        return []
+
+    def middle(self, first: str, n: str, steps: int) -> str:
+        """The end of the last whole piece of so many steps, in a loop from `first` to n - 1."""
+        if first == "0" and n.isdigit():
+            return str(int(n) // steps * steps)
+        count = n if first == "0" else self.let(f"sub i64 {n}, {first}")
+        return self.add(first, self.let(f"and i64 {count}, {-steps}"))
+
+    def repeat(self, n: str, body: Callable[[str], object], mark: Mark = "") -> None:
         """for i < n, without a state."""
 
         def step(i: str, _: Values) -> Values:

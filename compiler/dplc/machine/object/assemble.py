@@ -23,10 +23,9 @@ def module(text: str, where: Target | None = None) -> str:
     """Adds the target to the text.  Every function keeps a frame pointer, and all that can fail are in one section, so
     that a failure can walk the stack."""
     where = where or target.here()
-    head = f'target datalayout = "{where.machine().target_data}"\ntarget triple = "{where.triple}"\n'
     section = ' section ".text"' if where.jit else ""
     more = rf'\1 "frame-pointer"="non-leaf"{section}\2 {{'
-    return head + re.sub(r"(?m)^(define (?![^\n]* section )[^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
+    return where.head + re.sub(r"(?m)^(define (?![^\n]* section )[^\n]*?)( !dbg ![0-9]+)? \{$", more, text)
 
 
 def assemble(text: str, where: Target | None = None, most: int = 2, flat: bool = False) -> bytes:

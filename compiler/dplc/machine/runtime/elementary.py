@@ -242,6 +242,8 @@ class _Text:
         self.count += 1
         rare, lane, run, next_, after = (f"{name}{self.count}" for name in ("rare", "lane", "run", "next", "after"))
         function = f"@rt.{step.detail}.{step.type}"
+        if n:  # lanes without a number may be poison
+            condition = self.let(f"freeze <{n} x i1> {condition}")
         leaf = SCALARS[step.type]
         some = self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})") if n else condition
         self.lines.append(f"  br i1 {some}, label %{rare}, label %{after}")

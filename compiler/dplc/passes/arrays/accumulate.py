@@ -27,11 +27,14 @@ from typing import TypeGuard
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.arrays.fixed_places import added_once
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
+
+NEAR = 8  # bindings behind which a branch is moved
 
 
 def accumulate(program: f.Program) -> f.Program:
@@ -91,12 +94,35 @@ def _merge(bind: f.Bind, op: f.Op, written: list[f.Bind], where: dict[str, int],
         if at < 0 or not isinstance(written[at].rhs, f.If | f.Switch):
             continue
         other, mentioned = (where.get(x.name, -1), uses[x.name]) if isinstance(x, f.Var) else (-1, 0)
-        if other > at or (other == at and mentioned != 1):
+        if other == at and mentioned != 1:
             continue
+        if other > at:
+            if not _moved_last(at, written, where):
+                continue
+            at = len(written) - 1
         written[at] = _add_inside(written[at], x, y, bind, uses)
         where[bind.vars[0].name] = at
         return True
     return False
+
+
+def _moved_last(at: int, written: list[f.Bind], where: dict[str, int]) -> bool:
+    """Moves a branch behind what follows it, if that is little, has no effects, cannot fail and does not use it."""
+    branch, after = written[at], written[at + 1 :]
+    bound = {var.name for var in branch.vars}
+    if len(after) > NEAR or not all(_is_quiet(bind.rhs) and bound.isdisjoint(names(atoms(bind.rhs))) for bind in after):
+        return False
+    written[at:] = [*after, branch]
+    for position in range(at, len(written)):
+        where.update((var.name, position) for var in written[position].vars)
+    return True
+
+
+def _is_quiet(rhs: f.Rhs) -> bool:
+    if not isinstance(rhs, f.Op):
+        return isinstance(rhs, f.TupMake | f.TupGet)
+    row = OPS[rhs.op]
+    return row.effects is Effect.NONE and (row.fails is Fails.NEVER or rhs.attr("unchecked") is True)
 
 
 def _add_inside(branch: f.Bind, x: f.Atom, y: f.Var, bind: f.Bind, uses: Counter[str]) -> f.Bind:

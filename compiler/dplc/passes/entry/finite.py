@@ -35,7 +35,7 @@ class Writer:
     def item(self, item: c.Def | c.Do | c.Expect) -> c.Def | c.Do | c.Expect:
         if item.body.span.source not in self.own:
             return item
-        return replace(item, body=self.term(item.body, tail=True))
+        return replace(item, body=self.term(item.body, tail=False))
 
     def term(self, term: c.Term, tail: bool) -> c.Term:
         """The term with checks inside, and around it if it is a call whose result comes back here."""
@@ -73,6 +73,8 @@ class Writer:
         zero = c.Lit(span, t.F64, 0.0)
         zeros = c.Prim(span, FLOATS, "mul", (c.Prim(span, FLOATS, "tree_leaves", (here,)), zero))
         holds = c.Prim(span, t.BOOL, "eq", (c.Prim(span, t.F64, "sum", (zeros,)), zero))
+        if kind := short_floats(term.ty):
+            holds = of_short_floats(here, kind)
         unit = c.Tuple(span, t.UNIT, ())
         fails = c.Prim(span, t.UNIT, "error", (c.Lit(span, t.STRING, FOUND),))
         test = c.If(span, t.UNIT, holds, unit, fails)
@@ -104,7 +106,24 @@ class Writer:
                     return False
                 case _:
                     pass
-        return "f64" in found and not found & {"f32", "f16", "ref"}
+        return short_floats(ty) is not None or ("f64" in found and not found & {"f32", "f16", "ref"})
+
+
+def short_floats(ty: t.Ty) -> t.Con | None:
+    """The element type of a number or an array of f32 or f16."""
+    while isinstance(ty, t.Arr):
+        ty = ty.elem
+    return ty if isinstance(ty, t.Con) and ty.name in ("f32", "f16") else None
+
+
+def of_short_floats(here: c.Var, kind: t.Con) -> c.Term:
+    """Whether all of these are finite: they have the sum 0 when each is multiplied by 0."""
+    zero = c.Lit(here.span, kind, 0.0)
+    zeros, ty = c.Prim(here.span, here.ty, "mul", (here, zero)), here.ty
+    while isinstance(ty, t.Arr):
+        ty = ty.elem
+        zeros = c.Prim(here.span, ty, "sum", (zeros,))
+    return c.Prim(here.span, t.BOOL, "eq", (zeros, zero))
 
 
 def same(ty: t.Ty) -> t.Ty:

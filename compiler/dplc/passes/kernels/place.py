@@ -22,15 +22,13 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used, with_binds, with_rhs
 from dplc.passes.kernels.independence import is_numbers
-from dplc.passes.kernels.totals import totals
 
 Same = TypeVar("Same")
 DEEPEST = 3  # loops in loops whose state is looked at twice
 
 
 def place(program: f.Program) -> f.Program:
-    """The program with its questions, and with sums that a device can do (`totals.py`)."""
-    program = totals(program)
+    """The program with its questions."""
     made = program.copy()
     made.fns = {name: replace(fn, body=_Places().block(fn.body, set(), False)) for name, fn in program.fns.items()}
     return made

@@ -22,11 +22,14 @@ from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
 from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.kernels.device import Devices
+from dplc.passes.kernels.kept_sums import KeptSums
+from dplc.passes.kernels.totals import totals
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 from dplc.passes.simplify.purity import droppable
 
 
 def sweeps(program: f.Program) -> f.Program:
+    program = totals(program)
     supply, devices = supply_for(program), Devices(program)
     return replace(program, fns={name: _function(fn, devices, supply) for name, fn in program.fns.items()})
 
@@ -35,7 +38,7 @@ def _function(fn: f.Fn, devices: Devices, supply: f.Supply) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
         return fn
     fn = with_body(fn, with_lengths(fn.body))
-    return with_body(fn, _Sweeps(fn, devices, supply).block(fn.body))
+    return with_body(fn, KeptSums(devices, supply).block(_Sweeps(fn, devices, supply).block(fn.body)))
 
 
 # ---- lengths of what is added to

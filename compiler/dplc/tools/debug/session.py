@@ -15,6 +15,7 @@ from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools.debug.console import Console, Leave
+from dplc.tools.forerun import forerun
 from dplc.tools.repl.lines import Lines
 from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
@@ -30,17 +31,31 @@ def loaded(file: str, args: Sequence[str], out: TextIO) -> Debugger:
     return Debugger(program, context.modules, args, out)
 
 
+def loaded_at(debugger: Debugger, at: str) -> Debugger | None:
+    """A debugger that begins shortly before an incident, to which the program ran natively; None if it must begin at
+    the start."""
+    run = debugger.run
+    found = forerun(run.program, debugger.modules, run.args, CODES.get(at, at))
+    if found is None or not found.skipped:
+        return None
+    return Debugger(found.program, debugger.modules, run.args, run.out, found.given)
+
+
 def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequence[str], script: str | None,
           at: str | None) -> int:  # fmt: skip
     """Debug a program.  Returns the exit code: 1 if a command of a script could not be done."""
     if file == STDIN and script is None:
         raise click.UsageError("the program comes from standard input, so commands need --script FILE")
     debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
-    console = Console(debugger, say)
-    stop = lambda _thread: pause(debugger)  # noqa: E731
+    nearer = on_large_stack(lambda: loaded_at(debugger, at)) if at is not None else None
+    console = Console(nearer or debugger, say)
+    stop = lambda _thread: pause(console.debugger)  # noqa: E731
     alone = script is not None or not sys.stdin.isatty()
 
-    on_large_stack(lambda: prepared(debugger, console, breaks, watches, at), stop)
+    on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
+    if nearer and nearer.stopped.reason == "end":  # it did not happen again
+        console = Console(debugger, say)
+        on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
     commands = scripted(script) if script else piped() if alone else typed(console)
     return converse(console, commands, alone, stop)
 
@@ -56,10 +71,9 @@ def pause(debugger: Debugger) -> None:
     debugger.run.interrupted = True
 
 
-def prepared(
-    debugger: Debugger, console: Console, breaks: Sequence[str], watches: Sequence[str], at: str | None
-) -> None:
+def prepared(console: Console, breaks: Sequence[str], watches: Sequence[str], at: str | None) -> None:
     """Do what the options say."""
+    debugger = console.debugger
     debugger.start()
     try:
         for text in breaks:

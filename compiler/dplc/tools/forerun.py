@@ -1,0 +1,154 @@
+"""A program runs natively up to an incident, and the interpreter goes on from the last checkpoints before it.
+
+Whatever cannot be done so (programs that native code does not know, values that cannot be read back, no incident)
+gives None, and the interpreter starts at the beginning.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.debug.reading import Unreadable, is_readable, read
+from dpl.diagnostics import DplError
+from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.value import Value
+from dpl.garbage import collected_seldom
+from dpl.node import node, replace
+from dpl.source import NOWHERE, Source
+from dpl.syntax.load import Module
+
+from dplc.passes.entry.checkpoints import Resumer, Writer, changes_globals, given_name, value_of
+
+INCIDENTS = ("error", "nonfinite")
+REACHED = "the function is called"
+
+
+@node
+class Resumed:
+    """A program that begins shortly before the incident, and the values that it is given.  `failure` is what native
+    code said."""
+
+    program: c.Program
+    given: Mapping[str, Value]
+    failure: DplError
+
+    @property
+    def skipped(self) -> bool:
+        return bool(self.given)
+
+
+def forerun(program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str) -> Resumed | None:
+    """Run natively, quietly, to an incident: `error`, `nonfinite`, or the name of a function of the program."""
+    if changes_globals(program) or not (at in INCIDENTS or any(named(item, at) for item in program.items)):
+        return None
+    own = {module.source for module in modules}
+    with tempfile.TemporaryDirectory(prefix="dpl-at-") as folder:
+        writer = Writer(stopping(program, own, at), own, folder=Path(folder))
+        failure = failure_of(writer.rewritten(), args)
+        if failure is None:
+            return None
+        try:
+            return resumed(program, own, writer, Path(folder), failure)
+        except Unreadable:
+            return None
+
+
+def stopping(program: c.Program, own: set[Source], at: str) -> c.Program:
+    """The program that fails at the incident."""
+    if at == "error":
+        return program
+    if at == "nonfinite":
+        from dplc.passes.entry.finite import finite
+
+        return finite(program, own)
+    return replace(program, items=[stopped(item) if named(item, at) else item for item in program.items])
+
+
+def named(item: c.Def | c.Do | c.Expect, name: str) -> bool:
+    return isinstance(item, c.Def) and item.name.rpartition(".")[2].partition("#")[0] == name.rpartition(".")[2]
+
+
+def stopped(item: c.Def | c.Do | c.Expect) -> c.Def | c.Do | c.Expect:
+    """A function that stops the program when it is called."""
+
+    def inside(body: c.Term) -> c.Term:
+        if isinstance(body, c.Lam):
+            return replace(body, body=inside(body.body))
+        return c.Prim(body.span, body.ty, "error", (c.Lit(body.span, t.STRING, REACHED),))
+
+    return replace(item, body=inside(item.body)) if isinstance(item.body, c.Lam) else item
+
+
+def failure_of(program: c.Program, args: Sequence[str]) -> DplError | None:
+    """How a program fails natively; None if it does not, or cannot be compiled."""
+    from dplc.machine.run.linked import quickly_linked
+    from dplc.machine.run.program import load, run_loaded
+    from dplc.machine.run.tiers import Upgrade
+    from dplc.passes import NeedsInterpreter
+    from dplc.pipeline import Context, compile_from
+
+    try:
+        with collected_seldom():
+            text, sites = compile_from("check", program, "llvm", Context())[1]
+            native = quickly_linked(text, sites.to_json())
+    except (NeedsInterpreter, DplError):
+        return None
+    image = load(native)
+    upgrade = Upgrade(native, image, None)
+    try:
+        with quiet():
+            run_loaded(native, image, list(args), upgrade.look)
+    except DplError as failure:
+        return failure
+    finally:
+        upgrade.end()
+    return None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What is written to standard output meanwhile goes nowhere, and standard input is empty."""
+    sys.stdout.flush()
+    kept, nowhere = [os.dup(0), os.dup(1)], os.open(os.devnull, os.O_RDWR)
+    try:
+        for number in (0, 1):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, old in enumerate(kept):
+            os.dup2(old, number)
+            os.close(old)
+        os.close(nowhere)
+
+
+def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, failure: DplError) -> Resumed:
+    datas = DataTypes(program.datas)
+    given: dict[str, Value] = {}
+    steps: dict[int, int] = {}
+    done: set[int] = set()
+    for number, item in enumerate(program.items):
+        file = folder / f"item{number}"
+        if isinstance(item, c.Expect) or not file.exists():
+            continue
+        if isinstance(item, c.Do):
+            done.add(number)
+        elif value_of(item) and is_readable(item.ty, datas):
+            assert isinstance(item, c.Def)
+            given[item.name] = read(file.read_text(encoding="utf-8"), item.ty, datas)
+    for number, spot in writer.spots.items():
+        file = folder / f"loop{number}"
+        if file.exists() and is_readable(spot.ty, datas):
+            steps[number], given[given_name(number)] = read(
+                file.read_text(encoding="utf-8"), t.Tup((t.I64, spot.ty)), datas
+            )
+    rest = Resumer(program, own, steps=steps, done=frozenset(done)).rewritten()
+    nothing = c.Tuple(NOWHERE, t.UNIT, ())
+    names = [c.Def(given_name(n), (), writer.spots[n].ty, nothing) for n in steps]
+    return Resumed(replace(rest, items=[*names, *rest.items]), given, failure)

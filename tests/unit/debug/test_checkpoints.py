@@ -1,0 +1,103 @@
+"""`--at` and `--nan`: native code runs up to an incident, and the interpreter goes on from the last checkpoint."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from dpl.core import ty as t
+from dpl.core.term import LIST
+from dpl.debug.reading import Unreadable, is_readable, read
+from dpl.debug.run import Ended, Run
+from dpl.eval.values.datatypes import DataTypes
+from dpl.eval.values.show import Shower
+from dpl.source import Source
+from dplc.pipeline import Context, compile_to
+from dplc.stack import on_large_stack
+from dplc.tools.forerun import Resumed, forerun
+
+DATA = DataTypes({"list": LIST})
+TRAINING = """
+let step (p : float * float) (i : int) = let (a, b) = p in (a + grad (fun x -> x * x) 0.5, b - 1e-5)
+let train (n : int) p = loop p = p for i < n do step p i
+let (reached, left) = train 40000 (0.0, 1.0)
+let fails (x : float) = if x < 0.7 then error $"at {reached:.1f}" else x
+do print (fails left)
+"""
+
+
+def program_of(text: str):
+    context = Context()
+    return compile_to("check", Source("main", text), context)[1], context.modules
+
+
+def resumed(text: str, at: str) -> Resumed | None:
+    program, modules = program_of(text)
+    return on_large_stack(lambda: forerun(program, modules, [], at))
+
+
+@pytest.mark.parametrize(
+    ("ty", "text"),
+    [
+        (t.F64, "-0.25"),
+        (t.F64, "inf"),
+        (t.BOOL, "true"),
+        (t.Tup((t.I64, t.STRING)), '(3, "a \\"b\\"\\n")'),
+        (t.Arr(t.F64, t.Size(2)), "[1.0, -2.5]"),
+        (t.Arr(t.Arr(t.I64, t.Size(3)), t.Size(2)), "[[1, 2, 3], [4, 5, 6]]"),
+        (t.list_of(t.F64), "[1.0;]"),
+        (t.list_of(t.list_of(t.I64)), "[[1; 2]; []]"),
+    ],
+)
+def test_what_is_shown_is_read_back(ty: t.Ty, text: str) -> None:
+    assert Shower(DATA).show((read(text, ty, DATA), 0), t.Tup((ty, t.I64))) == f"({text}, 0)"
+
+
+def test_what_is_not_read_back() -> None:
+    assert not is_readable(t.Tup((t.F64, t.Fn(t.F64, t.PURE, t.F64))), DATA)
+    assert not is_readable(t.Con("ref", (t.F64,)), DATA)
+    for ty, text in ((t.Arr(t.Arr(t.F64, t.Size(3)), t.Size(0)), "[]"), (t.F64, "1.0 2.0"), (t.I64, "x")):
+        with pytest.raises(Unreadable):
+            read(text, ty, DATA)
+
+
+def test_the_rest_of_a_program_ends_as_the_whole() -> None:
+    """The same error with the same numbers, after far fewer steps."""
+    found = resumed(TRAINING, "error")
+    assert found is not None and found.skipped
+    run = Run(found.program, [], io.StringIO(), found.given)
+    run.begin()
+    ended = on_large_stack(lambda: run.forward(limit=200_000))
+    assert isinstance(ended, Ended) and ended.error
+    assert ended.error.diagnostics[0].title == found.failure.diagnostics[0].title == "at 40000.0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "do print 1.0",  # no incident
+        "let count = ref 0\ndo count := 3\ndo error \"changed\"",  # leaving items out would lose the change
+        "do error \"at once\"",
+    ],
+)
+def test_from_the_beginning(text: str) -> None:
+    found = resumed(text, "error")
+    assert found is None or not found.skipped
+
+
+def test_to_a_call(dpl, tmp_path: Path) -> None:
+    file, script = tmp_path / "main.dp", tmp_path / "script.txt"
+    file.write_text(TRAINING, encoding="utf-8")
+    script.write_text("print x\nback\nwhere\n", encoding="utf-8")
+    run = dpl("debug", "--at", "fails", "--script", script, file)
+    assert run.returncode == 0 and re.search(r"\n0\.6000000\d+\n", run.stdout), run.stdout + run.stderr
+
+
+def test_short_floats_are_looked_at(dpl, tmp_path: Path) -> None:
+    file = tmp_path / "main.dp"
+    program = "let f (xs : f32[n]) : f32[n] = [for x in xs -> sqrt x]\nlet ys = f [f32 1.0, f32 (-1.0)]\n"
+    file.write_text(program, encoding="utf-8")
+    run = dpl("run", "--engine", "native", "-O0", "--nan", "trap", file)
+    assert run.returncode == 1 and "error[R0601]: NaN from `sqrt`" in run.stderr
