@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 
 from dpl.core import ty as t
+from dpl.core.term import Data
 from dpl.diagnostics import DplError
 from dpl.node import field, node, record
 from dpl.syntax.foreign import table
@@ -19,7 +20,7 @@ from dpl.types.library import library
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve import constraints, sizes
 from dpl.types.solve.scheme import Scheme
-from dpl.types.state.env import TYPES, Exports, Primitive, Value
+from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
 
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
@@ -29,11 +30,12 @@ ORDERS = 4  # arguments that are tried in any order, at most
 
 @node
 class Known:
-    """A value that can be found: its name with its module, its type, its documentation."""
+    """A value, constructor or data type that can be found: its name with its module, its type, its documentation."""
 
     name: str
     scheme: Scheme
     doc: str
+    declared: bool = False  # by the declaration of a data type
 
     @property
     def last(self) -> str:
@@ -46,7 +48,8 @@ class Known:
 
 
 def known_in(modules: Mapping[str, Exports]) -> Iterator[Known]:
-    """The public values of modules; those of the Prelude and primitives without a module's name."""
+    """The public values, data types and constructors of modules; those of the Prelude and primitives without a module's
+    name."""
     for name, value in library().primitives.values.items():
         if isinstance(value, Primitive) and (name[0].isalpha() or name == value.row.op):
             yield Known(name, value.scheme, value.row.doc)
@@ -54,6 +57,33 @@ def known_in(modules: Mapping[str, Exports]) -> Iterator[Known]:
         for name, value in exports.values.items():
             if isinstance(value, Value) and not name.startswith("_"):
                 yield Known(name if module == "Prelude" else f"{module}.{name}", value.scheme, value.doc)
+        yield from declared_in("" if module == "Prelude" else f"{module}.", exports)
+
+
+def declared_in(prefix: str, exports: Exports) -> Iterator[Known]:
+    """The data types of a module, each with what it consists of, and their constructors."""
+    datas = {one.data.name: one.data for one in exports.constructors.values() if isinstance(one, Constructor)}
+    datas |= {data.name: data for data in exports.fields.values() if isinstance(data, Data)}
+    for data in datas.values():
+        last = data.name.rpartition(".")[2]
+        if last.startswith("_"):
+            continue
+        made = t.Con(data.name, data.params)
+        yield Known(prefix + last, Scheme(data.params, made), consists(data), True)
+        for name, argument in () if data.fields else data.cases:
+            ty = made if argument is None else t.Fn(argument, t.PURE, made)
+            yield Known(prefix + name, Scheme(data.params, ty), f"a constructor of {prefix}{last}", True)
+
+
+def consists(data: Data) -> str:
+    """What a data type consists of: its fields with their types, or its constructors."""
+    if not data.fields:
+        return "a data type: " + " | ".join(name for name, _ in data.cases)
+    [(_, inner)] = data.cases
+    assert inner is not None
+    types = inner.items if isinstance(inner, t.Tup) and len(data.fields) > 1 else (inner,)
+    fields = (f"{name} : {show_scheme(Scheme(data.params, ty))}" for name, ty in zip(data.fields, types, strict=True))
+    return "a record: { " + "; ".join(fields) + " }"
 
 
 def search(query: str, known: Iterable[Known]) -> list[Known]:
@@ -61,7 +91,12 @@ def search(query: str, known: Iterable[Known]) -> list[Known]:
     everything = list(known)
     wanted = asked_type(query)
     ranked = by_type(wanted, everything) if wanted else by_words(query, everything)
-    return [found for _, found in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].name), pair[1].name))]
+
+    def place(pair: tuple[float, Known]) -> tuple:
+        score, one = pair
+        return score, one.declared, len(one.name), one.name
+
+    return [found for _, found in sorted(ranked, key=place)]
 
 
 def told(query: str, known: Iterable[Known]) -> str:
@@ -74,7 +109,7 @@ def told(query: str, known: Iterable[Known]) -> str:
 def named(name: str, known: Iterable[Known]) -> list[Known]:
     """The values with a name, in any module; or those that stand for what another system calls so."""
     everything = list(known)
-    exact = [one for one in everything if one.name == name]
+    exact = [one for one in everything if one.name == name and not one.declared]
     return exact or [one for one in everything if one.last == name] or [
         one for one in everything if one.name in meant(name)
     ]  # fmt: skip
@@ -89,7 +124,7 @@ def by_words(query: str, known: list[Known]) -> Iterator[tuple[float, Known]]:
     for one in known:
         score = of_words(query.strip().lower(), words, one) if words else None
         if one.name in other:
-            score = min(1, score or 1)
+            score = 1 if score is None else min(1, score)
         if score is not None:
             yield score, one
 

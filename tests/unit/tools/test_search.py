@@ -25,6 +25,8 @@ def known() -> list:
         ("random permutation", {"Random.permutation"}),
         ("gamma", {"Special.gamma", "Random.gamma"}),
         ("Gumbel copula", set()),
+        ("Optim.goal", {"Optim.goal"}),  # a data type
+        ("Converged", {"Optim.Converged"}),  # a constructor
     ],
 )
 def test_first_found(known: list, query: str, first: set[str]) -> None:
@@ -43,6 +45,7 @@ def test_named(known: list) -> None:
     assert [one.name for one in named("nuts", known)] == ["Mcmc.nuts"]
     assert [one.name for one in named("List.map", known)] == ["List.map"]
     assert [one.name for one in named("map", known)] == ["map"]
+    assert "a record: { tolerance : float; " in named("goal", known)[0].doc
     assert [one.name for one in named("torch.linalg.eye", known)] == ["Linalg.identity"]
 
 
