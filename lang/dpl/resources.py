@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -33,5 +34,8 @@ def codes() -> Path:
 
 def checker() -> list[Path]:
     """The source files that affect the types of a program."""
-    others = {_PACKAGE / "eval", _PACKAGE / "examples"}
-    return sorted(path for path in _PACKAGE.rglob("*.py") if others.isdisjoint(path.parents))
+    found: list[str] = []
+    for folder, inner, files in os.walk(_PACKAGE):
+        inner[:] = [name for name in inner if name not in ("eval", "examples", "__pycache__")]
+        found += [os.path.join(folder, name) for name in files if name.endswith(".py")]
+    return [Path(path) for path in sorted(found)]

@@ -23,7 +23,7 @@ SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
 UNMEASURED = {
     **{
         f"Nn.{name}": "the generated sizes do not agree with the generated groups; facts for them"
-        for name in ("conv1d", "conv2d", "conv2d_transpose")
+        for name in ("conv1d", "conv2d", "conv2d_transpose", "max_pool")
     },
     "Dist.lkj_logpdf": "reads the diagonal, while its gradient is a whole matrix; memory comes near 1",
     "Dist.mv_normal_sample": "random numbers are the most at small sizes and have no gradient; 1.3 at size 1024",
@@ -45,7 +45,17 @@ UNMEASURED = {
     },
     **{
         f"Sparse.{name}": "the generated places and vectors do not fit the generated sizes; facts for them"
-        for name in ("of_triples", "to_dense", "diagonal", "transposed", "matvec", "matvec_transposed", "matmul", "cg")
+        for name in (
+            "of_triples",
+            "to_dense",
+            "diagonal",
+            "transposed",
+            "matvec",
+            "matvec_transposed",
+            "matmul",
+            "product",
+            "cg",
+        )
     },
     "Special.betainc": "the generated places are mostly above 1, where it is NaN; a fact for it",
     "Stats.quantile": "the generated share is not between 0 and 1 at all sizes; a fact for it",

@@ -65,7 +65,7 @@ def kernels_of(path: Path) -> Kernels:
     def make() -> Kernels:
         source = Source(str(path), path.read_text(encoding="utf-8"), path)
         try:
-            return made_of(compile_to("reference_counts", source, Context())[1])
+            return made_of(compile_to("reference_counts", source, Context(device=True))[1])
         except (DplError, NeedsInterpreter):
             return Kernels(f.Program())
 

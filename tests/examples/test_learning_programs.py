@@ -1,5 +1,6 @@
 """Programs of `examples/` in small: what they learn comes near the numbers that their comments compare them with."""
 
+import json
 import re
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def test_gaussian_process(numbers) -> None:
 def test_control(numbers) -> None:
     before, after, angle, speed = numbers("control")
     assert after < before / 100 and angle < 0.1 and speed < 0.1
+
+
+@pytest.mark.slow
+def test_ntm(numbers) -> None:
+    assert numbers("ntm")[-1] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["squeezenet", "resnet50"])
+def test_networks_on_weights_of_pytorch(numbers, name: str) -> None:
+    """Eight scores, the loss, and the loss after a step."""
+    wanted = json.loads((Path(__file__).parent / "references" / "networks.json").read_text())[name]
+    assert numbers(name) == pytest.approx(wanted, rel=0, abs=1e-4)
 
 
 @pytest.mark.slow

@@ -16,7 +16,10 @@ from dplc.tools.build import link
 
 pytestmark = needs_cc
 
-EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.dp") if "Data.read" not in p.read_text("utf-8"))
+READING = ("Data.read", "Tree.load")  # examples that read files; those that load weights take long
+EXAMPLES = sorted(
+    p for p in (ROOT / "examples").glob("*.dp") if not any(name in p.read_text("utf-8") for name in READING)
+)
 
 
 def built(dpl, file: Path, folder: Path, *options: str) -> Path:

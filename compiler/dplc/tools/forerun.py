@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -25,6 +26,10 @@ from dpl.source import NOWHERE, Source
 from dpl.syntax.load import Module
 
 from dplc.passes.entry.checkpoints import Resumer, Writer, changes_globals, given_name, value_of
+from dplc.stack import on_large_stack
+
+if TYPE_CHECKING:
+    from dplc.machine.run.program import Program
 
 INCIDENTS = ("error", "nonfinite")
 REACHED = "the function is called"
@@ -45,17 +50,19 @@ class Resumed:
 
 
 def forerun(program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str) -> Resumed | None:
-    """Run natively, quietly, to an incident: `error`, `nonfinite`, or the name of a function of the program."""
+    """Run natively, quietly, to an incident: `error`, `nonfinite`, or the name of a function of the program.  Must be
+    called by the main thread, to which the system's signals go."""
     if changes_globals(program) or not (at in INCIDENTS or any(named(item, at) for item in program.items)):
         return None
     own = {module.source for module in modules}
     with tempfile.TemporaryDirectory(prefix="dpl-at-") as folder:
         writer = Writer(stopping(program, own, at), own, folder=Path(folder))
-        failure = failure_of(writer.rewritten(), args)
+        native = on_large_stack(lambda: compiled(writer.rewritten()))
+        failure = failure_of(native, args) if native else None
         if failure is None:
             return None
         try:
-            return resumed(program, own, writer, Path(folder), failure)
+            return on_large_stack(lambda: resumed(program, own, writer, Path(folder), failure))
         except Unreadable:
             return None
 
@@ -86,20 +93,25 @@ def stopped(item: c.Def | c.Do | c.Expect) -> c.Def | c.Do | c.Expect:
     return replace(item, body=inside(item.body)) if isinstance(item.body, c.Lam) else item
 
 
-def failure_of(program: c.Program, args: Sequence[str]) -> DplError | None:
-    """How a program fails natively; None if it does not, or cannot be compiled."""
+def compiled(program: c.Program) -> Program | None:
+    """The quick version of a program; None if it cannot be compiled."""
     from dplc.machine.run.linked import quickly_linked
-    from dplc.machine.run.program import load, run_loaded
-    from dplc.machine.run.tiers import Upgrade
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_from
 
     try:
         with collected_seldom():
             text, sites = compile_from("check", program, "llvm", Context())[1]
-            native = quickly_linked(text, sites.to_json())
+            return quickly_linked(text, sites.to_json())
     except (NeedsInterpreter, DplError):
         return None
+
+
+def failure_of(native: Program, args: Sequence[str]) -> DplError | None:
+    """How a program fails natively, optimised while it runs; None if it does not."""
+    from dplc.machine.run.program import load, run_loaded
+    from dplc.machine.run.tiers import Upgrade
+
     image = load(native)
     upgrade = Upgrade(native, image, None)
     try:

@@ -137,14 +137,17 @@ def run_finite(run: Callable[[], int], source: Source, args: list[str], context:
         return run()
     except DplError as error:
         failure = error
+    if not is_ours(failure):
+        raise failure
+    program = on_large_stack(lambda: checked(source, context))
+    near = forerun(program, context.modules, args, "nonfinite")
+
     def explained() -> DplError:
-        program = checked(source, context)
-        near = forerun(program, context.modules, args, "nonfinite")
         found = explain(near.program, args, near.given) if near else None
         first, *rest = failure.diagnostics
         return found or explain(program, args) or DplError(replace(first, code="R0601"), *rest)
 
-    raise on_large_stack(explained) if is_ours(failure) else failure
+    raise on_large_stack(explained)
 
 
 def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool) -> int:

@@ -53,7 +53,8 @@ ARRAYS = (
            "'s[n, h, w, o] -> 's[k, l, d, o] -> int -> int -> int -> int -> int -> int -> int -> int -> int"
            " -> 's[n, ?, ?, ?] where 's : real, 's : scalar",
            "y, w, and as above: its transpose, from what it gives to what it is given"),
-    hidden("gram", "'b[n] -> 'b[m] -> float[n, m]", "the sums of the products of each row with each row, of floats"),
+    hidden("gram", "'b[n] -> 'b[m] -> 's[n, m] where 's : real, 's : scalar",
+           "the sums of the products of each row with each row, of floats"),
 )  # fmt: skip
 
 STRINGS = (
@@ -99,18 +100,20 @@ EFFECTS = (
            "one line on standard error that the next overwrites, when that is a terminal", pure=False),
 )  # fmt: skip
 
+# computed in f64, whatever the type of the floats
 LAPACK = (
     hidden("has_lapack", "unit -> bool", "whether LAPACK is there; the rows that follow may be used only then"),
-    hidden("lapack_lu", "float[n, n] -> float[n, n] * int[n]",
+    hidden("lapack_lu", "'s[n, n] -> 's[n, n] * int[n] where 's : real, 's : scalar",
            "by rows exchanged: both factors in one matrix, and where each row was"),
-    hidden("lapack_cholesky", "float[n, n] -> float[n, n]",
+    hidden("lapack_cholesky", "'s[n, n] -> 's[n, n] where 's : real, 's : scalar",
            "the lower factor, from the lower triangle; NaN if not positive definite"),
-    hidden("lapack_qr", "float[n, m] -> float[n, m] * float[m, m]", "of at least as many rows as columns"),
-    hidden("lapack_eigh", "float[n, n] -> float[n] * float[n, n]",
+    hidden("lapack_qr", "'s[n, m] -> 's[n, m] * 's[m, m] where 's : real, 's : scalar",
+           "of at least as many rows as columns"),
+    hidden("lapack_eigh", "'s[n, n] -> 's[n] * 's[n, n] where 's : real, 's : scalar",
            "eigenvalues, ascending, and eigenvectors as columns, from the lower triangle"),
-    hidden("lapack_svd", "float[n, m] -> float[n, m] * float[m] * float[m, m]",
+    hidden("lapack_svd", "'s[n, m] -> 's[n, m] * 's[m] * 's[m, m] where 's : real, 's : scalar",
            "u, s, v of at least as many rows as columns"),
-    hidden("lapack_triangular", "bool -> bool -> bool -> float[n, n] -> 'b[n] -> 'b[n]",
+    hidden("lapack_triangular", "bool -> bool -> bool -> 's[n, n] -> 'b[n] -> 'b[n] where 's : real, 's : scalar",
            "upper, transposed, ones on the diagonal, t, b: the x with t @ x = b, or transpose t @ x = b"),
 )  # fmt: skip
 

@@ -34,8 +34,8 @@ def program_of(text: str):
 
 
 def resumed(text: str, at: str) -> Resumed | None:
-    program, modules = program_of(text)
-    return on_large_stack(lambda: forerun(program, modules, [], at))
+    program, modules = on_large_stack(lambda: program_of(text))
+    return forerun(program, modules, [], at)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_a_signal_takes_a_sample(file: Path) -> None:
 
 def test_what_has_run_long_repays() -> None:
     program = Program(IMAGE, b"", "", text=b"there", lines={"hot": 1000, "short": 1000, "done": 5000}, hot=["done"])
-    assert repaying(program, {"hot": 0.4, "short": 0.001, "done": 9.0, "unknown": 9.0}) == []
-    assert repaying(program, {"hot": 0.5, "short": 0.001, "done": 9.0, "unknown": 9.0}) == ["hot"]
+    assert repaying(program, {"hot": 0.6, "short": 0.001, "done": 9.0, "unknown": 9.0}) == []
+    assert repaying(program, {"hot": 0.8, "short": 0.001, "done": 9.0, "unknown": 9.0}) == ["hot"]
     assert everything(program, 9.0) == []
 
 

@@ -43,6 +43,36 @@ do near "identity" (Linalg.identity 2)[1] [0.0, 1.0]
 do close "trace" (Linalg.trace (Linalg.diag [1.0f32, 2.5f32])) 3.5
 """
 
+MATRICES = """
+let a : float[3, 3] = [[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]
+let b : f32[3, 3] = [for r in a -> [for x in r -> f32 x]]
+let far a b = maximum (abs (flatten a - flatten b))
+let w m = [for r in m -> [for x in r -> float x]]
+let alike what x y = if far x y > 1e-5 then print $"{what}: {x}, not {y}"
+let v = [1.0, 2.0, 3.0]
+let v32 = [1.0f32, 2.0f32, 3.0f32]
+let c x = [for e in x -> float e]
+do alike "solve" [Linalg.solve a v] [c (Linalg.solve b v32)]
+do alike "inverse" (Linalg.inverse a) (w (Linalg.inverse b))
+do alike "cholesky" (Linalg.cholesky a) (w (Linalg.cholesky b))
+do alike "q" (fst (Linalg.qr a)) (w (fst (Linalg.qr b)))
+do alike "r" (snd (Linalg.qr a)) (w (snd (Linalg.qr b)))
+do alike "eigh" [fst (Linalg.eigh a)] [c (fst (Linalg.eigh b))]
+let again (u, s, v) = u * s @ transpose v
+do alike "svd" (again (Linalg.svd a)) (w (again (Linalg.svd b)))
+do alike "lstsq" [Linalg.lstsq a v] [c (Linalg.lstsq b v32)]
+do alike "logdet" [[Linalg.logdet a]] [[float (Linalg.logdet b)]]
+do alike "det" [[Linalg.det a]] [[float (Linalg.det b)]]
+let grads f g = alike "gradient" (grad f a) (w (grad g b))
+do grads (fun m -> sum (Linalg.solve m v)) (fun m -> sum (Linalg.solve m v32))
+do grads (fun m -> sum (flatten (Linalg.cholesky m))) (fun m -> sum (flatten (Linalg.cholesky m)))
+do grads (fun m -> sum (flatten (snd (Linalg.qr m)))) (fun m -> sum (flatten (snd (Linalg.qr m))))
+do grads (fun m -> (fst (Linalg.eigh m))[0]) (fun m -> (fst (Linalg.eigh m))[0])
+do grads (fun m -> let (_, s, _) = Linalg.svd m in s[0]) (fun m -> let (_, s, _) = Linalg.svd m in s[0])
+do grads Linalg.logdet Linalg.logdet
+do grads Linalg.det Linalg.det
+"""
+
 SEARCHES = """
 -- descents
 open Optim
@@ -78,7 +108,7 @@ do near "rosenbrock23" (Ode.rosenbrock23 want swing 0.0 1.0 single) (Ode.rosenbr
 
 
 @ENGINES
-@pytest.mark.parametrize("program", [PLACES, SEARCHES], ids=["places", "searches"])
+@pytest.mark.parametrize("program", [PLACES, MATRICES, SEARCHES], ids=["places", "matrices", "searches"])
 def test_single_precision_is_near_to_double(dpl, engine: tuple[str, ...], program: str) -> None:
     run = dpl("run", "--engine", *engine, "-", stdin=HEAD + program)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr

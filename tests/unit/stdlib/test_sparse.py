@@ -23,6 +23,8 @@ do near "matvec" PRECISION (Sparse.matvec a x) AX
 do near "matvec_transposed" PRECISION (Sparse.matvec_transposed a y) AY
 do near "transposed" PRECISION (Sparse.matvec (Sparse.transposed a) y) AY
 do near "matmul" PRECISION (Sparse.matmul a [for e in x -> [e, 2.0 * e]]) [for e in AX -> [e, 2.0 * e]]
+let at = Sparse.transposed a
+do near "matmul_sparse" PRECISION (Sparse.matvec (Sparse.matmul_sparse a at) y) (Sparse.matvec a (Sparse.matvec at y))
 do near "of_dense" PRECISION (Sparse.of_dense (Sparse.to_dense a)).values a.values
 do near "of_triples" PRECISION (Sparse.of_triples ROWS COLUMNS (Sparse.to_triples a)).values a.values
 let ones : (int * int * NUMBER)[?] = [for i < ROWS -> (i, i, 1.0)]
@@ -48,6 +50,9 @@ let half v = Sparse.of_triples 3 3 (
   [for (i, j, x) in Sparse.to_triples (of_values v) -> (i, j, 0.5 * x)]
     ++ [for (i, j, x) in Sparse.to_triples (of_values v) -> (j, i, 0.5 * x)])
 do both "matvec" (fun v -> sum (Sparse.matvec (of_values v) (v[0:3]) ** 2)) (fun v -> sum ((dense v @ v[0:3]) ** 2))
+let squared v = Sparse.to_dense (Sparse.matmul_sparse (of_values v) (of_values (v * v)))
+do both "matmul_sparse" (fun v -> sum (flatten (squared v) ** 2)) (
+  fun v -> sum (flatten (dense v @ dense (v * v)) ** 2))
 do both "cg" (fun v -> sum (Sparse.cg 1e-14 (half v) (v[4] * b) ** 3)) (
   fun v -> sum (Linalg.solve (symmetric v) (v[4] * b) ** 3))
 let by_matrix (a : float Sparse.matrix) = sum (Sparse.matvec a b ** 2)
@@ -90,6 +95,7 @@ def test_slopes_of_sparse_matrices(dpl, engine: tuple[str, ...]) -> None:
     [
         ("Sparse.of_triples 2 2 [(0, 2, 1.0)]", "Sparse.of_triples: (0, 2, 1.0) is outside of 2 rows and 2 columns"),
         ("Sparse.matvec (Sparse.of_dense [[1.0]]) [1.0, 2.0]", "Sparse.matvec: the matrix wants 1 elements, not 2"),
+        ("Sparse.matmul_sparse (Sparse.of_dense [[1.0]]) (Sparse.of_dense [[1.0], [2.0]])", "wants 1 elements, not 2"),
         ("Sparse.cg 1e-9 (Sparse.of_dense [[1.0, 2.0]]) [1.0]", "Sparse.cg: 1 rows are not 2 columns"),
         ("Sparse.cg 1e-9 (Sparse.of_dense [[0.0, 1.0], [-1.0, 0.0]]) [1.0, 1.0]", "is the matrix symmetric"),
     ],

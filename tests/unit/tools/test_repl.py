@@ -139,9 +139,13 @@ def test_values_live_on(dpl) -> None:
 
 
 @pytest.fixture(params=ENGINES)
-def terminal(request: pytest.FixtureRequest, tmp_path: Path):
-    """A session on a terminal."""
+def terminal(request: pytest.FixtureRequest, dpl, cache: Path, tmp_path: Path):
+    """A session on a terminal, with a history of its own, and the library and runtime that a first run left."""
     pexpect = pytest.importorskip("pexpect", reason="extra dev")
+    dpl("run", "-", stdin="do print 1\n")
+    for entry in cache.iterdir():
+        if entry.name != "history":
+            (tmp_path / entry.name).symlink_to(entry)
     environment = {
         **os.environ,
         "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",

@@ -58,12 +58,12 @@ def test_private_and_missing_names(program) -> None:
     assert [d.code for d in caught.value.diagnostics] == ["E0561", "E0561", "E0202"]
 
 
-def test_the_library_survives_a_damaged_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPL_CACHE", str(tmp_path))
+def test_the_library_survives_a_damaged_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.library.cache_clear()
     first = library.library()
-    (cached,) = tmp_path.glob("stdlib-*.bin")
-    cached.write_bytes(cached.read_bytes()[:1000])
+    (cached,) = cache.glob("stdlib-*.bin")
+    (tmp_path / cached.name).write_bytes(cached.read_bytes()[:1000])
+    monkeypatch.setenv("DPL_CACHE", str(tmp_path))
     library.library.cache_clear()
     again = library.library()
     assert set(again.modules) == set(first.modules) and set(again.definitions) == set(first.definitions)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 START = 0.2  # seconds that the optimiser's process needs to begin and to end
 LINE, OTHER_LINE = 1e-4, 1e-5  # seconds for each line of LLVM that is optimised, and for each that is not
-SHARE = 0.5  # of the time of an optimisation that its functions must have taken; a program may run again
+SHARE = 0.8  # of the time of an optimisation that its functions must have taken; a program may run again
 LEAST = 0.2  # of the time for one function, if an optimisation is worth it at all
 
 

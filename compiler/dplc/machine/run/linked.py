@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 
@@ -14,6 +15,8 @@ from dplc.machine.run.execute import ENTRY, FLUSH, LAPACK
 from dplc.machine.run.program import Program
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.elementary import variants
+
+RUNTIME = re.compile(r"(?m)^(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
 
 
 def linked(compiled: Compiled) -> Program:
@@ -39,4 +42,5 @@ def better(program: Program, hot: Sequence[str]) -> Program:
 
 
 def replaceable(code: bytes, text: str) -> Image:
-    return link_replaceable([code, shared.code()], variants(text))
+    """The image of a version, with all of the runtime that other versions of this text may call."""
+    return link_replaceable([code, shared.code()], [*RUNTIME.findall(text), *variants(text)])

@@ -21,7 +21,7 @@ from dplc.machine.run.ticks import ticking
 INTERVAL = 0.001  # seconds of processor time; the system may take fewer
 MOST = 1 << 18  # samples
 DEPTH = 48  # addresses of each
-SCANNED = 64  # words of the stack in which the caller of a function is looked for that keeps no frame pointer
+SCANNED = 256  # words of the stack in which the caller of a function is looked for that keeps no frame pointer
 NOBODY = 1  # in place of the caller's address, if none was found
 
 HANDLER = """
@@ -64,7 +64,7 @@ caller:
   store i64 %word, ptr %cell.1
   br label %scanned
 scanned:
-  br i1 %ours, label %walk, label %out
+  br label %walk
 walk:
   %k = phi i64 [ 2, %scanned ], [ %k.next, %keep ]
   %fp = phi i64 [ %first, %scanned ], [ %up, %keep ]

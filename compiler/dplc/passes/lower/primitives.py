@@ -300,16 +300,23 @@ def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
 
 
 def lapack(body: Body, e: c.Prim) -> Value:
-    """A LAPACK routine.  Its last operand may be a vector or have a rank above 2; it is reshaped to a matrix and
-    back."""
+    """A LAPACK routine, which computes in f64.  Its last operand may be a vector or have a rank above 2; it is reshaped
+    to a matrix and back."""
     b = body.b
     *args, last = [body.atom(a) for a in e.args]
-    operands = (*args, as_matrix(b, last))
+    kind = elem_of(last.ty)
+    assert isinstance(kind, f.Num)
+    operands = tuple([in_type(b, a, kind, f.F64, e) for a in (*args, as_matrix(b, last))])
     types = OPS[e.op].result(tuple([a.ty for a in operands]), {})
-    results = b.bind(f.Op(e.op, operands, (), e.span), types or ())
+    results = [in_type(b, x, f.F64, kind, e) for x in b.bind(f.Op(e.op, operands, (), e.span), types or ())]
     if len(results) > 1:
         return Bundle(tuple(results))
     return results[0] if rank_of(last.ty) == 2 else b.op("reshape", (results[0], *dims(b, last)))
+
+
+def in_type(b: Builder, x: f.Atom, old: f.Num, new: f.Num, e: c.Prim) -> f.Atom:
+    """Numbers of one type in another; what has other numbers as it is."""
+    return cast(b, x, new.name, e) if elem_of(x.ty) == old else x
 
 
 HANDLERS: dict[str, Callable[[Body, c.Prim], Value]] = {

@@ -23,7 +23,7 @@ from dplc.tools.debug import show
 SHORT = {
     "b": "break", "c": "continue", "d": "delete", "n": "next", "o": "out", "p": "print", "q": "quit", "r": "restart",
     "s": "step", "u": "until", "w": "watch", "bt": "where", "l": "list", "h": "help", "rc": "rcontinue",
-    "rs": "rstep", "rn": "rnext", "ro": "rout", "i": "locals", "info": "breakpoints",
+    "rs": "rstep", "rn": "rnext", "ro": "rout", "i": "locals", "info": "breakpoints", "run": "continue",
 }  # fmt: skip
 CLAUSE = re.compile(r"\s+(if|hits|log)\s+")
 

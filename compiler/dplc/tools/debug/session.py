@@ -47,7 +47,7 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
     if file == STDIN and script is None:
         raise click.UsageError("the program comes from standard input, so commands need --script FILE")
     debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
-    nearer = on_large_stack(lambda: loaded_at(debugger, at)) if at is not None else None
+    nearer = loaded_at(debugger, at) if at is not None else None
     console = Console(nearer or debugger, say)
     stop = lambda _thread: pause(console.debugger)  # noqa: E731
     alone = script is not None or not sys.stdin.isatty()

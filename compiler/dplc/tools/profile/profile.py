@@ -105,7 +105,8 @@ def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[in
 
 
 def located(program: Program, loaded: LoadedImage, samples: Samples) -> list[tuple[tuple[Where, ...], str]]:
-    """The stacks of samples in terms of the source."""
+    """The stacks of samples in terms of the source.  The system gives some ticks to a thread that waits, and so says
+    nothing of where the time went: these are left out."""
     traces, sites = Traces(loaded.parts(program), ENTRY), sites_of(program)
     low, high = loaded.base, loaded.base + program.image.code
     known: dict[int, list[Where]] = {}
@@ -120,6 +121,8 @@ def located(program: Program, loaded: LoadedImage, samples: Samples) -> list[tup
         stack = [w for address in reversed(returns) for w in at(address - 1)]
         here = at(pc)
         outside = "" if here else "runtime" if low <= pc < high else "library"
+        if outside == "library" and caller == NOBODY and not returns:
+            continue
         if outside and caller != NOBODY:  # a function that keeps no frame pointer
             here = at(caller - 1)
         found.append((tuple([*stack, *here] or [Where(outside, None)]), outside))

@@ -167,13 +167,14 @@ def of_word(word: int, kind: str) -> float:
     return cast("f64", kind)(outside.BITCASTS["f64_of_bits"](word)) if kind in t.FLOATS else FIT[kind](word)
 
 
-def factorization(name: str) -> Callable:
-    """A primitive that LAPACK computes.  Programs must check `has_lapack` first."""
+def factorization(name: str, types: Types, run: Surroundings) -> Callable:
+    """A primitive that LAPACK computes, in f64.  Programs must check `has_lapack` first."""
+    rounded = run.datas.rounding(types[-1])
 
     def compute(*args: Value) -> Value:
         routines = host.current.factorizations()
         assert routines is not None
-        return routines[name](*args)
+        return rounded(routines[name](*args))
 
     return compute
 
@@ -192,7 +193,6 @@ BY_NAME: dict[str, Callable] = {
     "reshape": arrays.reshape,
     "transpose": arrays.transpose,
     "flatten": arrays.flatten,
-    "gram": arrays.gram,
     "string_length": len,
     "string_codes": strings.codes,
     "string_of_codes": strings.of_codes,
@@ -218,10 +218,9 @@ BY_NAME: dict[str, Callable] = {
     "tree_leaves": tree_leaves,
     **outside.BITCASTS,
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
-    **{name: factorization(name) for name in TABLE if name.startswith("lapack_")},
 }
 BY_KIND = {
-    "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul,
+    "sum": arrays.sum_, "dot": arrays.dot, "matmul": arrays.matmul, "gram": arrays.gram,
     "sort": lambda _kind: arrays.sort, "argsort": lambda _kind: arrays.argsort,
     "argmax": lambda _kind: arrays.extremum(COMPARISONS["gt"]),
     "argmin": lambda _kind: arrays.extremum(COMPARISONS["lt"]),
@@ -255,6 +254,7 @@ OF_TREES: dict[str, Callable[[Types, Surroundings], Callable]] = {
     "tree_map_words": lambda types, run: lambda f, x: tree_map_words(run.call, f, x, run.datas.leaf_kinds(x, types[1])),
     "tree_words": lambda types, run: lambda x: tree_words(x, run.datas.leaf_kinds(x, types[0])),
     "tree_layout": lambda types, run: lambda x: layout(run.datas, x, types[0]),
+    **{name: partial(factorization, name) for name in TABLE if name.startswith("lapack_")},
 }
 
 

@@ -313,7 +313,11 @@ def convolution(name: str, kind: str) -> Callable[..., Array]:
     return run
 
 
-def gram(x: Array, y: Array) -> Array:
+def gram(kind: str) -> Callable:
     """The matrix of the inner products of the rows of two arrays."""
-    rows = [Array((a.shape[0], product(a.shape[1:])), a.data) for a in (x, y)]
-    return matmul("f64")(rows[0], transpose(rows[1]))
+
+    def products(x: Array, y: Array) -> Array:
+        rows = [Array((a.shape[0], product(a.shape[1:])), a.data) for a in (x, y)]
+        return matmul(kind)(rows[0], transpose(rows[1]))
+
+    return products

@@ -92,7 +92,8 @@ def cons_cell(span: Span, t: Type, head: term.Term, tail: term.Term) -> term.Ter
 def cons(cx: Context, e: tree.Cons, expected) -> term.Term:
     head = cx.infer(e.head)
     t = ty.list_of(head.ty)
-    tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front"))
+    ending = f"a list ends with []:  {e.tail.span.text} :: []" if isinstance(e.tail, tree.Lit) else ""
+    tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front", help=ending))
     return cons_cell(e.span, t, head, tail)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dpl.core import term, ty
 from dpl.diagnostics import Edit
 from dpl.source import Span
@@ -99,6 +101,14 @@ def written(e: tree.Expr | term.Term) -> str:
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 
+def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
+    """Helps for a line that was taken for an argument of the line before."""
+    span = value.span
+    if isinstance(value, tree.Var) and re.match(r"\s*=[^=]", span.source.text[span.end :]):
+        return (f"a name never changes its value; this makes a new one:  let {value.name} = ...",)
+    return ("steps of one expression are separated by  ;", "a declaration that runs something begins with  do")
+
+
 WORD_OPERATORS = {
     "mod": "the remainder is written  a % b",
     "rem": "the remainder is written  a % b",
@@ -122,6 +132,8 @@ def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...]
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
     if given == 1 and name and isinstance(last, tree.Var):
         return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
+    if name == "print":
+        return (f"several values:  print ({', '.join(written(arg.value) for arg in args)})",), ()
     return (), ()
 
 

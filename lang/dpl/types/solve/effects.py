@@ -93,6 +93,29 @@ class Effects:
                 rest += above.get(at, ())
         return moving
 
+    def limited(self, metas: Iterable[EffectMeta], level: int) -> set[EffectMeta]:
+        """Of these effects, and those above them, the ones that are below an effect that cannot be generalised."""
+        below: dict[EffectMeta, list[EffectMeta]] = {}
+        found, seen, stack = set[EffectMeta](), set[EffectMeta](), list(metas)
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            for high in map(prune_effect, at.uppers):
+                if type(high) is Ctl or (type(high) is EffectMeta and high.level <= level):
+                    found.add(at)
+                elif type(high) is EffectMeta:
+                    below.setdefault(high, []).append(at)
+                    stack.append(high)
+        rest = list(found)
+        while rest:
+            for low in below.get(rest.pop(), ()):
+                if low not in found:
+                    found.add(low)
+                    rest.append(low)
+        return found
+
     def above(self, meta: EffectMeta, level: int) -> tuple[Collection[Effect], Collection[EffectMeta]]:
         """The effects above `meta` that cannot be generalised, and the unknown effects in between."""
         found, between, stack = dict[Effect, None](), dict[EffectMeta, None](), list(meta.uppers)

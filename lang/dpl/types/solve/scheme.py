@@ -193,7 +193,11 @@ def generalise(
     lifts, kept = _eliminated(s, found, kept, level)
     taking = free(s, [part for t in types for part in _taken(t)], level).effects
     s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
-    above = {effect: s.effects.bounds(effect, level, lambda e: e in found.effects) for effect in found.effects}
+    limited = s.effects.limited(found.effects, level)
+    above = {
+        effect: s.effects.bounds(effect, level, lambda e: e in found.effects) if effect in limited else []
+        for effect in found.effects
+    }
     within = free(s, [high for highs in above.values() for high in highs], level)
     found.metas |= within.metas
     found.sizes |= within.sizes

@@ -115,6 +115,9 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         return cx.fail("E0561", title, span, helps=suggest(member.lstrip("_"), dict.fromkeys(names)))
     ours = renamed(kind, member, "same")
     near = suggest(member, dict.fromkeys(names))
+    small = member[:1].lower() + member[1:]
+    if kind == "constructor" and small in cx.modules[qualifier].values:  # `Nn.Linear`
+        ours, names = small, cx.modules[qualifier].values
     if ours in names:  # `List.fold_left` is `List.fold`
         way = written(f"{qualifier}.{ours}", span, True)
     else:
