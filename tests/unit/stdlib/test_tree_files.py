@@ -1,7 +1,9 @@
 """Tree.save and Tree.load: what Python's library for safetensors reads and writes, and what is refused."""
 
 import json
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,18 @@ def test_round_trip_and_the_library_of_python(dpl, tmp_path: Path, engine: str) 
     assert [tensors[name].tolist() for name in ("0.0.steps", "6", "8", "9", "10", "11", "12", "7")] == [
         -3, -7, -1, 70000, 65535, 4000000000, 2**63 - 1, [],
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler `cc`")
+def test_executables_save_and_load(dpl, tmp_path: Path) -> None:
+    path, program = tmp_path / "p.safetensors", tmp_path / "main.dp"
+    program.write_text(PARAMETERS + (
+        f'let like = all (fill 2 (zeros 3)) [0.0f32, 0.0f32] 0 "x"\ndo Tree.save "{path}" saved\n'
+        f'do print (Tree.load "{path}" like = saved)\n'
+    ))  # fmt: skip
+    assert dpl("build", program, "-o", tmp_path / "main").returncode == 0
+    run = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "true\n"), run.stderr
 
 
 def test_files_of_python(dpl, tmp_path: Path) -> None:

@@ -45,7 +45,10 @@ def test_the_examples_need_few(dpl) -> None:
     run = dpl("check", "--show-checks", *sorted((ROOT / "examples").glob("*.dp")))
     assert run.returncode == 0
     needed = Counter(Path(line.partition(":")[0]).stem for line in run.stdout.splitlines())
-    assert needed == {"06_tree_model": 3, "control": 2, "meta_learning": 3, "pinn": 3, "speech_ctc": 2}
+    assert needed == {
+        "06_tree_model": 3, "control": 2, "meta_learning": 3, "ntm": 1, "pinn": 3, "resnet50": 4, "speech_ctc": 2,
+        "squeezenet": 2,
+    }  # fmt: skip
 
 
 def test_standard_input(dpl) -> None:

@@ -38,6 +38,8 @@ def index(e: BodyEmitter, op: f.Op) -> Values:
     _check_indices(e, op, a, indices)
     if len(indices) < len(a.dims):
         row = arrays.sub_array(e, a, indices)
+        if e.lent:
+            return ["null", *row.values[1:]]
         e.dup(row.type, row.values)
         return row.values
     element = e.get(a.elem, arrays.address(e, a, indices), e.read_access(op.args[0]))

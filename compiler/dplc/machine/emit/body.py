@@ -13,11 +13,13 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.walk import atoms, names
 from dplc.machine.emit import function_groups, inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
 from dplc.machine.emit.function_groups import Group
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.loans import is_drop, loans
 from dplc.machine.emit.local_arrays import MOST, ROOM, local_arrays
 from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
@@ -42,6 +44,7 @@ class BodyEmitter(Emitter, ABC):
         self.span = f.NOWHERE  # of the binding that is being written
         self.local = frozenset[str]() if unit.device else local_arrays(fn)
         self.in_frame = False  # whether this binding makes such arrays
+        self.lent = False  # whether this binding makes a row whose owner is not counted
         self.wide = False  # whether this is a part of a loop of which LLVM may make vectors
         self.room = ROOM
 
@@ -125,17 +128,20 @@ class BodyEmitter(Emitter, ABC):
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
         groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)
-        done = function_groups.moved(groups)
+        done, lent = function_groups.moved(groups), loans(binds)
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
+            self.lent = bool(lent and bind.vars) and bind.vars[0].name in lent
+            if lent and is_drop(bind) and lent.issuperset(names(atoms(bind.rhs))):
+                continue
             if groups and bind.vars and bind.vars[0].name in groups:
                 self.group(groups[bind.vars[0].name])
             elif not (done and bind.vars and bind.vars[0].name in done):
                 self.define(bind.vars, self.rhs(bind))
             if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
-        self.span, self.in_frame = outer
+        (self.span, self.in_frame), self.lent = outer, False
 
     def group(self, group: Group) -> None:
         """Writes calls of a function as one."""
