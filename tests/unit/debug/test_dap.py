@@ -55,6 +55,26 @@ def test_references_can_be_set(client: Client) -> None:
     assert not refused["success"] and "not a reference" in refused["message"]
 
 
+def test_a_reference_that_was_set_keeps_its_new_value(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let f (n : int) =\n  let count = ref n in\n  count := !count + 1;\n  !count\ndo print (f 1)\n")
+    client.launch(program, breakpoints=({"line": 3},))
+    client.event("stopped")
+    frame = client.ask("stackTrace", threadId=1)["body"]["stackFrames"][0]["id"]
+    for scope in client.ask("scopes", frameId=frame)["body"]["scopes"]:
+        number = scope["variablesReference"]
+        if "count" in {v["name"] for v in client.ask("variables", variablesReference=number)["body"]["variables"]}:
+            answer = client.ask("setVariable", variablesReference=number, name="count", value="40 + n")
+    assert answer["success"] and client.value("!count") == "41"
+    assert client.go("continue")["event"] == "terminated" and client.output() == "42\n"
+
+
+def test_a_breakpoint_on_a_comment_is_at_the_next_code(client: Client) -> None:
+    (made,) = client.launch(SESSIONS / "references.dp", breakpoints=({"line": 1},))
+    assert made["verified"] and made["line"] == 2
+    assert client.event("stopped")["body"]["hitBreakpointIds"] == [made["id"]] and client.line() == 2
+
+
 def test_what_is_not_finite(client: Client) -> None:
     client.launch(SESSIONS / "length_at_zero.dp", filters=("nonfinite",))
     assert client.event("stopped")["body"]["reason"] == "exception"

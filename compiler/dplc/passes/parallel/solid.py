@@ -17,7 +17,7 @@ from dplc.flat.copy import Renamed
 from dplc.flat.dims import Dims
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, every, names
+from dplc.flat.walk import blocks, bound_inside, every, names
 from dplc.passes.parallel.additive import Trail
 
 FALSE = f.Const(False, f.BOOL)
@@ -82,8 +82,8 @@ class Solid:
 
 
 def without_questions(body: f.Block, solid: Solid) -> f.Block:
-    """The code without branches on whether these arrays are null."""
-    asked = any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "is_null" and atoms(bind.rhs)[0] in solid
+    """The code without branches on whether these arrays are null, and without zeros in their place."""
+    asked = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in ("is_null", "acc_zeros") and bind.rhs.args[0] in solid
                 for bind in every(body))  # fmt: skip
     return _Answered(solid).block(body) if asked else body
 
@@ -99,6 +99,8 @@ class _Answered(Renamed):
             match bind.rhs:
                 case f.Op("is_null", (array,)) if array in self.solid:
                     self.atoms[bind.vars[0].name] = FALSE
+                case f.Op("acc_zeros", (array, *_)) if array in self.solid:
+                    self.atoms[bind.vars[0].name] = self.atom(array)
                 case f.If(cond, _, there) if self.atom(cond) == FALSE:
                     inner = self.block(there)
                     made += inner.binds

@@ -101,7 +101,7 @@ class World:
             case "and" | "or" | "not":
                 return evaluation(name, self.kind)(*args)
             case _:
-                whole = all(a.__class__ is int for a in args)
+                whole = args[0].__class__ is int and all(a.__class__ is int for a in args)
                 return scalar(name, "i64" if whole else self.kind)(*args)
 
 
@@ -137,9 +137,9 @@ def _unary(plain: Callable, active: Active) -> Callable:
 
 def _binary(plain: Callable, active: Active) -> Callable:
     def apply(x, y):
-        if isinstance(x, Tagged) or isinstance(y, Tagged):
-            return differentiate(active, (x, y))
-        return plain(x, y)
+        if x.__class__ is float is y.__class__:
+            return plain(x, y)
+        return differentiate(active, (x, y)) if isinstance(x, Tagged) or isinstance(y, Tagged) else plain(x, y)
 
     active.apply = apply
     return apply

@@ -11,7 +11,7 @@ like a missing tangent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Protocol
 
 from dpl.eval.values.value import Tagged, Value
@@ -154,17 +154,17 @@ class SeriesWorld:
     def solved(self, rules: Sequence[Callable | None], args: tuple[Value | Series, ...], start: Value) -> Series:
         """The series that starts with `start` and satisfies the derivative rules of a row."""
 
-        @cache
-        def derivative() -> Series:
-            parts = [
-                series(contribution(self, rule, self.rate(arg), args, made))
-                for rule, arg in zip(rules, args, strict=True)
-                if rule and isinstance(arg, Series)
-            ]
-            return reduce(self.add, parts)
+        derivative: list[Series] = []  # it depends on what is made here, so it is added when it is asked for
 
         def later(k: int) -> Value | None:
-            slope = derivative()[k - 1]
+            if not derivative:
+                parts = [
+                    series(contribution(self, rule, self.rate(arg), args, made))
+                    for rule, arg in zip(rules, args, strict=True)
+                    if rule and isinstance(arg, Series)
+                ]
+                derivative.append(reduce(self.add, parts))
+            slope = derivative[0][k - 1]
             return None if slope is None else self.plain.apply("div", slope, self.number(k))
 
         made = Series([start], later)
