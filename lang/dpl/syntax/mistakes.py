@@ -124,6 +124,60 @@ def _glued_operator(place: Place) -> Diagnostic | None:
     return None
 
 
+def _operator_name(place: Place) -> Diagnostic | None:
+    """A name of an operator that is none, `+:`, and an operator defined between its operands."""
+    token, before = place.token, place.before
+    glued = token.kind in ("COLON", "SEMICOLON", "COMMA", "VBAR") and before.end == token.start
+    if before.kind == "LPAR" and token.kind == "VBAR" and place.after.start == token.end:
+        before, token, glued = token, place.after, place.after.kind == "COLON"
+    if glued and before.kind in _SYMBOLS:
+        at = Span(place.source, before.start, token.end)
+        return place.error("E0106", f"`{at.text}` cannot be an operator", OPERATOR_CHARACTERS, at=at)
+    if token.kind in _SYMBOLS and before.kind == "LOWER" and place.due("=") and place.inside("let", "(") == "let":
+        help_ = f"let ( {token.value} ) {before.value} b = e"
+        return place.error("E0101", "the operator that is defined is put in parentheses", help_)
+    return None
+
+
+_SYMBOLS = frozenset(("INFIX", "PREFIX", "PLUS", "MINUS", "STAR", "LESSTHAN", "VBAR"))
+OPERATOR_CHARACTERS = "an operator is made of the characters  ! $ % & * + - . / < = > ? @ ^ | ~"
+
+
+def _array_without_size(place: Place) -> Diagnostic | None:
+    """Brackets of a type that hold no size: `float[]`, `float[,]`, `float[:]`, `[float]`."""
+    token, before = place.token, place.before
+    in_type = place.inside(":", "of", "type", "=", "[", "(") in (":", "of", "type")
+    if before.kind in ("LSQB", "INDEX") and token.kind in ("RSQB", "COMMA", "COLON"):
+        of = place.tokens[max(place.number - 2, 0)]
+        if of.end == before.start and place.parser.accepts("QMARK"):
+            name = place.source.text[of.start : of.end]
+            ways = (f"a size to name, to infer or to find out:  {name}[n]  {name}[_]  {name}[?]",)
+            if place.inside("type", "let") == "type":
+                ways = (f"known when it runs:  {name}[?]", f"a parameter of the type:  type n t = ... {name}[n]")
+            return place.error("E0101", "an array type says its sizes", *ways)
+    if token.kind in ("LSQB", "INDEX") and in_type and place.after.kind == "LOWER":
+        return place.error("E0101", "the type of an array begins with its elements", f"write  {place.after.value}[n]")
+    return None
+
+
+def _content(place: Place) -> Diagnostic | None:
+    """The content of a constructor without `of`: `A float`, `A(float, float)`."""
+    if place.before.kind == "UPPER" and place.token.kind in ("LOWER", "LPAR", "TYVAR") and place.due("of"):
+        name = place.before.value
+        ways = (f"one value:  {name} of float", f"several:  {name} of float * int")
+        return place.error("E0101", "what a constructor holds follows `of`", *ways)
+    return None
+
+
+def _index_of_string(place: Place) -> Diagnostic | None:
+    """`"abc"[0:2]`, where the bracket begins an array."""
+    if place.token.kind == "COLON" and place.inside("[", "(", "{") == "[":
+        start = next(span.start for word, span in place.unfinished() if word == "[")
+        if any(t.end == start and t.kind in ("STRING", "INTERP_CLOSE") for t in place.tokens):
+            return place.error("E0101", "a string takes no index", "a part of a string:  String.slice 0 2 s")
+    return None
+
+
 _TAKES_NAME = frozenset(("LET", "REC", "FUN", "DOT", "AND", "AS", "FOR", "SHIFT", "LOOP", "LBRACE", "TYPE", "EXTERN"))
 
 
@@ -290,6 +344,10 @@ SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _case_without_bar,
     _wrong_arrow,
     _glued_operator,
+    _operator_name,
+    _array_without_size,
+    _content,
+    _index_of_string,
     _keyword_as_name,
     _bar,
     _braces,

@@ -8,8 +8,12 @@ from dpl.source import Span
 from dpl.types.messages.compare import side_by_side
 from dpl.types.messages.control import answer, answers, wanted_pure
 from dpl.types.messages.parts import (
+    FLOATS,
+    FORGOTTEN_DO,
+    OF_INT,
     Why,
     annotated,
+    at_the_margin,
     both,
     class_labels,
     conversions,
@@ -59,7 +63,9 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(
+                helps=(FORGOTTEN_DO,)
+                if at_the_margin(span)
+                else (
                     "a type that contains itself needs a declaration:  type t = Roll of ...",
                     "a recursive function has one type inside its own definition",
                 ),
@@ -150,11 +156,14 @@ def rigid(cx, clash: Clash, shown: str, wanted: str, span: Span, labels) -> DplE
     p = printer(cx)
     name = next((p.type(t) for t in (clash.left, clash.right) if type(t) is Meta and t.rigid), "'a")
     other = clash.right if type(clash.left) is Meta and clash.left.rigid else clash.left
+    rigids = any(type(t) is Meta and t.rigid for t in (clash.left, clash.right))
+    way = f"literals such as 0.5 are {name} too, and so is an int n as  {OF_INT.format('n')}"
+    literals = (way,) if rigids and prune(other) in FLOATS else ()
     return cx.fail(
         "E0210",
         f"the annotation says {name}, any type, but it must be {p.type(other)} here",
         span,
         note=f"{shown}, where {wanted} is wanted",
         labels=labels,
-        helps=("write the actual type in the annotation, or leave it out",),
+        helps=("write the actual type in the annotation, or leave it out", *literals),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from dpl.core import ty
@@ -14,7 +15,11 @@ from dpl.types.solve.meta import Meta, dimensions, prune
 from dpl.types.solve.unify import Clash
 
 NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
+FLOATS = frozenset(ty.Con(name) for name in ty.FLOATS)
 ANNOTATED = ("as annotated", "as claimed")
+OF_INT = "sum (ones {})"  # a float of any type
+DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
+FORGOTTEN_DO = "a declaration that runs something begins with  do"
 
 
 @node
@@ -101,6 +106,8 @@ def conversions(actual, expected) -> tuple[str, ...]:
         return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
     if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
         return ("this is a function: is an argument missing?",)
+    if a == ty.STRING and (phrase(e) or e in NUMBERS):
+        return (number_of_string(e in NUMBERS and e.name in ty.INTS),)
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
     if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
@@ -129,3 +136,31 @@ def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
     if left.terms or right.terms:
         return (f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs",)
     return ()
+
+
+def number_of_string(whole: bool) -> str:
+    name, none = ("to_int", "0") if whole else ("to_float", "0.0")
+    return f"the number in a string:  match String.{name} s with | Some x -> x | None -> {none}"
+
+
+def taken_apart(t) -> tuple[str, ...]:
+    """Helps for indexing what is no array: how to take such a value apart."""
+    match t:
+        case ty.Tup((_, _)):
+            return ("take it apart:  let (a, b) = pair", "or use  fst pair  and  snd pair")
+        case ty.Tup(items):
+            return (f"take it apart:  let ({', '.join(f'x{i}' for i in range(1, len(items) + 1))}) = t",)
+        case ty.STRING:
+            return ("a part of a string:  String.slice 0 1 s", "its code points:  (String.codes s)[0]")
+        case ty.Con("list"):
+            return ("use `List.nth`, or `List.to_array` first",)
+        case ty.Con("Prelude.option"):
+            return ("take it apart:  match x with | Some y -> ... | None -> ...",)
+        case _:
+            return ()
+
+
+def at_the_margin(span: Span) -> bool:
+    """Is this line one that was to be run, but that was read as a part of the declaration above it?"""
+    word = re.match(r"[a-z_]\w*", span.source.line(span.line))
+    return word is not None and word[0] not in DECLARES

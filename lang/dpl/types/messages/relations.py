@@ -8,14 +8,24 @@ from dpl.core import formats, ty
 from dpl.diagnostics import DplError, Label
 from dpl.source import Span
 from dpl.types.messages.errors import class_code, mismatch
-from dpl.types.messages.parts import both, conversions, is_sequence, phrase, printer, size_helps, size_labels
+from dpl.types.messages.parts import (
+    FLOATS,
+    OF_INT,
+    both,
+    conversions,
+    is_sequence,
+    number_of_string,
+    phrase,
+    printer,
+    size_helps,
+    size_labels,
+)  # fmt: skip
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.constraints import Constraint
 from dpl.types.solve.kinds import PHRASES
 from dpl.types.solve.meta import Meta, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
-FLOATS = tuple(ty.Con(name) for name in ty.FLOATS)
 SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
 
 
@@ -38,6 +48,8 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             is_function = type(prune(clash.left)) is ty.Fn
             helps = (missing_argument(span),) if is_function else mixed(types[0], types[-1])
+            if constraint.name == "convert" and prune(clash.left) == ty.STRING:
+                helps = (number_of_string(constraint.extra in ty.INTS),)
             if prune(clash.left) == ty.UNIT:
                 helps = ("what a function is given is put in parentheses:  print (a + b)",)
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
@@ -137,7 +149,8 @@ def mixed(one, other) -> tuple[str, ...]:
         return ("strings are appended with  ++ , and made of numbers with  show x",)
     for a, b in ((one, other), (other, one)):
         if type(a) is ty.Con and a.name in ty.INTS and (b in FLOATS or (type(b) is Meta and "real" in b.classes)):
-            return ("there are no implicit conversions: make the integer a float with  float (...)",)
+            way = OF_INT.format("(...)") if type(b) is Meta and b.rigid else "float (...)"
+            return (f"there are no implicit conversions: make the integer a float with  {way}",)
     return conversions(one, other)
 
 

@@ -144,6 +144,9 @@ def misapplied(cx: Context, name: str, found: TypeName, args: tuple, span: Span)
     if len(args) == 1 and not found.params and isinstance(args[0], tree.TyName) and not args[0].args:
         swapped = cx.type_name(args[0].name, args[0].span)
         helps = (f"arguments come first:  {name} {args[0].name}",) if len(swapped.params) == 1 else ()
+    if len(args) == 1 and not found.params and not helps:
+        written = args[0].span.text
+        helps = (f"several values are joined by `*`:  {written} * {name}",)
     elif not args and len(found.params) == 1:
         one = "n" if found.params[0].sort == "size" else "float"
         helps = (f"its argument comes first:  {one} {name}",)

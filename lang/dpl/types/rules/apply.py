@@ -16,7 +16,7 @@ from dpl.syntax import tree
 from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
-from dpl.types.rules.misplaced import arranged, on_next_line, superfluous
+from dpl.types.rules.misplaced import applied, arranged, on_next_line, superfluous
 from dpl.types.rules.shaped import agreeing, together
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import Meta, Type, dimensions, is_scalar, prune
@@ -233,7 +233,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
         else:
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
-        ways, edits = superfluous(args, name, given)
+        ways, edits = superfluous(args, name, given) if given else (applied(t, head, arg.value), ())
         helps = on_next_line(arg.value) if below else ways
         note = "one argument too many" if given else "applied to this"
         raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)

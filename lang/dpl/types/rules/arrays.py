@@ -13,7 +13,7 @@ from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, printer
+from dpl.types.messages.parts import Why, printer, taken_apart
 from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
 from dpl.types.rules.patterns import bind_pattern
@@ -149,8 +149,8 @@ def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
     t = prune(a.ty)
     if type(t) is not ty.Arr:
         if type(t) in (ty.Con, ty.Tup, ty.Fn):
-            helps = ("use `List.nth`, or `List.to_array` first",) if type(t) is ty.Con and t.name == "list" else ()
-            raise cx.fail("E0213", f"an array is wanted here, not {printer(cx).type(t)}", a.span, helps=helps)
+            title = f"an array is wanted here, not {printer(cx).type(t)}"
+            raise cx.fail("E0213", title, a.span, helps=taken_apart(t))
         wanted = ty.Arr(cx.solver.fresh(), cx.solver.size())
         cx.unify(t, wanted, a.span, Why("an array"))
         t = wanted

@@ -9,6 +9,7 @@ from dpl.diagnostics import Edit
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.shape import spine
+from dpl.types.messages.parts import FORGOTTEN_DO, taken_apart
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.state.context import Arg, Context
@@ -106,7 +107,7 @@ def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
     span = value.span
     if isinstance(value, tree.Var) and re.match(r"\s*=[^=]", span.source.text[span.end :]):
         return (f"a name never changes its value; this makes a new one:  let {value.name} = ...",)
-    return ("steps of one expression are separated by  ;", "a declaration that runs something begins with  do")
+    return ("steps of one expression are separated by  ;", FORGOTTEN_DO)
 
 
 WORD_OPERATORS = {
@@ -118,16 +119,30 @@ WORD_OPERATORS = {
 }
 
 
+def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...]:
+    """Helps for something that is no function and has an argument: brackets, a comma or an operator is missing."""
+    if isinstance(value, tree.Var) and value.name in WORD_OPERATORS:
+        return (WORD_OPERATORS[value.name],)
+    if type(t) is ty.Arr and not isinstance(value, tree.ArrayLit):
+        return (f"an element is taken with brackets:  {head.text}[{value.span.text.strip('()')}]",)
+    if t == ty.STRING and isinstance(value, tree.ArrayLit):
+        return taken_apart(t)
+    if not head.text[:1].isdigit():
+        return ()
+    before = head.source.text[: head.start].rstrip()[-1:]
+    if before in ("[", ","):
+        return (f"elements are separated by commas:  [{head.text}, {written(value)}]",)
+    return (f"a product is written  {head.text} * {written(value)}",)
+
+
 def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Helps and edits for a function with one argument too many."""
-    if not given:
-        found = args[0].value
-        way = WORD_OPERATORS.get(found.name) if isinstance(found, tree.Var) else None
-        return ((way,) if way else ()), ()
     extra, last = args[given].value, args[given - 1].value
     if name in ("zeros", "ones") and given == 1:
         return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
     gap = Span(last.span.source, last.span.end, extra.span.start)
+    if isinstance(extra, tree.ArrayLit) and isinstance(last, tree.Lit) and isinstance(last.value, str):
+        return taken_apart(ty.STRING), ()
     if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
     if given == 1 and name and isinstance(last, tree.Var):

@@ -17,7 +17,7 @@ from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, SAME, table
-from dpl.types.messages.parts import printer
+from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.env import TYPES, Failed
 
@@ -43,7 +43,9 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
     code = "E0202" if kind == "value" else "E0203"
     forgotten_rec = kind == "value" and name == cx.defining
     below = None if forgotten_rec else cx.ahead.get((kind, name))
-    if forgotten_rec:
+    if forgotten_rec and at_the_margin(span):
+        way = Way((FORGOTTEN_DO,))
+    elif forgotten_rec:
         way = Way((f"a function that calls itself is defined with  let rec {name} ...",))
     elif below is not None:
         together = "; functions that call each other:  let rec f x = ... and g y = ..." if kind == "value" else ""
