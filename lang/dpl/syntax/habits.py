@@ -114,6 +114,8 @@ def _looks_foreign(place: Place) -> Diagnostic | None:
     for earlier in place.tokens[place.number - (last is before) :: -1]:
         if place.source.position(earlier.start)[0] != line or earlier.value == "=":
             break
+        if earlier.kind == "AND" and token.kind == "LET" and earlier is before:
+            return place.error("E0106", "after `and` there is no `let`", "let rec f x = ... and g x = ...")
         if earlier.kind == "AND":
             title = "`and` joins definitions, not conditions"
             return place.error("E0106", title, "conditions are joined by  &&", at=place.span(earlier))

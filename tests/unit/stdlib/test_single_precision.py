@@ -40,6 +40,7 @@ let turn a = (Linalg.expm [[0.0, a], [0.0 - a, 0.2]])[0]
 do near "expm" (turn 1.3f32) (turn 1.3)
 do near "slope of expm" (diff turn 1.3f32) (diff turn 1.3)
 do near "identity" (Linalg.identity 2)[1] [0.0, 1.0]
+do near "diagonal" (Linalg.diagonal (Linalg.diag [1.0f32, 2.5f32])) [1.0, 2.5]
 do close "trace" (Linalg.trace (Linalg.diag [1.0f32, 2.5f32])) 3.5
 """
 

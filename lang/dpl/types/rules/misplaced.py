@@ -98,7 +98,7 @@ def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
 
 def written(e: tree.Expr | term.Term) -> str:
     """The source text of an argument, or `...` if it is too long."""
-    text = e.span.text
+    text = f"({e.span.text})" if isinstance(e, tree.Fun | term.Lam) else e.span.text
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 

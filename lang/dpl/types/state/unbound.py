@@ -42,8 +42,11 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
         return unknown_member(cx, kind, qualifier, member, span)
     code = "E0202" if kind == "value" else "E0203"
     forgotten_rec = kind == "value" and name == cx.defining
-    below = None if forgotten_rec else cx.ahead.get((kind, name))
-    if forgotten_rec and at_the_margin(span):
+    python = kind == "value" and name == "f" and span.source.text[span.end : span.end + 1] == '"'
+    below = None if forgotten_rec or python else cx.ahead.get((kind, name))
+    if python:
+        way = misread(name, span)
+    elif forgotten_rec and at_the_margin(span):
         way = Way((FORGOTTEN_DO,))
     elif forgotten_rec:
         way = Way((f"a function that calls itself is defined with  let rec {name} ...",))
