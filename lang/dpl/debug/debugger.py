@@ -37,7 +37,7 @@ from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.source import Source
 from dpl.syntax.load import Module
 
@@ -90,6 +90,15 @@ class Debugger(Listener):
         self.breakpoints[made.number] = made
         self.arm()
         return made
+
+    def take_breakpoints(self, other: Debugger) -> None:
+        """Have the breakpoints of another debugger, with their numbers.  Places that this program lacks are not met."""
+        self.numbers = other.numbers
+        for number, b in other.breakpoints.items():
+            spots = {(p.span, p.is_entry) for p in b.points}
+            mine = {p for points in self.run.places.by_source.values() for p in points if (p.span, p.is_entry) in spots}
+            self.breakpoints[number] = replace(b, points=frozenset(mine))
+        self.arm()
 
     def lines(self, path: str) -> list[int]:
         """The lines of a source at which the program can stop."""

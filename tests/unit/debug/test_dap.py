@@ -103,6 +103,49 @@ def test_structured_values_open(client: Client) -> None:
     assert [v["value"] for v in inside["body"]["variables"]] == ["2.0"]
 
 
+TRAINING = """let step (p : float * float) = let (a, b) = p in (a + grad (fun x -> x * x) 0.5, b - 1e-4)
+let train (n : int) p =
+  loop p = p for i < n do
+    step p
+let (reached, left) = train 4000 (0.0, 1.0)
+let check (x : float) =
+  if x < 0.7 then error $"at {reached:.1f}" else x
+do print (check left)
+"""
+
+
+def test_native_code_runs_up_to_an_incident(client: Client, tmp_path: Path) -> None:
+    """The start of the run is skipped, so its breakpoint is not met 4,000 times; that near the incident is."""
+    program = tmp_path / "main.dp"
+    program.write_text(TRAINING, encoding="utf-8")
+    wanted = ({"line": 1, "hitCondition": "2000"}, {"line": 7})
+    made = client.launch(program, at="error", breakpoints=wanted)
+    assert all(b["verified"] for b in made)
+    assert client.event("stopped")["body"]["hitBreakpointIds"] == [made[1]["id"]] and client.line() == 7
+    assert client.value("x").startswith("0.6000000")
+    stopped = client.go("continue")["body"]
+    assert stopped["reason"] == "exception" and "at 4000.0" in stopped["text"]
+    assert client.go("stepBack")["event"] == "stopped"
+    client.ask("restart")
+    assert client.event("stopped")["body"]["hitBreakpointIds"] == [made[1]["id"]]
+
+
+def test_an_incident_that_does_not_come(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let f (x : float) = x + 1.0\ndo print (f 1.0)\n", encoding="utf-8")
+    client.launch(program, at="nonfinite")
+    assert client.event("exited")["body"]["exitCode"] == 0 and "2.0\n" in client.output()
+
+
+def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let rec spin (x : float) : float = spin (3.7 * x * (1.0 - x))\ndo print (spin 0.5)\n")
+    client = Client()
+    client.launch(program, at="nonfinite")
+    client.event("output")
+    assert client.close() == 0 and "Traceback" not in client.errors
+
+
 def test_pause(client: Client, tmp_path: Path) -> None:
     program = tmp_path / "long.dp"
     program.write_text("let rec spin (n : int) : int =\n  if n < 0 then n else spin (n + 1)\ndo print (spin 0)\n")

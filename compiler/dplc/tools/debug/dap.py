@@ -1,12 +1,13 @@
 """`dpl dap`: the Debug Adapter Protocol (microsoft.github.io/debug-adapter-protocol), on the debugger of `dpl debug`.
 
-One method for each request.  Requests are answered in order on a thread with a large stack; only `pause` and the end of
-the connection reach a program that is running.
+One method for each request.  Requests are answered in order, each on a thread with a large stack; native code runs on
+the main thread.  Only `pause` and the end of the connection reach a program that is running.
 """
 
 from __future__ import annotations
 
 import queue
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,7 @@ from dpl.eval.values.value import Cell, Value
 from dpl.render import short
 
 from dplc.stack import on_large_stack
-from dplc.tools.debug.session import CODES, loaded
+from dplc.tools.debug.session import CODES, loaded, loaded_at
 from dplc.tools.debug.wire import Malformed, Wire, of_process
 
 THREAD = 1
@@ -63,7 +64,7 @@ def serve() -> int:
     server = Server(of_process())
     reader = threading.Thread(target=server.read, daemon=True)
     reader.start()
-    return on_large_stack(server.work)
+    return server.work()
 
 
 class Output:
@@ -87,6 +88,8 @@ class Server:
         self.stop_on_entry = False
         self.at = ""
         self.leaving = False
+        self.native = False  # native code runs
+        self.lock = threading.Lock()  # of `native`
         self.by_source: dict[str, list[int]] = {}  # numbers of breakpoints
         self.of_functions: list[int] = []
         self.of_filters: list[int] = []
@@ -100,25 +103,32 @@ class Server:
         """Read requests until the client goes.  `pause` does not wait for its turn."""
         try:
             while (message := self.wire.receive()) is not None:
-                if message.get("command") in ("pause", "disconnect", "terminate"):
-                    self.interrupt()
+                if (command := message.get("command")) in ("pause", "disconnect", "terminate"):
+                    self.interrupt(command != "pause")
                 self.requests.put(message)
         except Malformed as failure:
             self.event("output", category="important", output=f"{failure}\n")
         self.leaving = True
-        self.interrupt()
+        self.interrupt(True)
         self.requests.put(None)
 
-    def interrupt(self) -> None:
+    def interrupt(self, for_good: bool) -> None:
+        """Stop the interpreter; native code too, if the program is to end."""
         if self.debugger:
             self.debugger.run.interrupted = True
+        with self.lock:
+            if self.native and for_good:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def work(self) -> int:
         while not self.leaving and (request := self.requests.get()) is not None:
-            self.answer(request)
+            after = on_large_stack(lambda request=request: self.answer(request))
+            if after:
+                after()
         return 0
 
-    def answer(self, request: dict[str, Any]) -> None:
+    def answer(self, request: dict[str, Any]) -> Callable[[], None] | None:
+        """Answer a request.  Returns what is to be done after that, by the main thread."""
         name = str(request.get("command", ""))
         handle = getattr(self, f"on_{name}", None)
         arguments = request.get("arguments")
@@ -137,8 +147,7 @@ class Server:
             self.fail(request, str(refusal))
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
             self.fail(request, f"the request `{name}` is malformed: {failure}")
-        if after:
-            after()
+        return after
 
     def respond(self, request: dict[str, Any], success: bool = True, **more: Any) -> None:
         name, number = request.get("command"), request.get("seq", 0)
@@ -174,28 +183,59 @@ class Server:
     def on_configurationDone(self, _arguments: dict) -> tuple:
         return {}, self.begin
 
-    def begin(self) -> None:
-        if self.stop_on_entry:
-            self.moved(self.program.go("step"))
-        elif self.at:
-            self.go_at()
-        else:
-            self.moved(self.program.go("continue"))
+    def on_restart(self, _arguments: dict) -> tuple:
+        self.program.start()
+        return {}, self.go_on
 
-    def go_at(self) -> None:
-        """Run to the incident that the launch asks for."""
+    def begin(self) -> None:
+        """Run natively to shortly before the incident that the launch asks for, and go on from there."""
+        whole = self.program
+        if self.at and not self.stop_on_entry and (nearer := self.run_natively(whole)):
+            nearer.log = whole.log
+            nearer.start()
+            nearer.take_breakpoints(whole)
+            self.debugger = nearer
+            stopped = self.went_to_incident()
+            if stopped.reason != "end" or self.leaving:
+                return self.moved(stopped)
+            self.debugger = whole  # it did not happen again
+        self.go_on()
+
+    def go_on(self) -> None:
+        if self.stop_on_entry:
+            self.go("step")
+        else:
+            self.moved(self.went_to_incident() if self.at else self.went("continue"))
+
+    def go(self, move: str, back: bool = False) -> None:
+        self.moved(self.went(move, back))
+
+    def went(self, move: str, back: bool = False) -> Stop:
+        return on_large_stack(lambda: self.program.go(move, back))
+
+    def run_natively(self, whole: Debugger) -> Debugger | None:
+        """A debugger that begins shortly before the incident; None if it must begin at the start."""
+        self.event("output", category="console", output=f"native code runs up to `{self.at}`\n")
+        try:
+            try:
+                with self.lock:
+                    self.native = not whole.run.interrupted
+                return loaded_at(whole, self.at) if self.native else None
+            finally:
+                with self.lock:
+                    self.native = False
+        except KeyboardInterrupt:  # from `interrupt`
+            return None
+
+    def went_to_incident(self) -> Stop:
         try:
             made = self.program.add_breakpoint(CODES.get(self.at, self.at))
         except Refused as refusal:
             self.event("output", category="important", output=f"{refusal}\n")
-            return self.moved(self.program.go("continue"))
-        stopped = self.program.go("continue")
+            return self.went("continue")
+        stopped = self.went("continue")
         self.program.delete_breakpoint(made.number)
-        self.moved(stopped)
-
-    def on_restart(self, _arguments: dict) -> tuple:
-        self.program.start()
-        return {}, self.begin
+        return stopped
 
     def on_disconnect(self, _arguments: dict) -> dict:
         self.leaving = True
@@ -278,7 +318,7 @@ class Server:
 
     def move(self, name: str, back: bool = False) -> tuple:
         self.frames, self.opened = [], []
-        return {"allThreadsContinued": True}, lambda: self.moved(self.program.go(name, back))
+        return {"allThreadsContinued": True}, lambda: self.go(name, back)
 
     def on_continue(self, _arguments: dict) -> tuple:
         if self.program.stopped.reason == "error":
