@@ -9,20 +9,20 @@ from __future__ import annotations
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused
 from dpl.debug.debugger import Debugger, Stop
-from dpl.debug.inspect import Frame, active_levels, cotangent, is_forward, running_sweeps, tangent
-from dpl.debug.parts import has_parts, parts
+from dpl.debug.inspect import Frame, Variable, active_levels, cotangent, is_forward, running_sweeps, tangent
+from dpl.debug.parts import Part, has_parts, parts
 from dpl.debug.values import type_text
 from dpl.diagnostics import DplError
 from dpl.eval.derivatives.derive import is_float
 from dpl.eval.values.structure import leaves
-from dpl.eval.values.value import Cell, Value
+from dpl.eval.values.value import Value
 from dpl.render import short
 
 from dplc.stack import on_large_stack
@@ -30,6 +30,7 @@ from dplc.tools.debug.session import CODES, loaded, loaded_at
 from dplc.tools.debug.wire import Malformed, Wire, of_process
 
 THREAD = 1
+Rows = Sequence[Variable | Part]
 CAPABILITIES = {
     "supportsConfigurationDoneRequest": True,
     "supportsConditionalBreakpoints": True,
@@ -95,7 +96,7 @@ class Server:
         self.of_filters: list[int] = []
         self.filters: list[str] = ["error"]
         self.frames: list[Frame] = []
-        self.opened: list[tuple[Callable[[], list], Frame | None]] = []  # what variables' references stand for
+        self.opened: list[tuple[Callable[[], Rows], Frame | None]] = []  # what variables' references stand for
 
     # ---- the connection ---------------------------------------------------------------------------------------------
 
@@ -195,6 +196,7 @@ class Server:
             nearer.start()
             nearer.take_breakpoints(whole)
             self.debugger = nearer
+            nearer.run.interrupted, whole.run.interrupted = whole.run.interrupted, False  # a pause in the meantime
             stopped = self.went_to_incident()
             if stopped.reason != "end" or self.leaving:
                 return self.moved(stopped)
@@ -383,20 +385,20 @@ class Server:
             ("Locals", [v for v in found if v.kind in ("argument", "local")]),
             ("Captured", [v for v in found if v.kind == "captured"]),
             ("References", [v for v in found if v.kind == "reference"]),
+            ("Adjoints", self.adjoints(frame)),
+            ("Top level", self.program.top_level()),
         ]
-        made = [self.scope(name, [(v.name, v.value, v.ty) for v in vs], frame) for name, vs in scopes if vs]
-        adjoints = self.adjoints(frame)
-        return {"scopes": [*made, *([self.scope("Adjoints", adjoints, frame)] if adjoints else [])]}
+        return {"scopes": [self.scope(name, rows, frame) for name, rows in scopes if rows]}
 
-    def scope(self, name: str, rows: list, frame: Frame) -> dict:
+    def scope(self, name: str, rows: Rows, frame: Frame) -> dict:
         return {"name": name, "variablesReference": self.open(lambda: rows, frame), "expensive": False,
                 "namedVariables": len(rows)}  # fmt: skip
 
-    def open(self, rows: Callable[[], list], frame: Frame | None = None) -> int:
+    def open(self, rows: Callable[[], Rows], frame: Frame | None = None) -> int:
         self.opened.append((rows, frame))
         return len(self.opened)
 
-    def adjoints(self, frame: Frame) -> list[tuple[str, Value, t.Ty]]:
+    def adjoints(self, frame: Frame) -> list[Part]:
         """The derivatives that belong to the variables: cotangents in a sweep, else tangents."""
         run = self.program.run
         sweeps, levels = running_sweeps(run), active_levels(run)
@@ -405,9 +407,9 @@ class Server:
             if isinstance(v.ty, t.Fn) or not any(map(is_float, leaves(v.value))):
                 continue
             if sweeps:
-                found.append((f"d {v.name}", cotangent(v.value, sweeps[0]), v.ty))
+                found.append(Part(f"d {v.name}", cotangent(v.value, sweeps[0]), v.ty))
             elif levels and is_forward(v.value, levels[-1]):
-                found.append((f"d {v.name}", tangent(v.value, levels[-1]), v.ty))
+                found.append(Part(f"d {v.name}", tangent(v.value, levels[-1]), v.ty))
         return found
 
     def on_variables(self, arguments: dict) -> dict:
@@ -417,13 +419,13 @@ class Server:
         rows = self.opened[number - 1][0]()
         start, count = int(arguments.get("start") or 0), arguments.get("count")
         rows = rows[start : start + int(count)] if count else rows[start:]
-        return {"variables": [self.shown(*row) for row in rows]}
+        return {"variables": [self.shown(row.name, row.value, row.ty) for row in rows]}
 
     def shown(self, name: str, value: Value, ty: t.Ty) -> dict:
         reference = 0
         if has_parts(value, ty):
             datas = self.program.describer.shower.datas
-            reference = self.open(lambda: [(p.name, p.value, p.ty) for p in parts(value, ty, datas)])
+            reference = self.open(lambda: parts(value, ty, datas))
         return {"name": name, "value": self.program.describer.brief(value, ty), "type": type_text(ty),
                 "evaluateName": name, "variablesReference": reference}  # fmt: skip
 
@@ -438,10 +440,10 @@ class Server:
         if not 0 < number <= len(self.opened):
             raise Refused("these variables are of an earlier stop")
         rows, frame = self.opened[number - 1]
-        cell = next((value for row, value, _ in rows() if row == name), None)
-        if not isinstance(cell, Cell):
-            raise Refused(f"`{name}` is not a reference, and nothing else can change")
-        value, ty = self.program.assign(name, cell, str(arguments["value"]), frame)
+        row = next((row for row in rows() if row.name == name), None)
+        if row is None:
+            raise Refused(f"there is no variable `{name}` here")
+        value, ty = self.program.assign(row, str(arguments["value"]), frame)
         shown = self.shown(name, value, ty)
         return {"value": shown["value"], "type": shown["type"], "variablesReference": shown["variablesReference"]}
 
