@@ -147,7 +147,8 @@ def test_native_code_runs_up_to_an_incident(client: Client, tmp_path: Path) -> N
     made = client.launch(program, at="error", breakpoints=wanted)
     assert all(b["verified"] for b in made)
     assert client.event("stopped")["body"]["hitBreakpointIds"] == [made[1]["id"]] and client.line() == 7
-    assert client.value("x").startswith("0.6000000") and client.variables()["Top level"].keys() == {"left"}
+    found = client.variables()
+    assert found["Locals"]["x"].startswith("0.6000000") and found["Top level"].keys() == {"left"}
     stopped = client.go("continue")["body"]
     assert stopped["reason"] == "exception" and "too small" in stopped["text"]
     assert client.go("stepBack")["event"] == "stopped"
@@ -157,7 +158,7 @@ def test_native_code_runs_up_to_an_incident(client: Client, tmp_path: Path) -> N
 
 def test_a_pause_while_native_code_runs(client: Client, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"
-    program.write_text(TRAINING.replace("4000", "40000000"), encoding="utf-8")
+    program.write_text(TRAINING, encoding="utf-8")
     client.launch(program, at="error")
     client.event("output")
     client.ask("pause", threadId=1)

@@ -89,8 +89,9 @@ class Server:
         self.stop_on_entry = False
         self.at = ""
         self.leaving = False
+        self.ending = False  # the client wants the program to end
         self.native = False  # native code runs
-        self.lock = threading.Lock()  # of `native`
+        self.lock = threading.Lock()  # of these two
         self.by_source: dict[str, list[int]] = {}  # numbers of breakpoints
         self.of_functions: list[int] = []
         self.of_filters: list[int] = []
@@ -118,6 +119,7 @@ class Server:
         if self.debugger:
             self.debugger.run.interrupted = True
         with self.lock:
+            self.ending |= for_good
             if self.native and for_good:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
@@ -221,7 +223,7 @@ class Server:
         try:
             try:
                 with self.lock:
-                    self.native = not whole.run.interrupted
+                    self.native = not self.ending
                 return loaded_at(whole, self.at) if self.native else None
             finally:
                 with self.lock:
