@@ -13,11 +13,6 @@ from math import copysign
 
 from dplc.flat import term as f
 
-SUMS = frozenset({"sum", "dot", "matmul"})  # they begin with 0.0
-OF_FIRST = frozenset(  # -0.0 comes from the first operand only
-    {"acc_index", "acc_zeros", "copy", "transpose", "reshape", "slice", "index"}
-)
-
 
 def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
     """True if no number in `x`, a float or an array of floats, is -0.0.  Null has no numbers.  `defs` has the
@@ -25,7 +20,7 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
     if isinstance(x, f.Const):
         return not isinstance(x.value, float) or copysign(1.0, x.value) > 0.0 or x.value != 0.0
     match defs.get(x.name):
-        case f.Op(op) if op in SUMS:
+        case f.Op("sum" | "dot" | "matmul"):  # they begin with 0.0
             return True
         case f.Op("add", (a, b)):
             return zeros_positive(b, defs) or zeros_positive(a, defs)
@@ -33,7 +28,7 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return zeros_positive(a, defs) and zeros_positive(b, defs)
         case f.Op("fill", (_, a)):
             return zeros_positive(a, defs)
-        case f.Op(op, (a, *_)) if op in OF_FIRST:
+        case f.Op("acc_index" | "acc_zeros" | "copy" | "transpose" | "reshape" | "slice" | "index", (a, *_)):
             return zeros_positive(a, defs)
         case _:
             return False

@@ -31,15 +31,17 @@ from dpl.debug.inspect import (
 )
 from dpl.debug.machine import Sweep
 from dpl.debug.nonfinite import Finite, Origin
+from dpl.debug.parts import Part
 from dpl.debug.points import Place, Point
 from dpl.debug.run import Ended, Interrupted, Listener, Run
 from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
+from dpl.eval.code.sites import shown_name
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.source import Source
-from dpl.syntax.load import Module
+from dpl.syntax.load import MAIN, Module
 
 NEAR = 10_000  # steps
 MOVES = ("step", "next", "out", "continue", "until")
@@ -90,6 +92,15 @@ class Debugger(Listener):
         self.breakpoints[made.number] = made
         self.arm()
         return made
+
+    def take_breakpoints(self, other: Debugger) -> None:
+        """Have the breakpoints of another debugger, with their numbers.  Places that this program lacks are not met."""
+        self.numbers = other.numbers
+        for number, b in other.breakpoints.items():
+            spots = {(p.span, p.is_entry) for p in b.points}
+            mine = {p for points in self.run.places.by_source.values() for p in points if (p.span, p.is_entry) in spots}
+            self.breakpoints[number] = replace(b, points=frozenset(mine))
+        self.arm()
 
     def lines(self, path: str) -> list[int]:
         """The lines of a source at which the program can stop."""
@@ -271,6 +282,22 @@ class Debugger(Listener):
         frame = frame or self.frame()
         return frame.variables() if frame else []
 
+    def top_level(self) -> list[Variable]:
+        """The values of the program's own definitions so far, without functions."""
+        run, own = self.run, {module.source for module in self.modules}
+        found = []
+        done = run.item + (run.ended is not None and run.ended.error is None)
+        for item in run.program.items[:done]:
+            if not isinstance(item, c.Def) or isinstance(item.ty, t.Fn) or item.body.span.source not in own:
+                continue
+            value = run.interpreter._values.get((item.name, (), ()))
+            if value is None or "," in item.name:  # `let (a, b) = ...` also makes a definition `a,b`
+                continue
+            kind = "reference" if isinstance(value, Cell) else "top level"
+            name = shown_name(item.name).removeprefix(f"{MAIN}.")
+            found.append(Variable(name, value, concrete(item.ty, value, run.interpreter.types), kind))
+        return found
+
     def evaluate(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """The value of an expression in the scope of a frame; `d x` is the derivative that belongs to x."""
         words = text.split(maxsplit=1)
@@ -299,11 +326,12 @@ class Debugger(Listener):
             return tangent(value, forward[-1]), ty
         raise Refused(f"no derivative is known here: no sweep runs, and `{text.strip()}` has no tangent")
 
-    def assign(self, name: str, cell: Cell, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+    def assign(self, variable: Variable | Part, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """Put the value of an expression into a reference.  The future is then another one, and the past ends here."""
-        frame = frame or self.frame()
-        variable = frame.variable(name) if frame else None
-        held = variable.ty.args[0] if variable and isinstance(variable.ty, t.Con) and variable.ty.args else None
+        name, cell = variable.name, variable.value
+        if not isinstance(cell, Cell):
+            raise Refused(f"`{name}` is not a reference, and nothing else can change")
+        held = variable.ty.args[0] if isinstance(variable.ty, t.Con) and variable.ty.args else None
         value, ty = self.expressions.value(self.run, text, self.scope(frame))
         if not is_type(held) or ty != held:
             wanted = type_text(held) if is_type(held) else "something else"

@@ -17,6 +17,10 @@ def hidden(name: str, type_: str, doc: str, **more) -> Row:
     return Row(name, type_, doc, public=False, **more)
 
 
+def outside(name: str, type_: str, doc: str, **more) -> Row:
+    return Row(name, type_, doc, pure=False, outside=True, **more)
+
+
 ARRAYS = (
     row("length", "'a[n] -> int", "how many elements, over the outermost dimension"),
     row("range", "int -> int[?]", "0 to n - 1", pure=False),
@@ -73,31 +77,30 @@ STRINGS = (
 )  # fmt: skip
 
 EFFECTS = (
-    row("print", "'a -> unit", "any value and a newline, to standard output; long arrays and lists abridged",
-        pure=False),
-    row("print_string", "string -> unit", "to standard output, without a newline", pure=False),
+    outside("print", "'a -> unit", "any value and a newline, to standard output; long arrays and lists abridged"),
+    outside("print_string", "string -> unit", "to standard output, without a newline"),
     row("error", "string -> 'a", "stop with a message", pure=False),
     row("assert", "bool -> unit", "stop unless it holds", pure=False),
     hidden("refuted", "string -> unit", "stop, as what was asserted does not hold", pure=False),
     row("ref", "'a -> 'a ref where 'a : data", "a new reference", pure=False),
     hidden("deref", "'a ref -> 'a", "the content", op="!", pure=False),
     hidden("assign", "'a ref -> 'a -> unit", "change the content", op=":=", pure=False),
-    hidden("read_text", "string -> string", "a file's text (UTF-8)", pure=False),
-    hidden("write_text", "string -> string -> unit", "path, text", pure=False),
-    hidden("read_bytes", "string -> u8[?]", "a file's bytes", pure=False),
-    hidden("write_bytes", "string -> u8[n] -> unit", "path, bytes", pure=False),
-    hidden("arg_count", "unit -> int", "how many arguments the program was given", pure=False),
-    hidden("arg", "int -> string", "one of them", pure=False),
-    hidden("time", "unit -> float", "seconds since 1970", pure=False),
-    hidden("env", "string -> string * bool", "an environment variable, and whether it is set", pure=False),
-    hidden("exit", "int -> 'a", "stop with an exit code, output flushed", pure=False),
+    outside("read_text", "string -> string", "a file's text (UTF-8)", public=False),
+    outside("write_text", "string -> string -> unit", "path, text", public=False),
+    outside("read_bytes", "string -> u8[?]", "a file's bytes", public=False),
+    outside("write_bytes", "string -> u8[n] -> unit", "path, bytes", public=False),
+    outside("arg_count", "unit -> int", "how many arguments the program was given", public=False),
+    outside("arg", "int -> string", "one of them", public=False),
+    outside("time", "unit -> float", "seconds since 1970", public=False),
+    outside("env", "string -> string * bool", "an environment variable, and whether it is set", public=False),
+    outside("exit", "int -> 'a", "stop with an exit code, output flushed", public=False),
     hidden("keep", "string -> 'a -> unit", "under a name, for later parts of a program that grows", pure=False),
     hidden("recall", "string -> 'a", "what was kept under a name", pure=False),
-    hidden("mpi", "int -> int -> int -> u64[n] -> u64[?]",
+    outside("mpi", "int -> int -> int -> u64[n] -> u64[?]",
            "what an operation of MPI gives (`stdlib/mpi.dp` numbers them), with a rank, for some words; it may belong"
-           " to the derivative of an earlier one", pure=False),
-    hidden("progress", "string -> unit",
-           "one line on standard error that the next overwrites, when that is a terminal", pure=False),
+           " to the derivative of an earlier one", public=False),
+    outside("progress", "string -> unit",
+           "one line on standard error that the next overwrites, when that is a terminal", public=False),
 )  # fmt: skip
 
 # computed in f64, whatever the type of the floats

@@ -38,6 +38,7 @@ class Row:
     op: str = ""  # the operator that it implements
     public: bool = True  # in scope everywhere; others only as `Prim.name`, in the standard library
     pure: bool = True  # no effect, not even an error
+    outside: bool = False  # it asks or changes the world: files, the screen, the clock, processes
     samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests check the derivative
     aliases: tuple[str, ...] = ()
 

@@ -69,6 +69,31 @@ def test_a_reference_that_was_set_keeps_its_new_value(client: Client, tmp_path: 
     assert client.go("continue")["event"] == "terminated" and client.output() == "42\n"
 
 
+def test_references_at_the_top_level_can_be_set(client: Client) -> None:
+    client.launch(SESSIONS / "references.dp", breakpoints=({"line": 10},))
+    client.event("stopped")
+    frame = client.ask("stackTrace", threadId=1)["body"]["stackFrames"][0]["id"]
+    (scope,) = client.ask("scopes", frameId=frame)["body"]["scopes"]
+    rows = client.ask("variables", variablesReference=scope["variablesReference"])["body"]["variables"]
+    assert scope["name"] == "Top level"
+    assert [(v["name"], v["value"]) for v in rows] == [("count", "ref 3"), ("total", "4")]
+    bad = (("total", "1", "not a reference"), ("count", "1.5", "holds int"), ("other", "1", "no variable"))
+    for name, value, why in bad:
+        refused = client.ask("setVariable", variablesReference=scope["variablesReference"], name=name, value=value)
+        assert not refused["success"] and why in refused["message"]
+    answer = client.ask("setVariable", variablesReference=scope["variablesReference"], name="count", value="10 * total")
+    assert answer["success"] and client.value("!count") == "40"
+    assert client.go("continue")["event"] == "terminated" and client.output().endswith("visited 4\n44\n")
+
+
+def test_definitions_of_the_future_are_not_shown(client: Client) -> None:
+    """Neither before their line nor after going back to it."""
+    client.launch(SESSIONS / "references.dp", breakpoints=({"line": 9}, {"line": 10}))
+    for command, names in (("", {"count"}), ("continue", {"count", "total"}), ("reverseContinue", {"count"})):
+        _ = client.go(command) if command else client.event("stopped")
+        assert client.variables()["Top level"].keys() == names
+
+
 def test_a_breakpoint_on_a_comment_is_at_the_next_code(client: Client) -> None:
     (made,) = client.launch(SESSIONS / "references.dp", breakpoints=({"line": 1},))
     assert made["verified"] and made["line"] == 2
@@ -101,6 +126,60 @@ def test_structured_values_open(client: Client) -> None:
     parts = client.ask("variables", variablesReference=found["variablesReference"])["body"]["variables"]
     inside = client.ask("variables", variablesReference=parts[0]["variablesReference"], start=1, count=1)
     assert [v["value"] for v in inside["body"]["variables"]] == ["2.0"]
+
+
+TRAINING = """let step (x : float) = x - 1e-4
+let train (n : int) x =
+  loop x = x for i < n do
+    step x
+let left = train 4000 1.0
+let check (x : float) =
+  if x < 0.7 then error "too small" else x
+do print (check left)
+"""
+
+
+def test_native_code_runs_up_to_an_incident(client: Client, tmp_path: Path) -> None:
+    """The start of the run is skipped, so its breakpoint is not met 4,000 times; that near the incident is."""
+    program = tmp_path / "main.dp"
+    program.write_text(TRAINING, encoding="utf-8")
+    wanted = ({"line": 1, "hitCondition": "2000"}, {"line": 7})
+    made = client.launch(program, at="error", breakpoints=wanted)
+    assert all(b["verified"] for b in made)
+    assert client.event("stopped")["body"]["hitBreakpointIds"] == [made[1]["id"]] and client.line() == 7
+    found = client.variables()
+    assert found["Locals"]["x"].startswith("0.6000000") and found["Top level"].keys() == {"left"}
+    stopped = client.go("continue")["body"]
+    assert stopped["reason"] == "exception" and "too small" in stopped["text"]
+    assert client.go("stepBack")["event"] == "stopped"
+    client.ask("restart")
+    assert client.event("stopped")["body"]["hitBreakpointIds"] == [made[1]["id"]]
+
+
+def test_a_pause_while_native_code_runs(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text(TRAINING, encoding="utf-8")
+    client.launch(program, at="error")
+    client.event("output")
+    client.ask("pause", threadId=1)
+    assert client.event("stopped")["body"]["reason"] == "pause"
+    assert "too small" in client.go("continue")["body"]["text"]
+
+
+def test_an_incident_that_does_not_come(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let f (x : float) = x + 1.0\ndo print (f 1.0)\n", encoding="utf-8")
+    client.launch(program, at="nonfinite")
+    assert client.event("exited")["body"]["exitCode"] == 0 and "2.0\n" in client.output()
+
+
+def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let rec spin (x : float) : float = spin (3.7 * x * (1.0 - x))\ndo print (spin 0.5)\n")
+    client = Client()
+    client.launch(program, at="nonfinite")
+    client.event("output")
+    assert client.close() == 0 and "Traceback" not in client.errors
 
 
 def test_pause(client: Client, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_all_of_them_are_declared() -> None:
     texts = [p.read_text(encoding="utf-8") for folder in ("compiler", "lang") for p in (ROOT / folder).rglob("*.*y")]
     pages = [p.read_text(encoding="utf-8") for p in (ROOT / "lang" / "dpl" / "codes").glob("*.md")]
     named = set(re.findall(r"dpl-lang\[(\w+)\]", "".join([*texts, *pages, (ROOT / "README.md").read_text()])))
-    assert named == {"cross", "jupyter", "lsp", "plot"}
+    assert named == {"cross", "jupyter", "lsp", "mpi", "plot"}
     assert named | {"dev", "docs", "gpu-dev"} == set(PROJECT["optional-dependencies"])
 
 

@@ -87,7 +87,8 @@ def _function(bind: f.Bind) -> Key | None:
     match bind.rhs:
         case f.Op(name, (f.Var(_, f.Num(ty)), *_)) if name in VECTORS and ty in ("f32", "f64"):
             return name, ty
-    return None
+        case _:
+            return None
 
 
 def call(w: Writer, group: Group, width: int, value: Callable[[f.Atom], str]) -> Values:

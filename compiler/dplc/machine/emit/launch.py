@@ -137,6 +137,8 @@ class _Launch(Launching):
                     self.add_in_place(made)
                 case "add":
                     self.add(made)
+                case "done":
+                    pass  # a kernel has none: whether it was launched says the same
         if kernel.geometry == "groups":
             self.params.append(("i64", self.groups))
 

@@ -73,7 +73,7 @@ class _Nest:
         self.row_sums: dict[int, RowSums] = {}
         self.state: dict[int, tuple[str, ...]] = {}  # types of the part of the state that belongs to an out
         inits: Values = []
-        floats: list[int] = []
+        self.floats: list[int] = []  # those that are summed in lanes
         total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
         keeps = [k for k, (out, _) in enumerate(self.values) if out.kind == "keep"]
@@ -95,17 +95,18 @@ class _Nest:
                     cut = len(self.counts) - out.rank
                     self.row_sums[k] = RowSums(e, x.ty, self.counts[cut:], w.product(self.counts[:cut]))
                 case "fold" if f.is_float(x.ty) and not few(total):
-                    floats.append(k)
+                    self.floats.append(k)
                 case "fold":
                     self.state[k] = leaves(x.ty)
                     inits += zeros(x.ty)
                 case "add":
-                    assert out.target is not None
                     self.state[k] = leaves(x.ty)
+                    assert out.target is not None
                     inits += e.value(out.target)
-        self.floats = floats
-        types = [expect_type(f.Num, self.values[k][1].ty).name for k in floats]
-        self.sums = e.block_sums(types, total) if floats else None
+                case "done":
+                    pass  # such a Par has no loop here: `nothing`
+        types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
+        self.sums = e.block_sums(types, total) if self.floats else None
         alone = self.independent and not (self.row_sums or self.state or e.unit.apart)
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
         parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None

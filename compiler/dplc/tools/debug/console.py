@@ -198,6 +198,11 @@ class Console:
         """locals: arguments, local and captured variables, references"""
         self.say(show.variables(self.debugger, self.debugger.scope()))
 
+    def do_globals(self, _text: str) -> None:
+        """globals: the values of the program's own definitions so far"""
+        found = self.debugger.top_level()
+        self.say("\n".join(show.variable(self.debugger, v) for v in found) or "no definitions so far")
+
     def do_print(self, text: str) -> None:
         """print EXPR: its value in this scope; `print d x`: the derivative that belongs to x (`@ N`: of level N)"""
         if not text:

@@ -1,34 +1,36 @@
 """`dpl dap`: the Debug Adapter Protocol (microsoft.github.io/debug-adapter-protocol), on the debugger of `dpl debug`.
 
-One method for each request.  Requests are answered in order on a thread with a large stack; only `pause` and the end of
-the connection reach a program that is running.
+One method for each request.  Requests are answered in order, each on a thread with a large stack; native code runs on
+the main thread.  Only `pause` and the end of the connection reach a program that is running.
 """
 
 from __future__ import annotations
 
 import queue
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused
 from dpl.debug.debugger import Debugger, Stop
-from dpl.debug.inspect import Frame, active_levels, cotangent, is_forward, running_sweeps, tangent
-from dpl.debug.parts import has_parts, parts
+from dpl.debug.inspect import Frame, Variable, active_levels, cotangent, is_forward, running_sweeps, tangent
+from dpl.debug.parts import Part, has_parts, parts
 from dpl.debug.values import type_text
 from dpl.diagnostics import DplError
 from dpl.eval.derivatives.derive import is_float
 from dpl.eval.values.structure import leaves
-from dpl.eval.values.value import Cell, Value
+from dpl.eval.values.value import Value
 from dpl.render import short
 
 from dplc.stack import on_large_stack
-from dplc.tools.debug.session import CODES, loaded
+from dplc.tools.debug.session import CODES, loaded, loaded_at
 from dplc.tools.debug.wire import Malformed, Wire, of_process
 
 THREAD = 1
+Rows = Sequence[Variable | Part]
 CAPABILITIES = {
     "supportsConfigurationDoneRequest": True,
     "supportsConditionalBreakpoints": True,
@@ -63,7 +65,7 @@ def serve() -> int:
     server = Server(of_process())
     reader = threading.Thread(target=server.read, daemon=True)
     reader.start()
-    return on_large_stack(server.work)
+    return server.work()
 
 
 class Output:
@@ -87,12 +89,15 @@ class Server:
         self.stop_on_entry = False
         self.at = ""
         self.leaving = False
+        self.ending = False  # the client wants the program to end
+        self.native = False  # native code runs
+        self.lock = threading.Lock()  # of these two
         self.by_source: dict[str, list[int]] = {}  # numbers of breakpoints
         self.of_functions: list[int] = []
         self.of_filters: list[int] = []
         self.filters: list[str] = ["error"]
         self.frames: list[Frame] = []
-        self.opened: list[tuple[Callable[[], list], Frame | None]] = []  # what variables' references stand for
+        self.opened: list[tuple[Callable[[], Rows], Frame | None]] = []  # what variables' references stand for
 
     # ---- the connection ---------------------------------------------------------------------------------------------
 
@@ -100,25 +105,33 @@ class Server:
         """Read requests until the client goes.  `pause` does not wait for its turn."""
         try:
             while (message := self.wire.receive()) is not None:
-                if message.get("command") in ("pause", "disconnect", "terminate"):
-                    self.interrupt()
+                if (command := message.get("command")) in ("pause", "disconnect", "terminate"):
+                    self.interrupt(command != "pause")
                 self.requests.put(message)
         except Malformed as failure:
             self.event("output", category="important", output=f"{failure}\n")
         self.leaving = True
-        self.interrupt()
+        self.interrupt(True)
         self.requests.put(None)
 
-    def interrupt(self) -> None:
+    def interrupt(self, for_good: bool) -> None:
+        """Stop the interpreter; native code too, if the program is to end."""
         if self.debugger:
             self.debugger.run.interrupted = True
+        with self.lock:
+            self.ending |= for_good
+            if self.native and for_good:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def work(self) -> int:
         while not self.leaving and (request := self.requests.get()) is not None:
-            self.answer(request)
+            after = on_large_stack(lambda request=request: self.answer(request))
+            if after:
+                after()
         return 0
 
-    def answer(self, request: dict[str, Any]) -> None:
+    def answer(self, request: dict[str, Any]) -> Callable[[], None] | None:
+        """Answer a request.  Returns what is to be done after that, by the main thread."""
         name = str(request.get("command", ""))
         handle = getattr(self, f"on_{name}", None)
         arguments = request.get("arguments")
@@ -137,8 +150,7 @@ class Server:
             self.fail(request, str(refusal))
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
             self.fail(request, f"the request `{name}` is malformed: {failure}")
-        if after:
-            after()
+        return after
 
     def respond(self, request: dict[str, Any], success: bool = True, **more: Any) -> None:
         name, number = request.get("command"), request.get("seq", 0)
@@ -174,28 +186,60 @@ class Server:
     def on_configurationDone(self, _arguments: dict) -> tuple:
         return {}, self.begin
 
-    def begin(self) -> None:
-        if self.stop_on_entry:
-            self.moved(self.program.go("step"))
-        elif self.at:
-            self.go_at()
-        else:
-            self.moved(self.program.go("continue"))
+    def on_restart(self, _arguments: dict) -> tuple:
+        self.program.start()
+        return {}, self.go_on
 
-    def go_at(self) -> None:
-        """Run to the incident that the launch asks for."""
+    def begin(self) -> None:
+        """Run natively to shortly before the incident that the launch asks for, and go on from there."""
+        whole = self.program
+        if self.at and not self.stop_on_entry and (nearer := self.run_natively(whole)):
+            nearer.log = whole.log
+            nearer.start()
+            nearer.take_breakpoints(whole)
+            self.debugger = nearer
+            nearer.run.interrupted, whole.run.interrupted = whole.run.interrupted, False  # a pause in the meantime
+            stopped = self.went_to_incident()
+            if stopped.reason != "end" or self.leaving:
+                return self.moved(stopped)
+            self.debugger = whole  # it did not happen again
+        self.go_on()
+
+    def go_on(self) -> None:
+        if self.stop_on_entry:
+            self.go("step")
+        else:
+            self.moved(self.went_to_incident() if self.at else self.went("continue"))
+
+    def go(self, move: str, back: bool = False) -> None:
+        self.moved(self.went(move, back))
+
+    def went(self, move: str, back: bool = False) -> Stop:
+        return on_large_stack(lambda: self.program.go(move, back))
+
+    def run_natively(self, whole: Debugger) -> Debugger | None:
+        """A debugger that begins shortly before the incident; None if it must begin at the start."""
+        self.event("output", category="console", output=f"native code runs up to `{self.at}`\n")
+        try:
+            try:
+                with self.lock:
+                    self.native = not self.ending
+                return loaded_at(whole, self.at) if self.native else None
+            finally:
+                with self.lock:
+                    self.native = False
+        except KeyboardInterrupt:  # from `interrupt`
+            return None
+
+    def went_to_incident(self) -> Stop:
         try:
             made = self.program.add_breakpoint(CODES.get(self.at, self.at))
         except Refused as refusal:
             self.event("output", category="important", output=f"{refusal}\n")
-            return self.moved(self.program.go("continue"))
-        stopped = self.program.go("continue")
+            return self.went("continue")
+        stopped = self.went("continue")
         self.program.delete_breakpoint(made.number)
-        self.moved(stopped)
-
-    def on_restart(self, _arguments: dict) -> tuple:
-        self.program.start()
-        return {}, self.begin
+        return stopped
 
     def on_disconnect(self, _arguments: dict) -> dict:
         self.leaving = True
@@ -278,7 +322,7 @@ class Server:
 
     def move(self, name: str, back: bool = False) -> tuple:
         self.frames, self.opened = [], []
-        return {"allThreadsContinued": True}, lambda: self.moved(self.program.go(name, back))
+        return {"allThreadsContinued": True}, lambda: self.go(name, back)
 
     def on_continue(self, _arguments: dict) -> tuple:
         if self.program.stopped.reason == "error":
@@ -343,20 +387,20 @@ class Server:
             ("Locals", [v for v in found if v.kind in ("argument", "local")]),
             ("Captured", [v for v in found if v.kind == "captured"]),
             ("References", [v for v in found if v.kind == "reference"]),
+            ("Adjoints", self.adjoints(frame)),
+            ("Top level", self.program.top_level()),
         ]
-        made = [self.scope(name, [(v.name, v.value, v.ty) for v in vs], frame) for name, vs in scopes if vs]
-        adjoints = self.adjoints(frame)
-        return {"scopes": [*made, *([self.scope("Adjoints", adjoints, frame)] if adjoints else [])]}
+        return {"scopes": [self.scope(name, rows, frame) for name, rows in scopes if rows]}
 
-    def scope(self, name: str, rows: list, frame: Frame) -> dict:
+    def scope(self, name: str, rows: Rows, frame: Frame) -> dict:
         return {"name": name, "variablesReference": self.open(lambda: rows, frame), "expensive": False,
                 "namedVariables": len(rows)}  # fmt: skip
 
-    def open(self, rows: Callable[[], list], frame: Frame | None = None) -> int:
+    def open(self, rows: Callable[[], Rows], frame: Frame | None = None) -> int:
         self.opened.append((rows, frame))
         return len(self.opened)
 
-    def adjoints(self, frame: Frame) -> list[tuple[str, Value, t.Ty]]:
+    def adjoints(self, frame: Frame) -> list[Part]:
         """The derivatives that belong to the variables: cotangents in a sweep, else tangents."""
         run = self.program.run
         sweeps, levels = running_sweeps(run), active_levels(run)
@@ -365,9 +409,9 @@ class Server:
             if isinstance(v.ty, t.Fn) or not any(map(is_float, leaves(v.value))):
                 continue
             if sweeps:
-                found.append((f"d {v.name}", cotangent(v.value, sweeps[0]), v.ty))
+                found.append(Part(f"d {v.name}", cotangent(v.value, sweeps[0]), v.ty))
             elif levels and is_forward(v.value, levels[-1]):
-                found.append((f"d {v.name}", tangent(v.value, levels[-1]), v.ty))
+                found.append(Part(f"d {v.name}", tangent(v.value, levels[-1]), v.ty))
         return found
 
     def on_variables(self, arguments: dict) -> dict:
@@ -377,13 +421,13 @@ class Server:
         rows = self.opened[number - 1][0]()
         start, count = int(arguments.get("start") or 0), arguments.get("count")
         rows = rows[start : start + int(count)] if count else rows[start:]
-        return {"variables": [self.shown(*row) for row in rows]}
+        return {"variables": [self.shown(row.name, row.value, row.ty) for row in rows]}
 
     def shown(self, name: str, value: Value, ty: t.Ty) -> dict:
         reference = 0
         if has_parts(value, ty):
             datas = self.program.describer.shower.datas
-            reference = self.open(lambda: [(p.name, p.value, p.ty) for p in parts(value, ty, datas)])
+            reference = self.open(lambda: parts(value, ty, datas))
         return {"name": name, "value": self.program.describer.brief(value, ty), "type": type_text(ty),
                 "evaluateName": name, "variablesReference": reference}  # fmt: skip
 
@@ -398,10 +442,10 @@ class Server:
         if not 0 < number <= len(self.opened):
             raise Refused("these variables are of an earlier stop")
         rows, frame = self.opened[number - 1]
-        cell = next((value for row, value, _ in rows() if row == name), None)
-        if not isinstance(cell, Cell):
-            raise Refused(f"`{name}` is not a reference, and nothing else can change")
-        value, ty = self.program.assign(name, cell, str(arguments["value"]), frame)
+        row = next((row for row in rows() if row.name == name), None)
+        if row is None:
+            raise Refused(f"there is no variable `{name}` here")
+        value, ty = self.program.assign(row, str(arguments["value"]), frame)
         shown = self.shown(name, value, ty)
         return {"value": shown["value"], "type": shown["type"], "variablesReference": shown["variablesReference"]}
 

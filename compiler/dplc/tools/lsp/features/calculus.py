@@ -11,6 +11,7 @@ from pathlib import Path
 from dpl.core import term
 from dpl.core.walk import subterms
 from dpl.node import record
+from dpl.prims import TABLE
 from dpl.types.activity import Dependence, has_float, reach
 from dpl.types.library import library
 
@@ -18,7 +19,6 @@ from dplc.tools.lsp.text.documents import Document
 from dplc.tools.lsp.text.names import Foreign, Symbol, Target
 
 COUNTING = "its gradient: the cost is being counted, hover again to see it"
-OUTSIDE = frozenset({"print", "write", "write_text", "write_bytes", "read_text", "read_bytes", "exit", "env", "arg"})
 MOST = 200  # costs that are remembered
 
 
@@ -152,7 +152,7 @@ def acts(document: Document) -> bool:
         match t:
             case term.Extern():
                 return True
-            case term.Prim(op=op) if op in OUTSIDE:
+            case term.Prim(op=op) if TABLE[op].outside:
                 return True
             case term.Var(name=name) if name not in seen:
                 seen.add(name)
