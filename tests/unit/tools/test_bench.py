@@ -42,10 +42,11 @@ def reports(program: Path) -> dict[str, Report]:
 
 
 def test_operations_are_counted_exactly(reports: dict[str, Report]) -> None:
-    """An addition and a read for each element, and for its gradient a read and an addition more each way."""
+    """An addition and a read for each element, and for its gradient a read and an addition more each way, and an
+    addition that makes zeros positive."""
     found = reports["by_loop"].costs
     assert [(c.size, c.floats, c.operations, c.bytes) for c in found] == [(n, n + 1, 2 * n, 0) for n in (4, 8, 16)]
-    assert all(2 * c.size < c.gradient_operations <= 6 * c.size and c.gradient_bytes == 8 * c.size for c in found)
+    assert all(2 * c.size < c.gradient_operations <= 6 * c.size + 1 and c.gradient_bytes == 8 * c.size for c in found)
 
 
 def test_a_gradient_is_neither_left_out_nor_shared(reports: dict[str, Report]) -> None:

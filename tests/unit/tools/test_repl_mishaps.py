@@ -102,11 +102,11 @@ def test_files_that_change(tmp_path: Path, capfd: pytest.CaptureFixture[str], en
 
 
 def test_documentation(dpl) -> None:
-    text = "-- | Twice\n-- as much.\nlet twice x = 2.0 * x\n:doc twice\n:doc (+)\n:doc Tree\n:doc None\n"
+    text = "-- | Twice\n-- as much.\nlet twice x = 2.0 * x\n:doc twice\n:doc (+)\n:doc Tree\n:doc Nobody\n"
     run = dpl("repl", stdin=text)
     assert "Twice\nas much.\n" in run.stdout and "\nsum\n" in run.stdout
     assert "Tree.axpy : float -> 'a -> 'a -> 'a with 'a : diff\n" in run.stdout
-    assert run.stderr == "there is no `None`\n"
+    assert run.stderr == "there is no `Nobody`\n"
 
 
 def test_fields_of_fields_are_offered() -> None:

@@ -11,7 +11,7 @@ from functools import cache
 import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from dplc.machine.llvm.target import start_all
+from dplc.machine.llvm.target import MASKED, start_all
 from dplc.machine.object.assemble import parse
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -31,7 +31,8 @@ def machine(sm: int) -> llvm.TargetMachine:
 def ptx(text: str, sm: int = PORTABLE) -> str:
     """The PTX of a module."""
     generator = machine(sm)
-    module = parse(f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{text}')
+    vectors = f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 false}}'  # a thread has none
+    module = parse(f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{vectors}\n{text}')
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_unrolling = False
     options.loop_vectorization = options.slp_vectorization = False
