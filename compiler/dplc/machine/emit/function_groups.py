@@ -5,8 +5,8 @@
     u = mul z 0.5                 <4 x double> v = sigmoid <x, y, u, u>
     c = sigmoid u                 a, b, c = v[0], v[1], v[2]
 
-LLVM makes such vectors of as many calls as a vector has lanes, and leaves the others.  In loops of which it makes
-vectors, calls stay as they are.
+LLVM makes such vectors of as many calls as a vector has lanes, and leaves the others.  It also vectorises whole loops:
+in those, calls stay as they are.
 """
 
 from __future__ import annotations

@@ -91,6 +91,6 @@ def repaying(program: Program, seconds: dict[str, float]) -> list[str]:
 
 
 def everything(program: Program, seconds: float) -> list[str]:
-    """All functions, if the program has run long enough, where nobody knows in which of them."""
+    """All functions, if the program has run long enough, where there are no samples that tell which are hot."""
     cost = START + LINE * sum(program.lines.values())
     return [] if program.hot or seconds < SHARE * cost else list(program.lines)

@@ -91,9 +91,11 @@ class Spine:
         return replace(self.program, items=items)
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
+        """The items in place of one at the top level."""
         raise NotImplementedError
 
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
+        """What takes the place of a loop that runs once."""
         raise NotImplementedError
 
     def term(self, term: c.Term) -> c.Term:

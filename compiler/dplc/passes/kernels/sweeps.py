@@ -149,7 +149,7 @@ def needed(between: list[f.Bind], rhs: f.Rhs) -> list[f.Bind]:
 
 
 def chosen(done: f.Var, bind: f.Bind, given: dict[str, f.Var]) -> f.Bind:
-    """A sweep, unless the device has done it: then its results are those that are `given`; nobody uses the others."""
+    """A sweep, unless the device has done it: then its results are those that are `given`; the others are not used."""
     there = tuple([given.get(var.name, nothing(var.ty)) for var in bind.vars])
     own = tuple([f.Var(f"{var.name}'host", var.ty) for var in bind.vars])
     return f.Bind(bind.vars, f.If(done, f.Block((), there), f.Block((f.Bind(own, bind.rhs),), own)))
