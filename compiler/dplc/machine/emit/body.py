@@ -128,7 +128,8 @@ class BodyEmitter(Emitter, ABC):
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
         groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)
-        done, lent = function_groups.moved(groups), loans(binds)
+        done = function_groups.moved(groups)
+        lent = set[str]() if self.unit.device else loans(binds)  # a device copies what has no owner once, as constants
         for bind in binds:
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
