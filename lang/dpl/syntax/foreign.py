@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 
 from dpl import resources
@@ -22,11 +21,13 @@ WORDS = {
     "def": ("a function:  let f x = e",),
     "return": ("the value of a function is its body; nothing is returned early",),
     "var": ("a value:  let x = e", "a variable:  let r = ref e"),
-    "val": ("a value:  let x = e",),
+    "val": ("a value:  let x = e", "its type stands there too:  let f (x : int) : int = e"),
     "const": ("a value:  let x = e",),
     "where": ("define it before its use:  let x = e in body",),
     "module": ("a file is a module",),
     "case": ("match x with | p -> e | q -> f",),
+    "switch": ("match x with | p -> e | q -> f",),
+    "unless": ("if not c then a else b",),
     "struct": ("a record:  type t = { x : float; y : float }",),
     "class": ("a record:  type t = { x : float; y : float }",),
 }
@@ -70,15 +71,35 @@ OPERATORS = {
     "*.": "`*` works on floats too",
     "/.": "`/` works on floats too",
     "^": "strings are joined by  a ++ b; a power is  x ** 2",
+    "$": "what a function is given is put in parentheses:  f (g x)",
+    "<|": "what a function is given is put in parentheses:  f (g x)",
+    "@@": "what a function is given is put in parentheses:  f (g x)",
+    ">>": "functions are composed by  fun x -> g (f x) ; a value goes through them by  x |> f |> g",
+    "<<": "functions are composed by  fun x -> f (g x) ; a value goes through them by  x |> g |> f",
+    "/=": "inequality is written  a <> b ; a reference is changed by  r := !r / e",
+    "<$>": "a function of each element:  map f xs",
+    ".+": "`+` works on arrays too",
+    ".-": "`-` works on arrays too",
+    ".*": "`*` works on arrays too",
+    "./": "`/` works on arrays too",
+    ".^": "a power is  x ** 2 , of arrays too",
+    ".**": "a power is  x ** 2 , of arrays too",
+    "^^": "a power is  x ** 2",
+    "!!": "an element of an array:  xs[i] ; of a list:  List.nth xs i",
+    "%%": "the remainder is written  a % b",
+    "<>=": "inequality is written  a <> b",
     "//": "integer division is written  a / b; a comment begins with --",
 }
 
-SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", "-.": "-", "*.": "*", "/.": "/"}
+SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
+        ".+": "+", ".-": "-", ".*": "*", "./": "/", ".^": "**", ".**": "**"}  # fmt: skip
 
 
 @cache
 def table() -> dict[str, dict]:
     """The table of names in other languages (`names.toml`)."""
+    import tomllib
+
     return tomllib.loads(resources.names().read_text(encoding="utf-8"))
 
 

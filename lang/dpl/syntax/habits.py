@@ -9,6 +9,7 @@ from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax.brackets import begins_declaration
 from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
+from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
 
 
@@ -66,17 +67,6 @@ def _tuple_type(place: Place) -> Diagnostic | None:
     help_ = f"the type of a tuple:  {parts.replace(',', ' *')}"
     error = place.error("E0101", "the parts of a tuple's type are joined by `*`", help_, at=at)
     return replace(error, edits=(Edit(at, parts.replace(",", " *")),))
-
-
-def _assignment(place: Place) -> Diagnostic | None:
-    """`x = 6` as a statement."""
-    at_start = place.parser.start == "file" and place.due("export")
-    if at_start and place.token.kind == "LOWER" and place.after.value == "=":
-        name = place.token.value
-        error = place.error("E0101", "a definition begins with `let`", f"let {name} = e")
-        at = place.span(place.token)
-        return replace(error, edits=(Edit(Span(place.source, at.start, at.start), "let "),))
-    return None
 
 
 def _ocaml_array(place: Place) -> Diagnostic | None:
@@ -168,14 +158,30 @@ def _block(place: Place) -> Diagnostic | None:
     about = place.inside("if", "then", "else", "fun", "match", "for", "while", "do", "with", "->")
     named = first.kind == "LOWER" and second.kind in ("EQUAL", "COLON", "SEMICOLON", "COMMA", "RBRACE", "WITH")
     braced = named and not (second.kind == "RBRACE" and about in _BLOCKS)
-    if first.kind in ("STRING", "INT", "FLOAT") and second.kind == "COLON":
-        return place.error("E0106", "a record's fields have names", "{ x = 1; y = 2 }", at=place.span(first))
-    if braced or first.kind in ("QLOWER", "DOT", "RBRACE"):
+    if braced or first.kind in ("QLOWER", "DOT", "RBRACE") or first.value in ("mutable", "mut"):
         return None
+    if place.token.kind == "FOR" or (first.kind in _LITERALS and second.kind in ("COLON", "COMMA", "SEMICOLON")):
+        return _collection(place, brace, first, second)
+    if first.kind == "LOWER" and second.value == "|":
+        return place.error("E0106", "braces hold no `|`", f"a changed copy:  {{ {first.value} with x = e }}")
     helps = _BLOCKS.get(about, ("leave them out; several steps are put in parentheses:  (a; b)",))
     return place.error("E0106", "braces make records; they group no steps", *helps, at=brace)
 
 
+def _collection(place: Place, brace: Span, first: Token, second: Token) -> Diagnostic:
+    """Sets, dictionaries and comprehensions in braces: `{1, 2}`, `{"a": 1}`, `{x * x for x in xs}`."""
+    title = "braces make records"
+    if place.token.kind == "FOR":
+        return place.error("E0106", title, "an array:  [for x in xs -> e]", at=brace)
+    text = place.span(first).text
+    if second.kind == "COLON":
+        ways = (f"a dictionary:  Map.of_list [({text}, e); ...]", "a record's fields have names:  { x = 1; y = 2 }")
+        return place.error("E0106", title, *ways, at=place.span(first))
+    array, list_ = f"an array:  [{text}, ...]", f"a list:  [{text}; ...]"
+    return place.error("E0106", title, array, f"{list_}  a set:  Set.of_list [{text}; ...]", at=brace)
+
+
+_LITERALS = frozenset(("STRING", "INT", "FLOAT"))
 _BLOCKS = {
     "if": ("if c then a else b", "several steps are put in parentheses:  (a; b)"),
     "fun": (LAMBDA,),
@@ -220,7 +226,7 @@ def _lambda(place: Place) -> Diagnostic | None:
     bars = place.token.value == "|" and place.after.kind == "LOWER"
     bars = bars and place.tokens[min(place.number + 2, len(place.tokens) - 1)].value == "|"
     arrow = place.token.value == "->" and not place.due("->") and not place.inside("match", "with", "fun", "[", "type")
-    operand = place.before.kind in ("LOWER", "RPAR")
+    operand = place.before.kind in ("LOWER", "RPAR") and not place.begins_line("UPPER")
     if bars or (arrow and operand and not place.due("=")):
         return place.error("E0106", "a function without a name begins with `fun`", LAMBDA)
     return None
@@ -242,7 +248,12 @@ _ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", 
 
 def _counting(place: Place) -> Diagnostic | None:
     """Loops that count: `for i = 0 to n`, `for i in 0 to n`."""
-    if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and place.inside("loop", "[") == "loop":
+    if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and (
+        place.token.value == "=" or place.inside("loop", "[") == "loop"
+    ):
+        if place.inside("loop", "[") == "[":
+            ways = ("the numbers from 0:  [for i < n -> e]", "the elements of an array:  [for x in xs -> e]")
+            return place.error("E0106", "a comprehension counts from 0 to below a bound", *ways)
         ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
         return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
     return None
@@ -274,6 +285,12 @@ def _foreign_start(place: Place) -> Diagnostic | None:
 
 
 def _do_block(place: Place) -> Diagnostic | None:
+    if place.token.kind in ("DO", "COLON") and place.due("->") and place.inside("[", "loop", "fun", "match") == "[":
+        error = place.error("E0106", f"expected `->`, found `{place.token.value}`", "[for i < n -> e]")
+        return replace(error, edits=(Edit(place.span(place.token), "->"),))
+    if place.token.value in ("->", ":", "{") and place.due("do") and place.inside("loop", "[") == "loop":
+        error = place.error("E0106", f"expected `do`, found `{place.token.value}`", "loop s = s0 for i < n do e")
+        return replace(error, edits=(Edit(place.span(place.token), "do"),)) if place.token.value == "->" else error
     if place.token.kind == "DO" and not place.due("do") and not place.ends_declaration() and not place.inside("loop"):
         return place.error("E0106", "`do` begins a declaration", "several steps for one value:  (a; b)")
     return None
@@ -299,7 +316,6 @@ HABITS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _single,
     _comprehension,
     _try,
-    _assignment,
     _tuple_type,
     _looks_foreign,
     _ocaml_array,

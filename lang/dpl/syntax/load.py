@@ -7,16 +7,15 @@ Standard modules are always in scope.  They are not loaded here; an import of on
 
 from __future__ import annotations
 
-import difflib
 import json
 import os.path
 from collections.abc import Callable, Sequence
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 
 from dpl import host, resources
 from dpl.diagnostics import Diagnostic, DplError
+from dpl.digest import blake2b
 from dpl.node import field, record
 from dpl.source import Source, Span, unified
 from dpl.syntax import tree
@@ -136,7 +135,9 @@ def _near(path: Path) -> tuple[str, ...]:
         names = _programs(path.parent)
     except OSError:
         return ()
-    return tuple(f"did you mean {path.with_name(n)}?" for n in difflib.get_close_matches(path.name, names, 1))
+    from difflib import get_close_matches
+
+    return tuple(f"did you mean {path.with_name(n)}?" for n in get_close_matches(path.name, names, 1))
 
 
 class Loader:
@@ -261,7 +262,9 @@ def _shown(path: Path, decl: tree.DeclImport, importer: Source) -> str:
 
 def _unknown_module(decl: tree.DeclImport, folder: Path) -> DplError:
     beside = [module_name(Path(name)) for name in _programs(folder)] if _is_folder(folder) else []
-    close = difflib.get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
+    from difflib import get_close_matches
+
+    close = get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
     helps = [f"did you mean {name}?" for name in close]
     lower = decl.target[:1].lower() + decl.target[1:]
     helps.append(f'it is neither a standard module nor a file here; a file elsewhere:  import "path/{lower}.dp"')

@@ -15,13 +15,14 @@ from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import begins_declaration
 from dpl.syntax.foreign import LAMBDA, table
 from dpl.syntax.habits import HABITS
+from dpl.syntax.headings import HEADINGS
 from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
 
 
 def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:
     place = Place(parser, parser.builder.source, tokens, number)
-    found = next((d for d in (rule(place) for rule in (*HABITS, *SLIPS)) if d), None)
+    found = next((d for d in (rule(place) for rule in (*HEADINGS, *HABITS, *SLIPS)) if d), None)
     return found or _general(place)
 
 
@@ -108,7 +109,7 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
         return place.error("E0106", f"expected `=`, found `{value}`", "a definition:  let f x = e", LAMBDA)
     if value == ":" and place.due("->") and place.inside("fun", "(") == "fun":
         return place.error("E0106", "expected `->`, found `:`", "a type is put in parentheses:  fun (x : int) -> e")
-    if value in ("=>", "=", ":", ":=") and place.due("->"):
+    if value in ("=", ":", ":=") and place.due("->"):
         return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
     return None
 
@@ -133,7 +134,8 @@ def _operator_name(place: Place) -> Diagnostic | None:
     if glued and before.kind in _SYMBOLS:
         at = Span(place.source, before.start, token.end)
         return place.error("E0106", f"`{at.text}` cannot be an operator", OPERATOR_CHARACTERS, at=at)
-    if token.kind in _SYMBOLS and before.kind == "LOWER" and place.due("=") and place.inside("let", "(") == "let":
+    in_head = place.due("=") and place.inside("let", "(", "loop") == "let"
+    if token.kind in _SYMBOLS and before.kind == "LOWER" and in_head:
         help_ = f"let ( {token.value} ) {before.value} b = e"
         return place.error("E0101", "the operator that is defined is put in parentheses", help_)
     return None
@@ -141,6 +143,18 @@ def _operator_name(place: Place) -> Diagnostic | None:
 
 _SYMBOLS = frozenset(("INFIX", "PREFIX", "PLUS", "MINUS", "STAR", "LESSTHAN", "VBAR"))
 OPERATOR_CHARACTERS = "an operator is made of the characters  ! $ % & * + - . / < = > ? @ ^ | ~"
+
+
+def _section(place: Place) -> Diagnostic | None:
+    """An operator with one of its operands in parentheses: `( +a )`, `(1 +)`."""
+    alone, partly = "the operator as a function:  ( {} )", "with one operand:  fun x -> x {} a"
+    if place.before.kind in _SYMBOLS and place.tokens[max(place.number - 2, 0)].kind == "LPAR":
+        ways = (way.format(place.before.value) for way in (alone, partly))
+        return place.error("E0106", "an operator in parentheses has no operand", *ways)
+    if place.token.kind == "RPAR" and place.before.kind in _SYMBOLS:
+        ways = (way.format(place.before.value) for way in (alone, "with one operand:  fun x -> a {} x"))
+        return place.error("E0101", "expected an expression, found `)`", *ways)
+    return None
 
 
 def _array_without_size(place: Place) -> Diagnostic | None:
@@ -185,6 +199,7 @@ def _keyword_as_name(place: Place) -> Diagnostic | None:
     token, words = place.token, place.parser.tables.words
     is_field = place.before.kind == "SEMICOLON" and bool(place.inside("{"))
     takes_name = place.before.kind in _TAKES_NAME or is_field or place.due("=")
+    takes_name = takes_name and not (token.kind in ("FOR", "WHILE") and place.before.kind == "LPAR")
     is_word = isinstance(token.value, str) and token.value.isalpha() and words.get(token.value) == token.kind
     if is_word and takes_name and place.parser.accepts("LOWER") and not place.ends_declaration():
         help_ = f"call it {token.value}_ or {token.value}'"
@@ -206,7 +221,9 @@ def _top_level(place: Place) -> Diagnostic | None:
         at_start = len(place.parser.values) == 0 or not isinstance(place.parser.values[-1], Token)
         if at_start and place.token.kind in _BEGINS_EXPRESSION:
             title = f"expected a declaration, found {expected.token_in_words(place.token)}"
-            return place.error("E0101", title, "to run an expression:  do print x", "to name its value:  let x = e")
+            line = place.source.text[place.token.start :].partition("\n")[0].rstrip(" ;")
+            run = line if place.token.value in ("print", "print_string") and len(line) < 60 else "print x"
+            return place.error("E0101", title, f"to run an expression:  do {run}", "to name its value:  let x = e")
     return None
 
 
@@ -294,6 +311,9 @@ def _else_or_then(place: Place) -> Diagnostic | None:
 
 
 def _loop(place: Place) -> Diagnostic | None:
+    if place.token.value in ("<", "in", "while", "do") and place.due("=") and place.inside("loop", "let") == "loop":
+        ways = ("loop s = s0 for i < n do e", "for what a step does:  loop _ = () for i < n do print i")
+        return place.error("E0101", "a loop has a state", *ways)
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
         title = f"`{place.token.value}` begins no expression"
         if place.token.kind == "WHILE":
@@ -303,6 +323,7 @@ def _loop(place: Place) -> Diagnostic | None:
             title,
             "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
             "an array of results:  [for i < n -> e]",
+            "for what a step does:  loop _ = () for i < n do print i",
         )
     return None
 
@@ -319,6 +340,8 @@ def _capital(place: Place) -> Diagnostic | None:
         what = "type" if place.inside("type", ":", "of") else "value or field"
         ours = table()["types"].get(token.value, "") if what == "type" else ""
         helps = (f"here it is written  {ours}",) if ours else ()
+        if what == "type" and not ours and len(token.value) == 1:
+            helps = (f"a type variable is written  '{token.value.lower()}",)
         return place.error("E0101", f"the name of a {what} begins with a small letter, unlike `{token.value}`", *helps)
     if token.kind == "LOWER" and place.parser.accepts("UPPER") and not place.parser.accepts("LOWER"):
         what = "module" if place.before.kind in ("IMPORT", "OPEN", "AS") else "constructor"
@@ -330,6 +353,10 @@ def _annotation(place: Place) -> Diagnostic | None:
     if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
         edit = Edit(place.span(place.token), " =")
         return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
+    counts = "INT" in (place.before.kind, place.after.kind) and place.inside("[", "(", "{", "for") in ("[", "for")
+    if place.token.kind == "COLON" and counts and not place.due(":"):
+        ways = ("the numbers below 10:  range 10", "those from 1 to 9:  [for i < 9 -> i + 1]")
+        return place.error("E0106", "there are no ranges with colons", *ways)
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
         sign = place.token.value
         return place.error(
@@ -345,6 +372,7 @@ SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _wrong_arrow,
     _glued_operator,
     _operator_name,
+    _section,
     _array_without_size,
     _content,
     _index_of_string,

@@ -53,6 +53,11 @@ class Place:
             elif isinstance(value, Token) and isinstance(value.value, str):
                 yield value.value, Span(self.source, start, end)
 
+    def begins_line(self, kind: str) -> bool:
+        """True if the first token of this line is of the kind."""
+        line = self.source.position(self.token.start)[0]
+        return next(t for t in self.tokens if self.source.position(t.start)[0] == line).kind == kind
+
     def inside(self, *words: str) -> str:
         """The innermost unfinished one of these words, or ""."""
         return next((word for word, _ in self.unfinished() if word in words), "")

@@ -6,7 +6,6 @@ constructs anything nor imports Lark.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import sys
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpl import host, resources
+from dpl.digest import blake2b
 from dpl.node import node
 
 NAME = "grammar"
@@ -58,7 +58,7 @@ STARTS = ("file", "expression", "type_alone")
 def tables() -> Tables:
     """The tables of the language, from the cache or newly constructed."""
     text = source().read_text(encoding="utf-8")
-    key = hashlib.sha256(f"{version()} {text}".encode()).hexdigest()[:16]
+    key = blake2b(f"{version()} {text}".encode(), digest_size=8).hexdigest()
     kept = host.current.cache
     path = kept.place(f"grammar-{key}.pickle")
 

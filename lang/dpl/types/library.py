@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,13 @@ FIRST = "Prelude"
 NAME, WHAT = "library", "checking the standard library"
 
 
+def packed(value: object) -> bytes:
+    """A value for `Lazy`.  A smaller cache is read, and its checksum computed, sooner; few values are unpacked."""
+    return zlib.compress(pickle.dumps(value, 5), 1)
+
+
 class Lazy(MutableMapping):
-    """A mapping whose values stay pickled until their first use."""
+    """A mapping whose values stay packed until their first use."""
 
     def __init__(self, packed: dict[str, bytes]) -> None:
         self.packed = packed
@@ -29,7 +35,7 @@ class Lazy(MutableMapping):
 
     def __getitem__(self, name: str):
         if name not in self.ready:
-            self.ready[name] = pickle.loads(self.packed[name])
+            self.ready[name] = pickle.loads(zlib.decompress(self.packed[name]))
         return self.ready[name]
 
     def get(self, name: str, default=None):
@@ -52,7 +58,7 @@ class Lazy(MutableMapping):
         return len(self.packed.keys() | self.ready.keys())
 
     def __reduce__(self) -> tuple:
-        return Lazy, (self.packed | {name: pickle.dumps(value, 5) for name, value in self.ready.items()},)
+        return Lazy, (self.packed | {name: packed(value) for name, value in self.ready.items()},)
 
 
 @record
@@ -72,9 +78,9 @@ def library() -> Library:
     path = host.current.cache.place(f"stdlib-{version()}.bin")
 
     def make() -> Library:
-        packed = host.current.shipped(NAME, sources()) or packed_library()
-        host.current.cache.write(path, packed)
-        return pickle.loads(packed)
+        data = host.current.shipped(NAME, sources()) or packed_library()
+        host.current.cache.write(path, data)
+        return pickle.loads(data)
 
     return host.current.cache.once(lambda: host.current.cache.unpickled(path), make, WHAT)
 
@@ -113,9 +119,9 @@ def check_library() -> Library:
     del found.modules["Prim"]
     for name, exports in found.modules.items():
         found.modules[name] = public = exports.public()
-        public.values = Lazy({n: pickle.dumps(v, 5) for n, v in public.values.items()})
-    base.values = Lazy({n: pickle.dumps(v, 5) for n, v in base.values.items()})
-    found.definitions = Lazy({n: pickle.dumps(d, 5) for n, d in definitions.items()})
+        public.values = Lazy({n: packed(v) for n, v in public.values.items()})
+    base.values = Lazy({n: packed(v) for n, v in base.values.items()})
+    found.definitions = Lazy({n: packed(d) for n, d in definitions.items()})
     return found
 
 

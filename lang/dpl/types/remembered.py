@@ -8,11 +8,11 @@ entry costs time, nothing else.
 from __future__ import annotations
 
 import pickle
-from hashlib import blake2b
 
 from dpl import host
 from dpl.core import term
 from dpl.diagnostics import Diagnostic
+from dpl.digest import blake2b
 from dpl.node import record
 from dpl.syntax.load import MAIN, Module
 from dpl.types.declarations import Item

@@ -48,7 +48,7 @@ def errors(text: str):
         ("let a = f .5", "E0106", ".", "0.5"),
         ("let a = (.5)", "E0106", ".", "0.5"),
         ("let a = if a | b then 1 else 2", "E0106", "|", "a || b"),
-        ("print 1", "E0101", "print", "do print x"),
+        ("print 1", "E0101", "print", "do print 1"),
         ("let x = 1 in print x", "E0101", "in", "no `in`"),
         ("let f x = for i < 10 do x", "E0106", "for", "loop s"),
         ("type Foo = int", "E0101", "Foo", "small letter"),

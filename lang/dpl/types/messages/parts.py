@@ -17,7 +17,7 @@ from dpl.types.solve.unify import Clash
 NUMBERS = frozenset(ty.Con(name) for name in (*ty.INTS, *ty.FLOATS))
 FLOATS = frozenset(ty.Con(name) for name in ty.FLOATS)
 ANNOTATED = ("as annotated", "as claimed")
-OF_INT = "sum (ones {})"  # a float of any type
+OF_INT = "of_int {}"  # a float of any type
 DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
 FORGOTTEN_DO = "a declaration that runs something begins with  do"
 
@@ -98,12 +98,20 @@ def is_sequence(t) -> bool:
     return type(t) is ty.Arr or (type(t) is ty.Con and t.name == "list")
 
 
+def is_reference(t) -> bool:
+    return type(t) is ty.Con and t.name == "ref"
+
+
 def conversions(actual, expected) -> tuple[str, ...]:
     """Helps for two types that clash: how to convert one to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
     if len(kinds) == 2:
         return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+    if is_reference(a) and not is_reference(e) and type(e) is not Meta:
+        return ("the content of a reference:  !r",)
+    if is_reference(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
+        return ("a reference is made by  ref e  and changed by  r := e",)
     if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
         return ("this is a function: is an argument missing?",)
     if a == ty.STRING and (phrase(e) or e in NUMBERS):

@@ -13,6 +13,7 @@ from dpl.types.messages.parts import (
     OF_INT,
     both,
     conversions,
+    is_reference,
     is_sequence,
     number_of_string,
     phrase,
@@ -43,15 +44,11 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
             return product(cx, p, kind, clash, types, span, labels)
         case (("lift" | "fits" | "pow" | "elem"), ("type" | "class")) if is_scalar(types[0]) and is_scalar(types[1]):
             title = f"{a} and {b} do not go together" if a != b else f"this works on numbers, not on {a}"
-            return cx.fail("E0201", title, span, labels=labels, helps=mixed(types[0], types[1]))
+            helps = formatted(span, types) or mixed(types[0], types[1])
+            return cx.fail("E0201", title, span, labels=labels, helps=helps)
         case _, "class":
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
-            is_function = type(prune(clash.left)) is ty.Fn
-            helps = (missing_argument(span),) if is_function else mixed(types[0], types[-1])
-            if constraint.name == "convert" and prune(clash.left) == ty.STRING:
-                helps = (number_of_string(constraint.extra in ty.INTS),)
-            if prune(clash.left) == ty.UNIT:
-                helps = ("what a function is given is put in parentheses:  print (a + b)",)
+            helps = no_number(prune(clash.left), constraint, span) or mixed(types[0], types[-1])
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
         case (("lift" | "fits"), "size"):
             left, right = p.size(clash.left), p.size(clash.right)
@@ -140,6 +137,23 @@ def stretched(clash: Clash) -> tuple[str, ...]:
     if any(not size.terms and size.const == 1 for size in (clash.left, clash.right)):
         return ("sizes of 1 do not stretch: a number is repeated, or a row:  matrix + row",)
     return ()
+
+
+def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
+    """Helps for a value of type `t` where a number is wanted."""
+    if type(t) is ty.Fn:
+        return (missing_argument(span),)
+    if constraint.name == "convert" and t == ty.STRING:
+        return (number_of_string(constraint.extra in ty.INTS),)
+    if t == ty.UNIT:
+        return ("what a function is given is put in parentheses:  print (a + b)",)
+    return ("the content of a reference:  !r",) if is_reference(t) else ()
+
+
+def formatted(span: Span, types) -> tuple[str, ...]:
+    """A help for Python's `"x = %d" % x`."""
+    is_format = span.text == "%" and ty.STRING in map(prune, types)
+    return ('values in a string:  $"x = {x:.2f}"',) if is_format else ()
 
 
 def mixed(one, other) -> tuple[str, ...]:

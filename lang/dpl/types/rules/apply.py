@@ -207,7 +207,9 @@ def arguments(
         late = tree.Fun if cx.replay is None else tree.Node  # when calls are followed, only functions are still trees
         ranks = {i: 2 * (isinstance(args[i].value, late) or (gradient and i == 0)) for i in batch}
         for i in batch:  # another argument may tell which record this is, unless it is a lambda
-            if isinstance(args[i].value, tree.Record) and type(prune(arrows[i].arg)) is Meta:
+            if type(prune(arrows[i].arg)) is Meta and is_nothing(args[i].value):
+                ranks[i] = 3
+            elif type(prune(arrows[i].arg)) is Meta and isinstance(args[i].value, tree.Record):
                 ranks[i] = 1
                 ranks.update({0: 0} if gradient and not isinstance(args[0].value, tree.Fun) else {})
         for i in sorted(batch, key=ranks.__getitem__):
@@ -219,6 +221,11 @@ def arguments(
                 terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=ways))
         start = len(arrows)
     return [terms[i] for i in range(len(args))], arrows
+
+
+def is_nothing(value: tree.Expr | term.Term) -> bool:
+    """True for `[]`, which is a list or an array, as its context says."""
+    return isinstance(value, tree.ListLit) and not value.items
 
 
 def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: int) -> ty.Fn:
@@ -233,7 +240,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
         else:
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
-        ways, edits = superfluous(args, name, given) if given else (applied(t, head, arg.value), ())
+        ways, edits = superfluous(cx, args, name, given) if given else (applied(t, head, arg.value), ())
         helps = on_next_line(arg.value) if below else ways
         note = "one argument too many" if given else "applied to this"
         raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
@@ -243,19 +250,34 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
 
 def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> term.Term:
     """Checks the function given to `grad`: its result must be one float."""
+    parts = arg.value.items if isinstance(arg.value, tree.Tuple | term.Tuple) else ()
+    way = f"arguments stand one after the other:  {name} {' '.join(p.span.text for p in parts)}" if parts else ""
     if not isinstance(arg.value, tree.Node):
-        return arg.check(cx, wanted, Why())
+        return arg.check(cx, wanted, Why(help=way))
     wanted = prune(wanted)
     assert type(wanted) is ty.Fn
     hint = ty.Fn(wanted.arg, wanted.eff, cx.solver.fresh())
     f = cx.infer(arg.value, hint)
     actual = prune(f.ty)
     if type(actual) is ty.Fn:
-        cx.unify(actual.arg, wanted.arg, arg.value.span, Why(f"the argument of what is given to `{name}`"))
+        ways = by_arguments(arg.value, actual, name)
+        why = Why(f"the argument of what is given to `{name}`", help=ways[0] if ways else "")
+        cx.unify(actual.arg, wanted.arg, arg.value.span, why)
         result = prune(actual.result)
         if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
             raise not_one_number(cx, arg.value, actual, name, head)
-    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head))
+    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way))
+
+
+def by_arguments(f: tree.Expr, t: ty.Fn, name: str) -> tuple[str, ...]:
+    """Helps for a function of several arguments given to `grad`, which takes functions of one."""
+    text = f.name if isinstance(f, tree.Var) else "f"
+    if type(prune(t.result)) is ty.Fn:
+        both = f"by both arguments:  {name} (fun (x, y) -> {text} x y) (x, y)"
+        return (both, f"by the first:  {name} (fun x -> {text} x y) x")
+    if type(prune(t.arg)) is ty.Tup:
+        return (f"`{text}` takes one argument, a tuple:  {name} {text} (x, y)",)
+    return ()
 
 
 def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
@@ -265,7 +287,7 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
     text = f.name if isinstance(f, tree.Var) else "f"
     what = "the gradient of a total" if name.endswith("grad") else "of a total"
     helps = [f"{what}:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
-    helps.append(f"all derivatives:  Ad.jacobian {text}  or  vjp {text}")
+    helps += by_arguments(f, t, name) or [f"all derivatives:  Ad.jacobian {text}  or  vjp {text}"]
     if type(outcome) is ty.Con and outcome.name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
     return cx.fail(

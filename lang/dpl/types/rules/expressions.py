@@ -25,7 +25,7 @@ from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Pow
 from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.state.context import Context, rule
-from dpl.types.state.env import CONSTRUCTORS
+from dpl.types.state.env import CONSTRUCTORS, TYPES
 from dpl.types.state.unbound import called_on, of_other_library
 
 
@@ -93,6 +93,8 @@ def cons(cx: Context, e: tree.Cons, expected) -> term.Term:
     head = cx.infer(e.head)
     t = ty.list_of(head.ty)
     ending = f"a list ends with []:  {e.tail.span.text} :: []" if isinstance(e.tail, tree.Lit) else ""
+    if isinstance(e.tail, tree.Var) and e.tail.name in TYPES:
+        ending = f"a type follows `:`, in parentheses:  ({e.head.span.text} : {e.tail.name})"
     tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front", help=ending))
     return cons_cell(e.span, t, head, tail)
 
@@ -190,7 +192,7 @@ def logic(cx: Context, e: tree.Logic, expected) -> term.Term:
 
 @rule(tree.If)
 def conditional(cx: Context, e: tree.If, expected) -> term.Term:
-    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`"))
+    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`", help="a condition is true or false:  x <> 0"))
     if e.else_ is None:
         then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`", help="say what it is otherwise:  else ..."))
         return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))
@@ -348,7 +350,7 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
         title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
-        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e.name))
+        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e, known))
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))

@@ -8,8 +8,9 @@ from dpl.core import term, ty
 from dpl.diagnostics import Edit
 from dpl.source import Span
 from dpl.syntax import tree
+from dpl.syntax.foreign import OPERATORS
 from dpl.syntax.shape import spine
-from dpl.types.messages.parts import FORGOTTEN_DO, taken_apart
+from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.state.context import Arg, Context
@@ -23,6 +24,14 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
     functions = tree.Fun | term.Lam
+    if name == ":=" and i == 0:
+        return unchanging(value)
+    if name == "assert":
+        return "a condition is put in parentheses:  assert (a = b)"
+    if other := of_other_module(cx, name, wanted, kind_given(cx, value)):
+        return other
+    if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
+        return f"an array:  {name} [{written(value)}, ...]"
     if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
         return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
     alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
@@ -35,6 +44,30 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     return exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+
+
+def unchanging(value: tree.Expr | term.Term) -> str:
+    """A help for `xs[i] := e`, `r.x := e` and `x := e` where nothing can be changed."""
+    if isinstance(value, tree.Index):
+        return f"an array does not change; one with another element:  {{ {written(value.array)} with [i] = e }}"
+    if isinstance(value, tree.Field):
+        return f"a record does not change; one with another field:  {{ {written(value.record)} with {value.name} = e }}"
+    return f"only references change:  let {written(value)} = ref e"
+
+
+def of_other_module(cx: Context, name: str, wanted: Type, given: str) -> str:
+    """A help for `length s` of a string, and `List.map f xs` of an array: the same function elsewhere."""
+    module, _, plain = name.rpartition(".")
+    kinds = {"string": ("String", "a string"), "list": ("List", "a list"), "Arr": ("", "an array")}
+    if given not in kinds or given == kind_of(wanted) or type(wanted) is Meta:
+        return ""
+    home, words = kinds[given]
+    values = cx.modules[home].values if home in cx.modules else {}
+    if home and plain in values and module != home:
+        written_as = " ; an array is written with commas:  [a, b]" if home == "List" else ""
+        return f"of {words}:  {home}.{plain}{written_as}"
+    of_array = f"of {words}:  {plain} ; a list is written with semicolons:  [a; b]"
+    return of_array if not home and module == "List" and cx.find(plain) is not None else ""
 
 
 def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
@@ -105,9 +138,17 @@ def written(e: tree.Expr | term.Term) -> str:
 def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
     """Helps for a line that was taken for an argument of the line before."""
     span = value.span
+    if isinstance(value, tree.Var) and re.match(r"\s*\[[^\]]*\]\s*=[^=]", span.source.text[span.end :]):
+        name = value.name
+        return (f"an array does not change; one with another element:  let {name} = {{ {name} with [i] = e }}",)
     if isinstance(value, tree.Var) and re.match(r"\s*=[^=]", span.source.text[span.end :]):
         return (f"a name never changes its value; this makes a new one:  let {value.name} = ...",)
+    if at_the_margin(span) and DEFINES.match(span.source.line(span.line)):
+        return ("a definition begins with `let`:  let f x = e",)
     return ("steps of one expression are separated by  ;", FORGOTTEN_DO)
+
+
+DEFINES = re.compile(r"\w+(\s+[\w()]+)*\s*(=[^=]|::)")
 
 
 WORD_OPERATORS = {
@@ -116,6 +157,8 @@ WORD_OPERATORS = {
     "div": "integers are divided by  a / b",
     "to": "the numbers below 10:  range 10",
     "xor": "of booleans:  a <> b",
+    "or": "or is written  a || b",
+    "is": "equality is written  a = b ; what an option holds:  match x with None -> a | Some y -> b",
 }
 
 
@@ -123,7 +166,15 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
     """Helps for something that is no function and has an argument: brackets, a comma or an operator is missing."""
     if isinstance(value, tree.Var) and value.name in WORD_OPERATORS:
         return (WORD_OPERATORS[value.name],)
-    if type(t) is ty.Arr and not isinstance(value, tree.ArrayLit):
+    if head.text == '""' and value.span.text.startswith('"'):
+        return ('a string begins and ends with one  "  and may go on over several lines',)
+    if t == ty.STRING and value.span.text.startswith('"'):
+        return (f"strings are appended with  ++ :  {head.text} ++ {written(value)}",)
+    if value.span.text.startswith("~="):
+        return (OPERATORS["!="],)
+    if type(t) is ty.Arr and isinstance(value, tree.ArrayLit | term.ArrayLit):
+        return (f"an element is taken without a space:  {head.text}{value.span.text}",)
+    if type(t) is ty.Arr:
         return (f"an element is taken with brackets:  {head.text}[{value.span.text.strip('()')}]",)
     if t == ty.STRING and isinstance(value, tree.ArrayLit):
         return taken_apart(t)
@@ -135,7 +186,7 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
     return (f"a product is written  {head.text} * {written(value)}",)
 
 
-def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Helps and edits for a function with one argument too many."""
     extra, last = args[given].value, args[given - 1].value
     if name in ("zeros", "ones") and given == 1:
@@ -145,6 +196,10 @@ def superfluous(args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...]
         return taken_apart(ty.STRING), ()
     if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    if isinstance(last, tree.Var) and kind_given(cx, last) == "Arr":
+        return (f"an element is taken with brackets:  {last.name}[{extra.span.text.strip('()')}]",), ()
+    if name == "assert":
+        return (f"with a reason:  if not {written(last)} then error {written(extra)}",), ()
     if given == 1 and name and isinstance(last, tree.Var):
         return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
     if name == "print":

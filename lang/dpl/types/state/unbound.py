@@ -45,18 +45,20 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
     python = kind == "value" and name == "f" and span.source.text[span.end : span.end + 1] == '"'
     below = None if forgotten_rec or python else cx.ahead.get((kind, name))
     if python:
-        way = misread(name, span)
+        way = misread(cx, name, span)
     elif forgotten_rec and at_the_margin(span):
         way = Way((FORGOTTEN_DO,))
     elif forgotten_rec:
-        way = Way((f"a function that calls itself is defined with  let rec {name} ...",))
+        way = own_name(name, span)
     elif below is not None:
         together = "; functions that call each other:  let rec f x = ... and g y = ..." if kind == "value" else ""
         way = Way((f"declare it before its use{together}",))
     else:
         way = elsewhere_called(kind, name, span)
     if not way.helps and kind == "value":
-        way = misread(name, span)
+        way = misread(cx, name, span)
+    if not way.helps and kind == "type" and len(name) == 1:
+        way = Way((f"a type variable is written  '{name}",))
     if not way.helps and kind == "field":
         way = Way(owners(cx, name))
     if not way.helps:
@@ -70,11 +72,27 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
     return cx.fail(code, f"there is no {kind} `{name}` here", span, labels=labels, helps=way.helps, edits=way.edits)
 
 
-def misread(name: str, span: Span) -> Way:
-    """Suggestions for two misreadings: Python's `f"{x}"`, and `y = 1` as a step of its own."""
+def own_name(name: str, span: Span) -> Way:
+    """Suggestions for a name in its own definition: a function needs `rec`, a value another name."""
+    before = span.source.text[: span.start]
+    if re.search(rf"\blet\s+{re.escape(name)}\s*(:[^=]*)?=(?!\s*(fun|grad)\b)[^=]*$", before):
+        return Way((f"what is needed to make `{name}` has another name:  let {name} = f {name}0",))
+    return Way((f"a function that calls itself is defined with  let rec {name} ...",))
+
+
+def misread(cx, name: str, span: Span) -> Way:
+    """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
-    if name == "f" and text[span.end : span.end + 1] == '"':
-        return Way(('values in a string:  $"x = {x}"',), (Edit(span, "$"),))
+    following = text[span.end :]
+    if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
+        edits = (Edit(span, "$"),) if name in ("f", "s") else ()
+        return Way(('a string has no letter before it; with values in it:  $"x = {x}"',), edits)
+    if re.search(rf"\blet\s+mut\s+{re.escape(name)}\b", text[: span.start]):
+        return Way((f"a value:  let {name} = e", f"a variable:  let {name} = ref e ; its content is  !{name}"))
+    if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
+        return Way(("a record has no name before it:  { x = e; ... }",))
+    if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
+        return Way((f"the derivative:  grad {name.rstrip(chr(39))}", "or  diff  of a function of one number"))
     if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
         return Way((f"to name a value:  let {name} = e in ...",))
     return Way()
@@ -97,13 +115,26 @@ def owners(cx, name: str) -> tuple[str, ...]:
     return (f"{shown} has it: annotate what is one:  (e : {shown})",) if shown else ()
 
 
-def called_on(cx, name: str) -> tuple[str, ...]:
-    """Helps for `x.sum` where `x` is not a record."""
+def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
+    """Helps for `xs.map f`, where `xs`, of type `t`, is not a record."""
+    name, owner = e.name, e.record.span.text if len(e.record.span.text) < 30 else "x"
+    if type(t) is ty.Fn:
+        return (f"functions are composed by  fun x -> {owner} ({name} x)",)
+    if type(t) is ty.Con and t.name == "ref":
+        return (f"the content of a reference:  !{owner}",)
+    if t == ty.STRING and name == "format":
+        return ('values in a string:  $"x = {x}"',)
     if target := renamed("field", name, "same"):
         return (f"{HERE}{target}",)
-    entry = cx.find(name)
-    shown = name if entry is not None else "f"
-    return (f"functions stand before what they are given:  {shown} x",)
+    module = {"string": "String", "list": "List"}.get(t.name, t.name.partition(".")[0]) if type(t) is ty.Con else ""
+    ours = renamed("value", name, "same") or name
+    if module in cx.modules and ours in cx.modules[module].values:
+        ours = f"{module}.{ours}"
+    elif ours == name and cx.find(name) is None:
+        like = renamed("value", name, "like")
+        return (f"{HERE}{like}",) if like else (f"functions stand before what they are given:  f {owner}",)
+    others = " ..." if re.match(r"\s*\(\s*[^)\s]|\s+\w", e.span.source.text[e.span.end :]) else ""
+    return (f"functions stand before what they are given:  {ours}{others} {owner}",)
 
 
 def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:
