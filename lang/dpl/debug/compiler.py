@@ -21,7 +21,7 @@ from dpl.eval.values.active import HERE
 from dpl.eval.values.value import Value
 from dpl.node import entity
 
-OUTSIDE = frozenset({"time", "env", "read_text", "read_bytes", "write_text", "write_bytes"})
+OUTSIDE = frozenset({"time", "env", "read_text", "read_bytes", "read_line", "write_text", "write_bytes"})
 
 
 @entity

@@ -29,11 +29,12 @@ from dpl.debug.inspect import (
     running_sweeps,
     tangent,
 )
-from dpl.debug.machine import Sweep
 from dpl.debug.nonfinite import Finite, Origin
 from dpl.debug.parts import Part
 from dpl.debug.points import Place, Point
 from dpl.debug.run import Ended, Interrupted, Listener, Run
+from dpl.debug.sweeps import Sweep
+from dpl.debug.tail_calls import TailCalls
 from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
 from dpl.eval.code.sites import shown_name
@@ -273,6 +274,12 @@ class Debugger(Listener):
 
     def frames(self) -> list[Frame]:
         return self.position().frames()
+
+    def tail_calls(self) -> TailCalls | None:
+        """The tail calls that led here.  Frames that were asked for before are then out of date."""
+        if self.stopped.reason == "nonfinite":  # in the middle of a step, which cannot be done again
+            return None
+        return TailCalls(self.run)
 
     def frame(self) -> Frame | None:
         frames = self.frames()

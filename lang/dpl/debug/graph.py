@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dpl.debug.machine import Sweep
+from dpl.debug.sweeps import Sweep
 from dpl.eval.values.active import Active, Node
 from dpl.node import record
 

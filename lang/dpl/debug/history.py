@@ -17,6 +17,18 @@ SPARSE = 16  # moments for each doubling of the distance beyond that
 
 
 @node
+class Stops:
+    """The last times until now at which the debugger could stop; -1 if there is none."""
+
+    last: int = -1
+    before: int = -1
+
+    def earlier(self, now: int) -> int:
+        """The last one before now."""
+        return self.last if self.last < now else self.before
+
+
+@node
 class Moment:
     """The program before step number `time`, in item number `item`."""
 
@@ -29,6 +41,7 @@ class Moment:
     level: int
     mark: Mark
     here: tuple[Any, Any]
+    stops: Stops
 
 
 class History:

@@ -8,9 +8,10 @@ from operator import is_
 from typing import Any
 
 from dpl.core import ty as t
-from dpl.debug.machine import Captured, Part, Sweep, swept
+from dpl.debug.machine import Captured, swept
 from dpl.debug.points import Function, Names, Place
 from dpl.debug.run import Run
+from dpl.debug.sweeps import Part, Sweep
 from dpl.debug.values import concrete
 from dpl.eval.code.code import Scope
 from dpl.eval.code.control import coefficients, split, with_pullback
@@ -45,6 +46,7 @@ class Frame:
     scope: Scope
     sweep: Sweep | None = None
     names: Names | None = None  # in scope, if they are not those of the place
+    k: tuple | None = None  # the chain that waits for it
 
     @property
     def name(self) -> str:
@@ -99,12 +101,12 @@ class Position:
             self.top = frame_of_node(run, self.node, self.sweep)
         elif step in told.points:
             place, scope = told.points[step]
-            self.top = Frame(place, x, scope)
+            self.top = Frame(place, x, scope, k=k)
         elif HERE.visit and not (run.ended and run.ended.error is None):
             _, stop, env, self.k = HERE.visit
             if stop in told.points:
                 place, scope = told.points[stop]
-                self.top = Frame(HERE.place or place, env, scope)
+                self.top = Frame(HERE.place or place, env, scope, k=self.k)
 
     @property
     def is_reverse(self) -> bool:
@@ -181,7 +183,7 @@ def chain(run: Run, k: tuple) -> Iterator[Frame]:
             if sweep.now and (frame := frame_of_node(run, sweep.now, sweep)):
                 yield frame
         elif found := waits.get(k[0]):
-            yield Frame(found[0], environment(k[1]), found[1])
+            yield Frame(found[0], environment(k[1]), found[1], k=k[2])
         k = k[2]
 
 

@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, MutableSequence
 from itertools import islice
-from typing import Any, TextIO
+from typing import Any
 
+from dpl.eval.machine.outside import Writable
 from dpl.eval.values.value import Cell, Value
 from dpl.node import node
 
@@ -27,9 +29,9 @@ class Mark:
 
 
 class Journal:
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: Writable) -> None:
         self.out = out
-        self.changes: list[tuple[Callable, Any, Any, Any]] = []  # (undo, object, key, what was there before)
+        self.changes: MutableSequence[tuple[Callable, Any, Any, Any]] = []  # (undo, object, key, what was there before)
         self.dropped = 0  # changes that can no longer be undone
         self.answers: list[Any] = []
         self.answered = 0
@@ -89,6 +91,17 @@ class Journal:
 
     def flush(self) -> None:
         self.out.flush()
+
+
+class Unwritten(Journal):
+    """The journal of a run that never goes back."""
+
+    def __init__(self, out: Writable) -> None:
+        super().__init__(out)
+        self.changes = deque(maxlen=0)
+
+    def asked(self, ask: Callable) -> Callable:
+        return ask
 
 
 def put_content(cell: Cell, _key: None, before: Value) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from dpl.debug.machine import Sweep
 from dpl.debug.points import Place
 from dpl.debug.run import Halt, Run
+from dpl.debug.sweeps import Sweep
 from dpl.eval.values.active import HERE, Active, Dual, Node
 from dpl.eval.values.value import Array, Con, Tagged, Value, number
 from dpl.node import entity

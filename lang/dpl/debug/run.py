@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from dpl import host
 from dpl.core import term as c
 from dpl.debug.compiler import DebugCompiler, Instruments
-from dpl.debug.history import History, Moment
+from dpl.debug.history import History, Moment, Stops
 from dpl.debug.journal import Journal
 from dpl.debug.machine import DebugMachine
 from dpl.debug.points import Place, Places
@@ -118,6 +118,7 @@ class Run:
         self.stops: set[Callable] = {self.machine.sweep_step}  # every step at which the run may stop
         self.codes: dict[int, Callable] = {}  # of items
         self.listener.restarted()
+        self.met = Stops()  # when it was at the last of them
         self.begins = 0  # the earliest time to which one can go back
         self.time, self.item = 0, -1
         self.ended: Ended | None = None
@@ -142,12 +143,12 @@ class Run:
         step, x, k = self.state
         machine = self.machine
         return Moment(self.time, self.item, step, x, k, machine.meta, machine.levels.last, self.journal.mark(),
-                      (HERE.place, HERE.visit))  # fmt: skip
+                      (HERE.place, HERE.visit), self.met)  # fmt: skip
 
     def restore(self, moment: Moment) -> None:
         """Go back to a moment before now."""
         self.journal.back_to(moment.mark)
-        self.time, self.item = moment.time, moment.item
+        self.time, self.item, self.met = moment.time, moment.item, moment.stops
         self.state = moment.step, moment.x, moment.k
         self.machine.meta, self.machine.levels.last = moment.meta, moment.level
         HERE.place, HERE.visit = moment.here
@@ -169,6 +170,8 @@ class Run:
             if self.item not in self.codes:
                 self.codes[self.item] = self.interpreter._compiler.compile(body, root()).run
             self.state = self.codes[self.item], (self.interpreter.types,), end
+            if self.state[0] in self.stops:
+                self.met = Stops(self.time, self.met.last)
             return
         self.ended = Ended()
         self.state = _nothing, None, end
@@ -211,46 +214,48 @@ class Run:
                 self.history.drop_before(self.journal.reaches)
 
     def _adapt(self, seconds: float) -> None:
-        """Choose the number of steps so that they take half of PACE."""
-        if seconds > PACE:
-            self.slice = max(1, self.slice // 2)
-        elif seconds < PACE / 4:
+        """Choose the number of steps so that they take a small part of PACE: then a step that takes long lies between
+        two moments with few others."""
+        if seconds > PACE / 8:
+            self.slice = max(1, int(self.slice * PACE / 16 / seconds))
+        elif seconds < PACE / 32:
             self.slice = min(MOST, self.slice * 2)
 
     def _run(self, steps: int, armed: Armed, check: Check) -> object:
         step, x, k = self.state
-        i, start = 0, self.time
+        i, start, stops, clock = 0, self.time, self.stops, host.current.clock
+        last, before, until = self.met.last, self.met.before, clock() + PACE / 4
         try:
-            if armed is not None:
-                for i in range(1, steps + 1):
-                    step, x, k = step(x, k)
-                    if step in armed:
-                        self.state, self.time = (step, x, k), start + i
+            for i in range(1, steps + 1):
+                step, x, k = step(x, k)
+                if step in stops:
+                    last, before = start + i, last
+                    if armed is not None and step in armed:
+                        self._settle((step, x, k), start + i, Stops(last, before))
                         if (found := check()) is not None and found is not False:
                             return found
-            else:
-                for i in range(1, steps + 1):  # noqa: B007 (it counts the steps done, if one fails)
-                    step, x, k = step(x, k)
-            self.state, self.time = (step, x, k), start + steps
+                    if clock() > until:  # a moment should be kept after a step that takes long
+                        break
+            self._settle((step, x, k), start + i, Stops(last, before))
             return None
         except Finished as finished:
-            self.time = start + i
+            self.time, self.met = start + i, Stops(last, before)
             return self._finished(finished.value, armed, check)
         except Halt as halt:
-            self._settle(step, x, k, start + i - 1)
+            self._settle((step, x, k), start + i - 1, Stops(last, before))
             return halt.why
         except (DplError, MemoryError) as failure:
-            self._settle(step, x, k, start + i - 1)
+            self._settle((step, x, k), start + i - 1, Stops(last, before))
             error = failure if isinstance(failure, DplError) else out_of_memory()
             self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own))
         except ProgramExit as stop:
-            self._settle(step, x, k, start + i - 1)
+            self._settle((step, x, k), start + i - 1, Stops(last, before))
             self.ended = Ended(stop.code)
         return self.ended
 
-    def _settle(self, step: Callable, x: Any, k: tuple, time: int) -> None:
-        """The state before a step that failed."""
-        self.state, self.time = (step, x, k), time
+    def _settle(self, state: tuple[Callable, Any, tuple], time: int, met: Stops) -> None:
+        """The run is in this state now: the one that is reached, or the one before a step that failed."""
+        self.state, self.time, self.met = state, time, met
 
     def _finished(self, value: Value, armed: Armed, check: Check) -> object:
         try:
@@ -300,12 +305,12 @@ class Run:
     def backward(self, armed: Collection[Callable], check: Check = lambda: True) -> object:
         """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
         `check` said, or None."""
-        limit = self.time
+        limit = self.met.earlier(self.time) + 1
         on = self._watching(False)
         try:
             while limit > self.begins:
                 self.restore(self._before(limit - 1))
-                start = self.time
+                earlier = self.met.earlier(self.time)
                 hits: list[tuple[object, Moment]] = []
                 if self.state[0] in armed and (found := check()):
                     hits.append((found, self.moment()))
@@ -315,7 +320,7 @@ class Run:
                 if hits:
                     self.restore(hits[-1][1])
                     return hits[-1][0]
-                limit = start
+                limit = earlier + 1
             self.go_to(self.begins)
             return None
         finally:

@@ -1,20 +1,138 @@
-"""A reverse sweep as data: for each visit of a line, how large the values and their cotangents are."""
+"""A reverse sweep: while it goes on, and as data: how large the values of a line and their cotangents are.
+
+The sweep follows the program in reverse order.  The contributions to a node are kept apart and added up when the
+node's turn comes, in the order in which the interpreter adds them: so the numbers are the same, bit for bit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
 from math import isfinite
+from operator import itemgetter
+from typing import Any
 
-from dpl.debug.machine import Part, Sweep
-from dpl.eval.values.active import CHOOSE, Active, Node
-from dpl.eval.values.value import number
-from dpl.node import record
+from dpl.debug.journal import Journal, Unwritten, put_item
+from dpl.eval.code.sites import shown_name
+from dpl.eval.derivatives.derive import Pullback
+from dpl.eval.derivatives.tape import Cotangents, in_order
+from dpl.eval.values.active import CHOOSE, HERE, Active, Node
+from dpl.eval.values.scalar import scalar
+from dpl.eval.values.value import Array, Value, number
+from dpl.node import node, record
+
+Parts = tuple  # contributions, as a chain (Part, the parts before)
+
+
+@node
+class Part:
+    """A contribution to a cotangent: from which node (None: where the sweep began), and at which rank of the order in
+    which parts are added."""
+
+    rank: int
+    index: int
+    value: Value
+    kind: str
+    source: Node | None
+
+
+class Sweep(Cotangents):
+    """A sweep in progress.  `by_node` has the contributions until the node's turn, then their sum."""
+
+    def __init__(self, pullback: Pullback, cotangent: Value, journal: Journal, watch: Callable | None) -> None:
+        self.pullback = pullback
+        self.journal = journal
+        self.watch = watch  # called with each contribution: (sweep, node, its parent, part)
+        seeds = pullback.seeds(cotangent)
+        order = in_order(seeds)
+        self.rank = {id(n): i for i, n in enumerate(order, len(seeds))}
+        self.nodes = sorted(order, key=lambda n: (serial(n), n.height), reverse=True)
+        self.parts: dict[int, Parts] = {}
+        self.by_node: dict[int, Any] = {}
+        self.seeds = seeds
+        self.now: Node | None = None
+        for i, (seed, part) in enumerate(seeds):
+            self.put(seed, (i, 0, part, "f64", None))
+
+    @property
+    def level(self) -> int:
+        return self.pullback.level
+
+    def put(self, parent: Node, part: tuple) -> None:
+        """Note a contribution: the fields of a Part."""
+        key = id(parent)
+        before = self.parts.get(key)
+        self.journal.changes.append((put_item, self.parts, key, before))
+        self.parts[key] = (part, before)
+
+    def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
+        now = self.now
+        if self.watch:
+            self.watch(self, now, node, cotangent)
+        self.put(node, (self.rank[id(now)], 0, cotangent, kind, now))
+
+    def collect(self, joint: Node, index: int, cotangent: Value) -> None:
+        self.put(joint, (self.rank[id(self.now)], index, cotangent, "", self.now))
+
+    def contributions(self, node: Node) -> list[Part]:
+        """The parts that have flowed to a node so far, in the order in which they are added."""
+        return [Part(*part) for part in self.in_order(node)]
+
+    def in_order(self, node: Node) -> list[tuple]:
+        found, chain = [], self.parts.get(id(node))
+        while chain:
+            part, chain = chain
+            found.append(part)
+        found.reverse()
+        if len(found) > 1:
+            found.sort(key=itemgetter(0))
+        return found
+
+    def so_far(self, node: Node) -> Any:
+        """The sum of what has flowed to a node; 0 if nothing has.  For a step with a rule of its own, a list."""
+        chain = self.parts.get(id(node))
+        if chain is None:
+            return 0.0
+        if chain[1] is None and chain[0][3]:  # a single contribution, as is usual
+            return chain[0][2]
+        parts = self.in_order(node)
+        if not parts[0][3]:
+            return [(part[1], part[2]) for part in parts]
+        total = parts[0][2]
+        for part in parts[1:]:
+            total = scalar("add", part[3])(total, part[2])
+        return total
+
+    def of(self, node: Node) -> Value:
+        return self.so_far(node)
+
+    def visit(self, node: Node) -> None:
+        """Pass the cotangent of a node on to its parents."""
+        self.now = node
+        HERE.place = node.place
+        self.by_node[id(node)] = self.so_far(node)
+        self.pass_on(node)
+        del self.by_node[id(node)]
+
+
+def serial(node: Node) -> int:
+    return node.visit[0] if node.visit else 0
+
+
+def same_stop(a: Node, b: Node) -> bool:
+    """Whether two nodes were made at one visit of one point."""
+    return a.visit is b.visit and (a.place and a.place.point) is (b.place and b.place.point)
+
+
+# ---- as data ---------------------------------------------------------------------------------------------------------
 
 
 @record
 class Row:
     """What happened at one line.  `value` and `cotangent` are the largest magnitudes."""
 
+    function: str
     name: str  # of the source
     line: int
     text: str
@@ -32,16 +150,17 @@ def rows(sweep: Sweep, done: int | None = None, by_visit: bool = False) -> list[
     are behind it."""
     found: dict[object, Row] = {}
     seen: set[tuple] = set()
-    for node in sweep.nodes[:done]:
-        if node.place is None:
+    for made in sweep.nodes[:done]:
+        if made.place is None:
             continue
-        span = node.place.span
-        visit = node.visit[0] if node.visit else 0
+        span = made.place.span
+        visit = serial(made)
         key = (span.source, span.line, visit if by_visit else 0)
-        row = found.setdefault(key, Row(span.source.name, span.line, span.source.line(span.line).strip()))
+        function = shown_name(made.place.point.function.name)
+        row = found.setdefault(key, Row(function, span.source.name, span.line, span.source.line(span.line).strip()))
         row.visits += (key, visit) not in seen
         seen.add((key, visit))
-        measure(row, node, sweep.so_far(node))
+        measure(row, made, sweep.so_far(made))
     return list(found.values())
 
 
@@ -80,3 +199,22 @@ def largest(parts: Iterable[tuple[Part, Node]]) -> list[tuple[Part, Node]]:
         return plain if plain == plain else float("inf")
 
     return sorted(parts, key=size, reverse=True)
+
+
+def recorded(pullback: Pullback) -> Array:
+    """The whole sweep of a function to a number, as the primitive `record_sweep` gives it: a tuple for each visit of a
+    line, in the sweep's order.  The visits of a line are numbered in the order of the program."""
+    here = HERE.place, HERE.visit
+    sweep = Sweep(pullback, 1.0, Unwritten(sys.stdout), None)
+    for made in sweep.nodes:
+        sweep.visit(made)
+    HERE.place, HERE.visit = here
+    found = rows(sweep, by_visit=True)
+    left = Counter((row.name, row.line) for row in found)
+    data = []
+    for row in found:
+        key = row.name, row.line
+        data.append((row.function, row.name, row.line, left[key], row.nodes, row.value, row.cotangent, row.zeros,
+                     row.bad, row.kinks))  # fmt: skip
+        left[key] -= 1
+    return Array((len(data),), data)

@@ -23,9 +23,10 @@ from dplc.machine.run.program import LoadedImage, Program, load, run_loaded, sit
 from dplc.machine.run.sampling import INTERVAL, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
+from dplc.tools.profile import flame as flames
 from dplc.tools.profile import pictures
 from dplc.tools.report import warn
-from dplc.tools.run import compile_native, text_of
+from dplc.tools.run import Begun, compile_native, text_of
 
 PHASES = ("function", "forward sweep", "reverse sweep")
 PLACES = {"": "code of the program", "runtime": "runtime: memory, products, sums, output", "library": "C libraries"}
@@ -44,7 +45,8 @@ class Where:
         return f"{self.span.source.name}:{self.span.line}" if self.span else "?"
 
     def __str__(self) -> str:
-        return f"{self.function} ({self.line})"
+        """The function with its line, and the file without its folders."""
+        return f"{self.function} ({self.line.rpartition('/')[2]})" if self.span else self.function
 
 
 @record
@@ -68,17 +70,29 @@ def profile(file: str, args: Sequence[str], top: int, flame: Path | None, trace:
     if not is_possible():
         raise click.UsageError("samples are taken on Linux only, on x86-64 and AArch64")
     source, context = text_of(file, None), Context(placed=True)
-    program = on_large_stack(lambda: compile_native(source, context, True, False))
+    program = on_large_stack(lambda: compile_native(Begun(source), context, True, False))
     assert program is not None
     warn(context.warnings)
     code, found, failure = sampled(program, args, context)
-    for path, draw in ((flame, pictures.flame), (trace, pictures.chrome), (speedscope, pictures.speedscope)):
+    if flame:
+        write(flame, flames.flame([coloured(stack, place) for stack, place in found.stacks], found.interval))
+    for path, draw in ((trace, pictures.chrome), (speedscope, pictures.speedscope)):
         if path:
             write(path, draw([[str(w) for w in stack] for stack, _ in found.stacks], found.interval))
     print(table(found, top), file=sys.stderr)
     if failure:
         raise failure
     return code
+
+
+def coloured(stack: Sequence[Where], place: str) -> list[tuple[str, str]]:
+    """The names of a stack for the flame graph, each with its phase; what is called stays in the phase of its caller,
+    and what lies outside the program's code is on top."""
+    found, kind = [], ""
+    for where in stack:
+        kind = where.phase or kind
+        found.append((str(where), kind))
+    return [*found, (place, "outside")] if place and stack[-1].function != place else found
 
 
 def write(path: Path, text: str) -> None:
