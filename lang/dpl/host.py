@@ -89,6 +89,10 @@ class Host:
     def read_bytes(self, path: Path) -> bytes:
         return path.read_bytes()
 
+    def read_byte(self, file: int) -> bytes:
+        """The next byte of an open file; none at its end.  Raises OSError."""
+        return os.read(file, 1)
+
     def write_bytes(self, path: Path, data: bytes) -> None:
         path.write_bytes(data)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from dpl.core import term
+    from dpl.eval.machine.outside import Writable
     from dpl.source import Source
 
     from dplc.machine.run.program import LoadedImage, Program
@@ -107,20 +108,73 @@ def prepared(file: str | None, expression: str | None, args: list[str], engine: 
         return partial(run_compiled, program, kept, args, context, timings)
     context.seconds.clear()
     source = text_of(file, expression)
+    keep = kept if source.path else None
     engine = "interp" if nan == "warn" else engine  # native code stops at a number that is not finite
+    interpretable = engine is None and not must_be_on_device()
+    begins = engine is None and not (timings or no_cache or context.finite or context.device or first(effort))
+    begun = begin(source, args, context) if begins else Begun(source)
+    if begun.code is not None:
+        return partial(end_early, begun, keep, context)
     if engine != "interp":
-        interpretable = engine is None and not must_be_on_device()
-        program = on_large_stack(lambda: compile_native(source, context, first(effort), interpretable))
-    warn(context.warnings)
+        program = on_large_stack(lambda: compile_native(begun, context, first(effort), interpretable))
+    warn(context.warnings[begun.warned :])
     if program is not None:
-        if kept and source.path:
-            store(kept, [m.source for m in context.modules], program)
+        if keep:
+            store(keep, [m.source for m in context.modules], program)
         gc.freeze()  # what the compiler has made is not searched for garbage again, nor at the end
-        run = partial(run_compiled, program, kept if source.path else None, args, context, timings)
+        run = partial(run_compiled, program, keep, args, context, timings, begun.said)
         return (lambda: run_finite(run, source, args, context)) if context.finite else run
     if timings:
         tell(context)
-    return lambda: on_large_stack(lambda: interpret(source, args, context, nan))
+    return lambda: on_large_stack(lambda: interpret(source, args, context, nan, begun.said))
+
+
+class Begun:
+    """How far a program has come when it is compiled: a source, or a checked program of which so many warnings are
+    reported.  `said` it has printed, and `code` is its exit code if it has ended."""
+
+    def __init__(self, source: Source) -> None:
+        self.stage = ""
+        self.value: object = source
+        self.warned = 0
+        self.said = b""
+        self.code: int | None = None
+
+
+def begin(source: Source, args: list[str], context: Context) -> Begun:
+    """Interprets a program for a moment, unless DPL_INTERPRET is 0."""
+    from dpl.core.promising import promising
+
+    from dplc.pipeline import compile_to
+    from dplc.stack import on_large_stack
+    from dplc.tools import first_tier
+    from dplc.tools.report import warn, wishes
+
+    begun = Begun(source)
+    if (seconds := first_tier.seconds_allowed()) and not wishes.denied:
+        begun.stage = "check"
+        begun.value = program = on_large_stack(lambda: compile_to("check", source, context)[1])
+        warn(context.warnings)
+        begun.warned = len(context.warnings)
+        if promising(program):
+            begun.said, begun.code = first_tier.interpreted(program, args, seconds, context.verify)
+    return begun
+
+
+def end_early(begun: Begun, keep: str | None, context: Context) -> int:
+    """Ends a program that has ended in the interpreter.  In its second run, it is compiled for the next ones."""
+    import gc
+
+    from dplc.machine.run.cache import ran_before, store
+    from dplc.stack import on_large_stack
+
+    gc.freeze()
+    if keep and ran_before(keep):
+        program = on_large_stack(lambda: compile_native(begun, context, False, True))
+        if program is not None:
+            store(keep, [m.source for m in context.modules], program)
+    assert begun.code is not None
+    return begun.code
 
 
 def run_finite(run: Callable[[], int], source: Source, args: list[str], context: Context) -> int:
@@ -150,13 +204,32 @@ def run_finite(run: Callable[[], int], source: Source, args: list[str], context:
     raise on_large_stack(explained)
 
 
-def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool) -> int:
+def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool,
+                 said: bytes = b"") -> int:  # fmt: skip
+    """Run a compiled program, which has printed `said` already."""
     from dplc.machine.run.program import load
 
     loaded = timed("load", context, lambda: load(program))
     if timings:
         tell(context)
-    return run_loaded(program, loaded, kept, args)
+    if not said:
+        return run_loaded(program, loaded, kept, args)
+    loaded.already(said)
+    try:
+        return run_loaded(program, loaded, kept, args)
+    finally:
+        if loaded.differs():
+            differs(context)
+
+
+def differs(context: Context) -> None:
+    """Native code has not printed what the interpreter had."""
+    from dpl.diagnostics import Bug
+
+    if context.verify:
+        raise Bug("the interpreter printed something else than native code")
+    said = "note: the first lines are the interpreter's; native code differs, and its lines follow (DPL_INTERPRET=0)"
+    print(said, file=sys.stderr)
 
 
 def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
@@ -183,7 +256,7 @@ def text_of(file: str | None, expression: str | None) -> Source:
     return read(Path(file))
 
 
-def compile_native(source: Source, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
+def compile_native(begun: Begun, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
     """The linked program, optimised or (unless `first`) quick, or None, with a warning, if it must be interpreted.  If
     it may not be, raises DplError."""
     import pickle
@@ -193,17 +266,17 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
 
     from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
-    from dplc.pipeline import compile_to
+    from dplc.pipeline import compile_from
 
-    def program_of(source: Source) -> Program:
+    def made() -> Program:
         if first:
-            compiled = compile_to("object", source, context)[1]
+            compiled = compile_from(begun.stage, begun.value, "object", context)[1]
             return timed("link", context, lambda: linked(compiled))
-        text, sites = compile_to("llvm", source, context)[1]
+        text, sites = compile_from(begun.stage, begun.value, "llvm", context)[1]
         return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
 
     try:
-        program = program_of(source)
+        program = made()
         program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:
@@ -215,10 +288,13 @@ def compile_native(source: Source, context: Context, first: bool, may_be_interpr
         return None
 
 
-def interpret(source: Source, args: list[str], context: Context, nan: str = "off") -> int:
+def interpret(source: Source, args: list[str], context: Context, nan: str, said: bytes) -> int:
+    """Interpret a program, which has printed `said` already."""
+    from dplc.tools.first_tier import Rest
+
     program = checked(source, context)
     if nan == "off":
-        return interpret_program(program, args)
+        return interpret_program(program, args, Rest(said) if said else sys.stdout)
     from dplc.tools.nonfinite import interpret
 
     return interpret(program, args, nan, sys.stdout)
@@ -236,11 +312,12 @@ def checked(source: Source, context: Context) -> term.Program:
     return program
 
 
-def interpret_program(program: term.Program, args: list[str]) -> int:
+def interpret_program(program: term.Program, args: list[str], out: Writable) -> int:
+    from dpl.debug.engine import engine_for
     from dpl.eval.run import ProgramExit, run
 
     try:
-        run(program, args=args, out=sys.stdout)
+        run(program, args=args, out=out, engine=engine_for(program))
     except ProgramExit as stop:
         return stop.code & 0xFF
     return 0

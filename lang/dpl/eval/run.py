@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from typing import TextIO
 
 from dpl import host
 from dpl.core import term as c
@@ -21,7 +20,7 @@ from dpl.eval.code.code import Code, root
 from dpl.eval.code.terms import TermCompiler
 from dpl.eval.machine.failure import for_user
 from dpl.eval.machine.machine import Machine
-from dpl.eval.machine.outside import Outside, ProgramExit
+from dpl.eval.machine.outside import Outside, ProgramExit, Writable
 from dpl.eval.machine.primitives import Surroundings
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.instance import MOST, Handed, Types, type_params
@@ -34,13 +33,13 @@ __all__ = ["Interpreter", "ProgramExit", "run"]
 
 
 class Interpreter:
-    """A running program.  The REPL adds items as the user types them.  The debugger has a machine and a compiler of its
-    own."""
+    """A running program.  The REPL adds items as the user types them.  The debugger and `speculation` have
+    parts of their own."""
 
     MACHINE = Machine
     COMPILER = TermCompiler
 
-    def __init__(self, program: c.Program, args: Sequence[str] = (), out: TextIO | None = None) -> None:
+    def __init__(self, program: c.Program, args: Sequence[str] = (), out: Writable | None = None) -> None:
         self.program = program
         self.machine = self.MACHINE()
         self.world = Outside(out or sys.stdout, list(args))
@@ -127,10 +126,11 @@ class Interpreter:
         return self.machine.finish(code.run, (types,), self.machine.end)
 
 
-def run(program: c.Program, *, args: Sequence[str] = (), out: TextIO | None = None) -> None:
+def run(program: c.Program, *, args: Sequence[str] = (), out: Writable | None = None,
+        engine: type[Interpreter] = Interpreter) -> None:  # fmt: skip
     """Run a program.  Raises DplError for a run-time error and ProgramExit when the program calls `exit`.  Its output
     is flushed in every case."""
-    interpreter = Interpreter(program, args, out)
+    interpreter = engine(program, args, out)
     try:
         with collected_seldom():
             for item in program.items:

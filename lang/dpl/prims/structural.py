@@ -48,17 +48,19 @@ ARRAYS = (
         "sum over the outermost dimension, in the order of `prims/sums.py`; 0 for none"),
     row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
     hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c",
-           "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False),
+           "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False,
+           own_digits=True),
     hidden("conv2d",
            "'s[n, h, w, c] -> 's[k, l, d, o] -> int -> int -> int -> int -> int -> int -> int -> int -> int"
            " -> 's[n, ?, ?, o] where 's : real, 's : scalar",
-           "x, w, steps, padding, gaps, groups, rows and columns of the result: a convolution (`convolution.py`)"),
+           "x, w, steps, padding, gaps, groups, rows and columns of the result: a convolution (`convolution.py`)",
+           own_digits=True),
     hidden("conv2d_data",
            "'s[n, h, w, o] -> 's[k, l, d, o] -> int -> int -> int -> int -> int -> int -> int -> int -> int"
            " -> 's[n, ?, ?, ?] where 's : real, 's : scalar",
-           "y, w, and as above: its transpose, from what it gives to what it is given"),
+           "y, w, and as above: its transpose, from what it gives to what it is given", own_digits=True),
     hidden("gram", "'b[n] -> 'b[m] -> 's[n, m] where 's : real, 's : scalar",
-           "the sums of the products of each row with each row, of floats"),
+           "the sums of the products of each row with each row, of floats", own_digits=True),
 )  # fmt: skip
 
 STRINGS = (
@@ -89,6 +91,8 @@ EFFECTS = (
     outside("write_text", "string -> string -> unit", "path, text", public=False),
     outside("read_bytes", "string -> u8[?]", "a file's bytes", public=False),
     outside("write_bytes", "string -> u8[n] -> unit", "path, bytes", public=False),
+    outside("read_line", "int -> string * bool", "the next line of an open file by its number, 0 for standard input,"
+           " without its end; and whether there was one", public=False),
     outside("arg_count", "unit -> int", "how many arguments the program was given", public=False),
     outside("arg", "int -> string", "one of them", public=False),
     outside("time", "unit -> float", "seconds since 1970", public=False),
@@ -107,17 +111,18 @@ EFFECTS = (
 LAPACK = (
     hidden("has_lapack", "unit -> bool", "whether LAPACK is there; the rows that follow may be used only then"),
     hidden("lapack_lu", "'s[n, n] -> 's[n, n] * int[n] where 's : real, 's : scalar",
-           "by rows exchanged: both factors in one matrix, and where each row was"),
+           "by rows exchanged: both factors in one matrix, and where each row was", own_digits=True),
     hidden("lapack_cholesky", "'s[n, n] -> 's[n, n] where 's : real, 's : scalar",
-           "the lower factor, from the lower triangle; NaN if not positive definite"),
+           "the lower factor, from the lower triangle; NaN if not positive definite", own_digits=True),
     hidden("lapack_qr", "'s[n, m] -> 's[n, m] * 's[m, m] where 's : real, 's : scalar",
-           "of at least as many rows as columns"),
+           "of at least as many rows as columns", own_digits=True),
     hidden("lapack_eigh", "'s[n, n] -> 's[n] * 's[n, n] where 's : real, 's : scalar",
-           "eigenvalues, ascending, and eigenvectors as columns, from the lower triangle"),
+           "eigenvalues, ascending, and eigenvectors as columns, from the lower triangle", own_digits=True),
     hidden("lapack_svd", "'s[n, m] -> 's[n, m] * 's[m] * 's[m, m] where 's : real, 's : scalar",
-           "u, s, v of at least as many rows as columns"),
+           "u, s, v of at least as many rows as columns", own_digits=True),
     hidden("lapack_triangular", "bool -> bool -> bool -> 's[n, n] -> 'b[n] -> 'b[n] where 's : real, 's : scalar",
-           "upper, transposed, ones on the diagonal, t, b: the x with t @ x = b, or transpose t @ x = b"),
+           "upper, transposed, ones on the diagonal, t, b: the x with t @ x = b, or transpose t @ x = b",
+           own_digits=True),
 )  # fmt: skip
 
 BITCASTS = (
@@ -131,11 +136,16 @@ BITCASTS = (
 
 DERIVATIVES = (
     row("jvp", "('a -> 'b) -> 'a -> 'a -> 'b * 'b where 'a : diff, 'b : diff",
-        "forward mode: value and directional derivative", pure=False),
+        "forward mode: value and directional derivative", pure=False, own_digits=True),
     hidden("taylor", "int -> ('s -> 'b) -> 's -> 'b[?] where 's : real, 's : scalar, 'b : diff",
-           "the Taylor coefficients of a function at a point, of the orders 0 to n", pure=False),
+           "the Taylor coefficients of a function at a point, of the orders 0 to n", pure=False, own_digits=True),
+    hidden("record_sweep",
+           "('a -> 's) -> 'a -> (string * string * int * int * int * float * float * int * int * int)[?]"
+           " where 'a : diff, 's : real, 's : scalar",
+           "what happens at each visit of a line in the sweep of a gradient (`debug/sweeps.py`)",
+           pure=False, native=False, own_digits=True),
     row("vjp", "('a -> 'b) -> 'a -> 'b * ('b -> 'a) where 'a : diff, 'b : diff",
-        "reverse mode: value and pullback", pure=False),
+        "reverse mode: value and pullback", pure=False, own_digits=True),
     row("stop_grad", "'a -> 'a", "identity, with derivative zero"),
     row("checkpoint", "('a -> 'b) -> 'a -> 'b",
         "the function; when reversed, recomputed inside instead of stored", pure=False),

@@ -38,7 +38,9 @@ class Row:
     op: str = ""  # the operator that it implements
     public: bool = True  # in scope everywhere; others only as `Prim.name`, in the standard library
     pure: bool = True  # no effect, not even an error
+    native: bool = True  # native code has it; else the interpreter runs the program
     outside: bool = False  # it asks or changes the world: files, the screen, the clock, processes
+    own_digits: bool = False  # its last digits depend on the engine (docs/numbers.md)
     samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests check the derivative
     aliases: tuple[str, ...] = ()
 

@@ -12,10 +12,7 @@ import threading
 from contextlib import suppress
 from functools import cache
 
-try:
-    from _blake2 import blake2b  # for `hashlib`, Python loads OpenSSL, which takes longer than what is hashed here
-except ImportError:
-    from hashlib import blake2b
+from dpl.digest import blake2b
 
 MAGIC = b"DPL kept 2\n"
 OURS = 0o700

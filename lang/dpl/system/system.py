@@ -10,9 +10,9 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 
+from dpl.digest import blake2b
 from dpl.host import Cache, Host, Ranks
 
 

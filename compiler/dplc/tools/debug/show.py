@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dpl.core import ty as t
 from dpl.debug.debugger import Debugger, Stop
 from dpl.debug.inspect import Frame, Variable, contributions, resumed, running_sweeps
-from dpl.debug.machine import Captured, Part, Sweep
+from dpl.debug.machine import Captured
 from dpl.debug.nonfinite import Origin
-from dpl.debug.sweeps import Row, largest, rows
+from dpl.debug.points import Place
+from dpl.debug.sweeps import Part, Row, Sweep, largest, rows
 from dpl.debug.values import short_number, strip, type_text
 from dpl.debug.why import chain, node_line, operations, recorded
+from dpl.eval.code.sites import shown_name
 from dpl.eval.values.active import Node
 from dpl.eval.values.scalar import FIT
 from dpl.eval.values.structure import leaves
@@ -20,6 +22,7 @@ from dpl.source import Span
 AROUND = 4  # lines of a listing on each side
 MOST_FRAMES = 20
 MOST_PARTS = 8
+LONGEST = 4  # turns of tail calls
 
 
 def stop(debugger: Debugger, stopped: Stop) -> str:
@@ -54,15 +57,38 @@ def excerpt(span: Span, around: int = 0) -> str:
 
 def stack(debugger: Debugger) -> str:
     """The calls, innermost first, with their arguments at the sizes that these have."""
+    earlier = debugger.tail_calls()
     frames = debugger.frames()
-    lines = [
-        f"{'>' if i == debugger.selected else ' '} {i}  {where(debugger, f)}  {arguments(debugger, f)}".rstrip()
-        for i, f in enumerate(frames[:MOST_FRAMES])
-    ]
+    lines: list[str] = []
+    for i, f in enumerate(frames[:MOST_FRAMES]):
+        mark = ">" if i == debugger.selected else " "
+        lines.append(f"{mark} {i}  {where(debugger, f)}  {arguments(debugger, f)}".rstrip())
+        lines += tail_calls(earlier.before(f)) if earlier else ()
     if len(frames) > MOST_FRAMES:
         lines.append(f"  ... {len(frames) - MOST_FRAMES} more")
     lines += continuations(debugger)
     return "\n".join(lines) or "the program has not started"
+
+
+def tail_calls(places: Sequence[Place]) -> list[str]:
+    """The tail calls that led to a frame, newest first; calls that alternate are said once."""
+    calls = [f"       {shown_name(p.point.function.name)}, {p.span.source.name}:{p.span.line}" for p in places]
+    lines = [f"     … {len(calls)} tail call{'s' * (len(calls) > 1)}:"] if calls else []
+    at = 0
+    while at < len(calls):
+        times, period = max((repeats(calls[at:], period), -period) for period in range(1, LONGEST + 1))
+        turn = calls[at : at - period]
+        lines += turn if times == 1 else [*turn[:-1], f"{turn[-1]}  ({times} times)"]
+        at += times * len(turn)
+    return lines
+
+
+def repeats(calls: Sequence[str], period: int) -> int:
+    """How often the first calls come in a row."""
+    found = 1
+    while calls[found * period : (found + 1) * period] == calls[:period] and len(calls) >= period:
+        found += 1
+    return found
 
 
 def arguments(debugger: Debugger, frame: Frame) -> str:

@@ -85,7 +85,7 @@ const inClass = (type, kind) => ({
 function holds({ kind, names }, chosen) {
   const types = names.map((name) => chosen.get(name)), ranks = types.map(rank);
   if (kind === "lift") return ranks.pop() === Math.max(...ranks);
-  if (kind === "fits") return ranks[0] <= ranks[1];
+  if (kind === "fits") return ranks[0] <= ranks[1] && inClass(types[0], "num");
   if (kind === "@") return types.slice(0, 2).every((type) => inClass(type, "num") && rank(type));
   if (kind === "**" || kind === "convert") return types.every((type) => inClass(type, "num"));
   return types.every((type) => key(type) === key(types[0]));

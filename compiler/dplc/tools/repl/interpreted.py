@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from dpl.core import term
 from dpl.core import ty as t
+from dpl.debug.engine import engine_for, looks_at_sweeps
 from dpl.eval.run import Interpreter
 from dpl.eval.values.show import ESCAPES
 from dpl.node import node
@@ -34,13 +35,19 @@ class Drawing:
         return term.App(NOWHERE, t.STRING, use(library[self.function]), picture)
 
 
+class Restless(Exception):
+    """An engine cannot run an input; the message says why.  The interpreter for the program as it is must take over."""
+
+
 class Interpreted:
     def __init__(self, program: term.Program, drawing: Drawing) -> None:
-        self.interpreter = Interpreter(program, out=sys.stdout)
+        self.interpreter = engine_for(program)(program, out=sys.stdout)
         self.drawing = drawing
 
     def run(self, items: Sequence[Item], told: Sequence[Told]) -> None:
-        """Run items and print what is `told` of them.  Raises DplError, ProgramExit, or KeyboardInterrupt."""
+        """Run items and print what is `told` of them.  Raises DplError, ProgramExit, KeyboardInterrupt, Restless."""
+        if looks_at_sweeps(items) and type(self.interpreter) is Interpreter:
+            raise Restless("sweeps are recorded from here on")
         self.interpreter.add(items)
         on_large_stack(lambda: self.work(items, told), interrupt)
 

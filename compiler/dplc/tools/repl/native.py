@@ -30,7 +30,7 @@ from dplc.flat.walk import every
 from dplc.machine.emit.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.stack import on_large_stack
-from dplc.tools.repl.interpreted import PICTURE, Drawing, Told, use
+from dplc.tools.repl.interpreted import PICTURE, Drawing, Restless, Told, use
 
 if TYPE_CHECKING:
     from dplc.machine.run.execute import Loaded
@@ -39,12 +39,8 @@ if TYPE_CHECKING:
 ANY = "picture"  # the cell of the picture to draw
 NOTICED = frozenset({
     "print", "print_string", "ref", "assign", "deref", "read_text", "write_text", "read_bytes", "write_bytes", "time",
-    "progress", "exit",
+    "progress", "exit", "read_line",
 })  # fmt: skip
-
-
-class Restless(Exception):
-    """Native code cannot run an input; the message says why.  The interpreter must take over."""
 
 
 @node

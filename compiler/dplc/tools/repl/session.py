@@ -27,8 +27,8 @@ from dpl.types.state.env import Entry, Value
 from dplc.stack import on_large_stack
 from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
-from dplc.tools.repl.interpreted import PICTURE, Drawing, Interpreted, Told, interrupt
-from dplc.tools.repl.native import Native, Restless, mentioned
+from dplc.tools.repl.interpreted import PICTURE, Drawing, Interpreted, Restless, Told, interrupt
+from dplc.tools.repl.native import Native, mentioned
 from dplc.tools.report import report, warn
 
 ENGINES = {"native": Native, "interp": Interpreted}
@@ -57,11 +57,13 @@ class Session:
     def new_engine(self) -> Interpreted | Native:
         return ENGINES[self.engine_name](self.program, self.drawing)
 
-    def change_engine(self, name: str) -> None:
-        """Change to another engine, which runs the definitions so far again, but not the `do`s and expressions."""
+    def change_engine(self, name: str, new: int = 0) -> None:
+        """Change to another engine, which runs the definitions so far again, but not the `do`s and expressions, nor the
+        last `new` items of the program."""
         self.engine_name = name
         self.engine = self.new_engine()
-        self.engine.run([item for item in self.program.items if isinstance(item, term.Def)], ())
+        before = self.program.items[: len(self.program.items) - new]
+        self.engine.run([item for item in before if isinstance(item, term.Def)], ())
 
     def enter(self, text: str, name: str = "") -> bool:
         """Run an input and print its results or errors; messages call it by its number or by `name`.  Returns true if
@@ -174,9 +176,7 @@ class Session:
             self.engine.run(items, told)
         except Restless as found:
             print(f"{found}: the session goes on in the interpreter", file=sys.stderr)
-            del self.program.items[len(self.program.items) - len(items) :]
-            self.change_engine("interp")
-            self.program.items += items
+            self.change_engine("interp", len(items))
             self.engine.run(items, told)
 
     def told(self, names: Sequence[str], items: Sequence[Item]) -> Iterator[Told]:

@@ -22,7 +22,7 @@ def fulfil(file: Path) -> int:
         return execute(ready)
     from dplc.tools.run import interpret_program
 
-    return on_large_stack(lambda: interpret_program(ready, []))
+    return on_large_stack(lambda: interpret_program(ready, [], sys.stdout))
 
 
 if __name__ == "__main__":

@@ -88,6 +88,18 @@ def with_pullback(y: Value, frame: Frame) -> State:
     return k[0], (derive.primal(y, level), derive.pullback(level, x, y)), k
 
 
+def _record_sweep(machine: Machine, args: tuple, k: Frame) -> State:
+    f, x = args
+    level = machine.levels.fresh()
+    inside = derive.lift_reverse(level, x)
+    return machine.apply(f, (inside,), (recorded, (machine, level, inside), k))
+
+
+def recorded(y: Value, frame: Frame) -> State:
+    _, (machine, level, x), k = frame
+    return k[0], machine.recorded(derive.pullback(level, x, y)), k
+
+
 def _checkpoint(machine: Machine, args: tuple, k: Frame) -> State:
     """The interpreter stores all intermediate values anyway, so a checkpoint is a plain call."""
     return machine.apply(args[0], args[1:], k)
@@ -107,6 +119,7 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
     "jvp": _jvp,
     "taylor": _taylor,
     "vjp": _vjp,
+    "record_sweep": _record_sweep,
     "checkpoint": _checkpoint,
     "with_vjp": _ruled(custom_rules.with_vjp),
     "with_jvp": _ruled(custom_rules.with_jvp),

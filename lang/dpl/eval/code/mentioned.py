@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpl.core import term as c
 
 
@@ -33,6 +35,12 @@ class Mentioned:
                 todo.extend(getattr(part, slot) for slot in SLOTS[type(part)])
             case _:  # a name, a number or None
                 pass
+
+
+def mentions(items: Iterable[c.Def | c.Do | c.Expect], name: str) -> bool:
+    """Whether items mention a global."""
+    known = Mentioned()
+    return any(name in known.by(c.Lam(item.body.span, item.body.ty, "", item.body)) for item in items)
 
 
 def _slots(shape: type) -> tuple[str, ...]:

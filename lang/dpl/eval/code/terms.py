@@ -68,8 +68,8 @@ class TermCompiler(Compiler):
                 return control.compile_delimited(self, term, scope)
             case c.Check():
                 return self.check(term, scope)
-            case c.Extern(symbol=symbol, ty=ty):
-                foreign = control.extern(symbol, ty)
+            case c.Extern():
+                foreign = self.foreign(term)
                 return at_once(lambda env: foreign)
             case c.Hole():
                 raise Bug(f"no such term: {term!r}")
@@ -218,6 +218,9 @@ class TermCompiler(Compiler):
     def implementation(self, term: c.Prim, types: tuple[t.Ty, ...]) -> Callable:
         """The function that computes a primitive at closed types."""
         return implementation(term.op, types, self.surroundings)
+
+    def foreign(self, term: c.Extern) -> Value:
+        return control.extern(term.symbol, term.ty)
 
     def check(self, term: c.Check, scope: Scope) -> Code:
         inner = scope.bind(term.name)

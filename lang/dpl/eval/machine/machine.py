@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from dpl import host
 from dpl.diagnostics import Bug, DplError
-from dpl.eval.derivatives.derive import Levels
+from dpl.eval.derivatives.derive import Levels, Pullback
 from dpl.eval.machine.failure import Site, in_path
 from dpl.eval.values.memory import is_full, out_of_memory
 from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
@@ -137,6 +137,10 @@ class Machine:
                 return frames[0], args[0], frames
             case _:
                 raise Bug(f"called as a function: {f!r}")
+
+    def recorded(self, pullback: Pullback) -> Value:
+        """A sweep as data.  The debugger's machine knows where each number was made."""
+        raise Bug("this machine does not record sweeps")
 
     def _more(self, args: tuple, k: Frame) -> Frame:
         """The frame that takes the result for the first argument: `k`, or one that applies it to the other

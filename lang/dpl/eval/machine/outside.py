@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol
 
 from dpl import host
 from dpl.diagnostics import DplError
@@ -22,10 +22,18 @@ class ProgramExit(Exception):
         self.code = code
 
 
+class Writable(Protocol):
+    """Where the program's output goes."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
 class Outside:
     """The outside world of one run.  The methods are primitives."""
 
-    def __init__(self, out: TextIO, args: list[str]) -> None:
+    def __init__(self, out: Writable, args: list[str]) -> None:
         self.out = out
         self.args = args
         self._progress = False
@@ -80,6 +88,16 @@ def write_text(path: str, text: str) -> tuple:
 def read_bytes(path: str) -> Array:
     data = list(_read(path))
     return Array((len(data),), data)
+
+
+def read_line(file: int) -> tuple[str, bool]:
+    """Byte by byte, so that whoever reads next, native code too, goes on where this one has stopped."""
+    with _opening("read", f"file {file}"):
+        line = bytearray()
+        while not line.endswith(b"\n") and (byte := host.current.read_byte(file)):
+            line += byte
+    whole = bytes(line).removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else bytes(line)
+    return decoded(whole, f"file {file}"), bool(line)
 
 
 def write_bytes(path: str, data: Array) -> tuple:

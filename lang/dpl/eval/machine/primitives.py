@@ -213,6 +213,7 @@ BY_NAME: dict[str, Callable] = {
     "write_bytes": outside.write_bytes,
     "time": outside.clock,
     "env": outside.env,
+    "read_line": outside.read_line,
     "mpi": ranks.mpi,
     "stop_grad": derive.stop_grad,
     "tree_leaves": tree_leaves,

@@ -19,9 +19,10 @@ class Room:
 
     def __init__(self) -> None:
         self.unseen = 0  # elements since the last check
+        self.most: int | None = None  # the elements that may be asked for at once, if memory is not the limit
 
     def __call__(self, count: int) -> int:
-        if ELEMENT * count > host.current.memory():
+        if ELEMENT * count > host.current.memory() or (self.most is not None and count > self.most):
             raise out_of_memory(ELEMENT * count)
         self.unseen += count
         if self.unseen > SLICE:
