@@ -6,8 +6,8 @@
 
 First a sum; then some programs with every loop on the GPU, beside the CPU; then the table of `benchmarks/gpu.py`, with
 JAX's times where it is installed; then programs under compute-sanitizer, where that is; then all programs of
-`tests/agree`.  FOLDER/report.md grows with each step.  What goes wrong in a step, or takes too long, is told there, and
-the next step begins.
+`tests/agree` and `tests/device`.  FOLDER/report.md grows with each step.  What goes wrong in a step, or takes too long,
+is told there, and the next step begins.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def build(folder: Path) -> int:
     shutil.copy(__file__, folder)
     subprocess.run([sys.executable, str(root / "benchmarks" / "gpu.py"), "--build", str(folder)], check=True)
     (folder / "programs" / "a_sum.dp").write_text(SUM, encoding="utf-8")
-    found = [path for part in ("agree/cases", "agree/programs", "golden/run_errors")
+    found = [path for part in ("agree/cases", "agree/programs", "golden/run_errors", "device/programs", "device/steps")
              for path in sorted((root / "tests" / part).glob("*.dp"))]  # fmt: skip
 
     def built(source: Path) -> str:

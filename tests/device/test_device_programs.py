@@ -60,6 +60,15 @@ def test_same_failure(on_device, dpl, program: Path) -> None:
     assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
+def test_numbers_are_aligned(on_device, tmp_path: Path) -> None:
+    """Also in an accumulator that has grown at its front, with room for more: kernels need that."""
+    program = tmp_path / "series.dp"
+    source = "do print (grad (fun x -> fst (Ad.diffn 2 (fun t -> (x * t ** 3, x * x * t * t)) 2.0)) 3.0)\n"
+    program.write_text(source, encoding="utf-8")
+    run = on_device("--engine", "native", program)
+    assert (run.returncode, run.stdout) == (0, "12.0\n"), run.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(10))
 def test_random_programs(server: Server, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:

@@ -370,12 +370,18 @@ def check_lengths(e: BodyEmitter, op: f.Op) -> Values:
     return []
 
 
+def check_index(e: BodyEmitter, op: f.Op) -> Values:
+    i, length = scalars(e, op.args)
+    arrays.check_index(e, i, length, e.site(op.span, bounds_word(Failure.INDEX, op.attr("after"))))
+    return []
+
+
 OPS = {
     "dim": dim, "index": index, "update": update, "slice": slice_, "concat": concat, "reshape": reshape,
     "copy": copy,
     "transpose": transpose, "fill": fill, "iota": iota, "array": array, "sum": sum_, "sum_to": sum_to, "dot": dot,
     "argmax": extremum, "argmin": extremum, "sort": sort, "argsort": sort,
     "matmul": matmul, "matmul_acc": matmul_acc, "same_shape": same_shape,
-    "check_lengths": check_lengths,
+    "check_lengths": check_lengths, "check_index": check_index,
     "has_lapack": has_lapack, **dict.fromkeys(LAPACK, lapack),
 }  # fmt: skip

@@ -33,7 +33,7 @@ class FunctionEmitter(BodyEmitter):
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
-        self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN
+        self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN, and of several
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
         self.apart = unit.apart or fn.name in unit.independence.callees
@@ -130,10 +130,14 @@ class FunctionEmitter(BodyEmitter):
 
     # ---- right-hand sides
 
+    def is_sound(self, op: f.Op) -> bool:
+        same = op.op == "eq" and op.args[0] == op.args[1]
+        return same or (op.op == "and" and all(isinstance(a, f.Var) and a.name in self.sound for a in op.args))
+
     def rhs(self, bind: f.Bind) -> Values:
         match bind.rhs:
             case f.Op() as op:
-                if op.op == "eq" and op.args[0] == op.args[1]:
+                if self.is_sound(op):
                     self.sound.add(bind.vars[0].name)
                 return ops.op(self, op, bind.vars)
             case f.Call(name, args, span):

@@ -16,7 +16,7 @@ is computed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dpl.node import node
 
@@ -46,6 +46,12 @@ def num(ty: f.Type) -> str:
     return expect_type(f.Num, ty).name
 
 
+def places(numbers: Iterable[int]) -> str:
+    """The mask of a shuffle."""
+    found = [f"i32 {i}" for i in numbers]
+    return f"<{len(found)} x i32> <{', '.join(found)}>"
+
+
 @node
 class Term:
     """A row of what a sum adds up, with its LLVM type."""
@@ -72,7 +78,7 @@ class Lanes:
 
     def how_many_rows(self) -> int:
         """Fewer where there are several sums, as each row has its own in registers."""
-        sums = sum(len(bind.vars) for bind in self.par.body.binds if isinstance(bind.rhs, f.Par))
+        sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
         return max(1, min(ROWS // max(sums, 1), least)) if self.row_count else 1
 
@@ -116,6 +122,7 @@ class Lanes:
         self.parts[self.par.space[-2][0].name] = rows
         outer = w.mul(number, self.row_count) if number != "0" else "0"
         starts = [w.mul(w.add(outer, row), self.count) for row in rows]
+
         def strip(at: str) -> None:
             self.strip(w.let(f"mul nuw nsw i64 {at}, {self.width}"), starts, kept)
 
@@ -165,16 +172,17 @@ class Lanes:
         """Writes the points of a strip.  If guards are left out: whether the strip must be computed again."""
         w, flags, odd = self.w, vector_type("bool", self.width), "zeroinitializer"
         outer, self.e.env = self.e.env, dict(self.e.env)
-        self.binds(self.par.body.binds)
+        self.binds(self.how.binds)
         for k, array in kept.items():
-            result = self.par.body.results[k]
-            size, t = array.size, vector_type(num(result.ty), self.width)
+            items = self.how.pieces[k].items
             for row, start in enumerate(starts):
-                value = self.in_lanes(result, row)
-                at = w.element(array.data, w.add(start, lane), size)
-                self.store(t, value, at, size)
-                if isinstance(result, f.Var) and result.name in self.how.guarded:
-                    odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
+                values = [self.in_lanes(item, row) for item in items]
+                at = w.element(array.data, w.mul(w.add(start, lane), str(len(items))), array.size)
+                self.store(num(items[0].ty), values, at, array.size)
+                t = vector_type(num(items[0].ty), self.width)
+                for item, value in zip(items, values, strict=True):
+                    if isinstance(item, f.Var) and item.name in self.how.guarded:
+                        odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
         self.e.env = outer
         if not self.how.guards or not self.quick:
             return []
@@ -183,23 +191,52 @@ class Lanes:
 
     # ---- memory
 
-    def store(self, t: str, value: str, at: str, align: int) -> None:
+    def store(self, ty: str, values: Values, at: str, align: int) -> None:
+        """Stores the rows of the points that lie one after the other; `values` are the columns."""
+        count = self.width * len(values)
+        t, value = vector_type(ty, count), self.in_rows(ty, values)
         if not self.mask:
             self.w.do(f"store {t} {value}, ptr {at}, align {align}")
             return
-        mask = f"<{self.width} x i1> {self.mask}"
-        self.w.do(f"call void @llvm.masked.store.{self.suffix(t)}.p0({t} {value}, ptr {at}, i32 {align}, {mask})")
+        mask, flags = self.mask, vector_type("bool", self.width)
+        if count > self.width:
+            several = places(i // len(values) for i in range(count))
+            mask = self.w.let(f"shufflevector {flags} {mask}, {flags} poison, {several}")
+        given = f"{t} {value}, ptr {at}, i32 {align}, <{count} x i1> {mask}"
+        self.w.do(f"call void @llvm.masked.store.v{count}{ty}.p0({given})")
 
-    def load(self, t: str, at: str, align: int) -> str:
+    def in_rows(self, ty: str, values: Values) -> str:
+        """One vector of all columns, row by row."""
+        size, joined, w = self.width, list(values), self.w
+        if len(values) == 1:
+            return values[0]
+        while len(joined) > 1:
+            joined += ["poison"] * (len(joined) % 2)
+            t, pairs = vector_type(ty, size), zip(joined[::2], joined[1::2], strict=True)
+            joined = [w.let(f"shufflevector {t} {a}, {t} {b}, {places(range(2 * size))}") for a, b in pairs]
+            size *= 2
+        t, order = vector_type(ty, size), [k * self.width + i for i in range(self.width) for k in range(len(values))]
+        return w.let(f"shufflevector {t} {joined[0]}, {t} poison, {places(order)}")
+
+    def load(self, ty: str, at: str, align: int) -> str:
+        t = vector_type(ty, self.width)
         if not self.mask:
             return self.w.let(f"load {t}, ptr {at}, align {align}")
-        mask = f"<{self.width} x i1> {self.mask}"
-        given = f"ptr {at}, i32 {align}, {mask}, {t} zeroinitializer"
-        return self.w.let(f"call {t} @llvm.masked.load.{self.suffix(t)}.p0({given})")
+        given = f"ptr {at}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
+        return self.w.let(f"call {t} @llvm.masked.load.v{self.width}{ty}.p0({given})")
 
-    def suffix(self, t: str) -> str:
-        """The name of a vector type in an intrinsic."""
-        return f"v{self.width}f{64 if t.endswith('double>') else 32}"
+    def gather(self, ty: str, at: str, stride: str, align: int) -> str:
+        """What lies `stride` elements apart."""
+        w, t = self.w, vector_type(ty, self.width)
+        numbers = f"<{', '.join(f'i64 {i}' for i in range(self.width))}>"
+        apart = w.let(f"mul <{self.width} x i64> {numbers}, {self.splat('i64', stride)}")
+        each = w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {apart}")
+        given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
+        return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
+
+    def chosen(self) -> str:
+        """The mask, with its type."""
+        return f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
 
     # ---- operands
 
@@ -240,6 +277,8 @@ class Lanes:
                     self.loop(bind.vars, loop)
                 case f.If() as branch:
                     self.branch(bind.vars, branch, rows)
+                case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
+                    self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
                 case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
@@ -279,7 +318,10 @@ class Lanes:
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
         array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
         at = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in op.args[1:]])
-        return self.load(vector_type(num(var.ty), self.width), at, array.size)
+        k = next(k for k, i in enumerate(op.args[1:]) if self.varies(i, BY_LANE))
+        if k + 1 == len(array.dims):
+            return self.load(num(var.ty), at, array.size)
+        return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
 
     # ---- loops
 

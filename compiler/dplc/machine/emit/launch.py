@@ -94,7 +94,8 @@ class _Launch(Launching):
         self.params: list[tuple[str, str]] = []  # types and operands
         self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
         self.before: list[Callable[[], object]] = []  # what prepares the memory
-        self.after: list[Callable[[], object]] = []  # more launches
+        self.after: list[Callable[[], object]] = []  # more launches, and copies of numbers to the host
+        self.waits = False  # for numbers
 
     def write(self) -> Values:
         """Whether it was done, and the values of the variables."""
@@ -217,7 +218,8 @@ class _Launch(Launching):
             self.result(made, partial, ["1"])
             return
         slot = w.slot("[8 x i8]")
-        self.after.append(lambda: w.do(f"call void @rt.fetch_down(ptr {slot}, i64 {partial}, i64 {struct(ty).size})"))
+        self.after.append(lambda: w.do(f"call void @rt.fetch_later(ptr {slot}, i64 {partial}, i64 {struct(ty).size})"))
+        self.waits = True
         self.results.append(lambda: [w.load(leaves(ty)[0], slot)])
 
     def columns(self, made: Made) -> None:
@@ -318,6 +320,10 @@ class _Launch(Launching):
             case "groups":
                 return self.groups
 
+    def at_once(self) -> bool:
+        """True if what comes after a kernel that has failed does no harm, so the host need not wait in between."""
+        return self.kernel.fails and all(made.own or made.out.kind != "add" for made in self.kernel.outs)
+
     def run(self) -> Values:
         """Launches; whether all points were done.  A kernel whose threads lacked memory is launched again."""
         w = self.w
@@ -328,6 +334,8 @@ class _Launch(Launching):
         def again(_: Values) -> Values:
             w.do("call void @rt.device_watch()")
             self.start()
+            if self.at_once():
+                self.complete()
             return [w.let("call i64 @rt.device_outcome()")]
 
         last = w.loop(("i64",), ["2"], lambda state: w.let(f"icmp eq i64 {state[0]}, 2"), again)
@@ -339,9 +347,15 @@ class _Launch(Launching):
             step()
         self.launch(kernel.name, label(kernel), self.threads(), self.params, kernel.arena)
 
-    def finish(self) -> Values:
+    def complete(self) -> None:
         for step in self.after:
             step()
+
+    def finish(self) -> Values:
+        if not self.at_once():
+            self.complete()
+            if self.waits:
+                self.w.do("call void @rt.device_settle()")
         values = [leaf for result in self.results for leaf in result()]
         self.done()
         return values

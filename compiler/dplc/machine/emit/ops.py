@@ -222,7 +222,7 @@ EMITTERS: dict[str, Emit] = {
     "str_to_int": library, "str_to_float": library,
     "buf_str": library, "buf_quoted": library, "buf_num": buf_num, "buf_format": buf_format, "buf_take": library,
     "write": library, "progress": library, "read_text": library, "write_text": library, "read_bytes": library,
-    "write_bytes": library, "arg_count": library, "arg": library, "env": library, "time": library,
+    "write_bytes": library, "read_line": library, "arg_count": library, "arg": library, "env": library, "time": library,
     "mpi": library,
     "fail": fail, "exit": exit_, "extern": extern, "state": state,
     "check_equal": alone(check_equal), "copied": alone(copied), "stop_grad": alone(same),

@@ -9,24 +9,31 @@
       yield s }
 
 A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
-read lies side by side.  What can fail must be uniform: then it fails in the first point, as it should.
+read lies side by side, or is little beside the arithmetic on it.  What can fail must be uniform: then it fails in the
+first point, as it should.
 
 Guards against NaN (`passes/simplify/nan_guards.py`) can wait: if a NaN that a guard would stop goes on into a result,
-the result is NaN, and is computed again.
+the result is NaN, and is computed again.  What only guards ask for does not matter until then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
-from dplc.flat.walk import rhs_mentions
-from dplc.machine.emit.vectors import PASSES_NAN, ROWS
+from dplc.flat.walk import names, rhs_mentions
+from dplc.machine.emit.row_sums import with_row_sums
+from dplc.machine.emit.rows import Row, in_pieces
+from dplc.machine.emit.vectors import ROWS
 from dplc.passes.simplify.purity import droppable
 
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
 FLOATS = (f.F32, f.F64)
+GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
 
 
 @node
@@ -34,6 +41,8 @@ class Varying:
     """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
     something, how many numbers a vector has, the results of guards that can wait, and what is NaN if one was needed."""
 
+    binds: tuple[f.Bind, ...]  # of the body, without rows
+    pieces: dict[int, Row]  # results
     how: dict[str, int]
     numbers: frozenset[str]
     lanes: int
@@ -57,11 +66,16 @@ def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
 def varying(par: f.Par) -> Varying | None:
     """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
     are points of the innermost dimension, the rows are of the next one."""
+    plain = all(out.kind == "keep" and not out.target for out in par.outs)
+    if par.ordered or not plain or not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
+        return None
+    par = with_row_sums(par)
+    binds, pieces = in_pieces(par)
     found = _Finder(par)
-    if not found.fits(par):
+    if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
         return None
     guards = (found.guards, found.guarded) if found.can_wait else ((), ())
-    return Varying(found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards))
+    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards))
 
 
 class _Misfit(Exception):
@@ -76,19 +90,20 @@ class _Finder:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
         self.sums = 0
+        self.step: set[str] | None = None  # what the step of a loop binds
+        self.gathered = 0  # reads of such a step that are not side by side
         self.sound: dict[str, f.Atom] = {}  # whether a number is not NaN
+        self.odd: dict[str, f.Atom] = {}  # whether a number is NaN, and something else
         self.guards: set[str] = set()
         self.guarded: set[str] = set()
+        self.asked: set[str] = set()  # conditions on what is guarded
         self.can_wait = True
 
-    def fits(self, par: f.Par) -> bool:
-        outs = zip(par.outs, par.body.results, strict=True)
-        if par.ordered or any(out.kind != "keep" or out.target or x.ty not in FLOATS for out, x in outs):
-            return False
-        if not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
+    def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
+        if any(x.ty not in FLOATS for x in results):
             return False
         try:
-            self.block(par.body)
+            self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
             return False
         return self.sums > 0
@@ -98,6 +113,8 @@ class _Finder:
 
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
+            if self.step is not None:
+                self.step.update(var.name for var in bind.vars)
             if how := how_in(self.how, bind.rhs):
                 self.bind(bind, how)
         for x in block.results:
@@ -125,23 +142,42 @@ class _Finder:
 
     def note_nan(self, var: f.Var, op: f.Op) -> None:
         """Notes what an operation does with a NaN that a guard should have stopped."""
-        if op.op == "eq" and op.args[0] == op.args[1]:
-            self.sound[var.name] = op.args[0]
-        if any(map(self.is_guarded, op.args)):
-            self.can_wait &= op.op in PASSES_NAN
+        match op:
+            case f.Op("eq", (a, b)) if a == b:
+                self.sound[var.name] = a
+            case f.Op("ne", (a, b)) if a == b:
+                self.odd[var.name] = a
+            case f.Op("and", (_, f.Var(name))) if name in self.odd:
+                self.odd[var.name] = self.odd[name]
+            case f.Op("select", (f.Var(name), f.Const(0.0), x)) if self.odd.get(name) == x:
+                self.guards.add(var.name)
+                self.guarded.add(var.name)
+                return
+            case _:
+                pass
+        asks = any(isinstance(a, f.Var) and a.name in self.asked for a in op.args)
+        if not asks and not any(map(self.is_guarded, op.args)):
+            return
+        if var.ty == f.BOOL:
+            self.asked.add(var.name)
+        else:
+            self.can_wait &= passes_nan(op) and not asks
             self.guarded.add(var.name)
 
     def branch(self, bind: f.Bind, branch: f.If) -> bool:
         """True for a branch that can be a selection: both arms are done."""
+        whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
+        guards = whole is not None and branch.then == f.Block((), (whole,))
+        can_wait = self.can_wait
         for arm in (branch.then, branch.else_):
             if any(not isinstance(one.rhs, f.Op) or one.rhs.op not in ROWS for one in arm.binds):
                 return False
             self.block(arm)
-        whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
-        if whole is not None and branch.then == f.Block((), (whole,)):
+        if guards:
             self.guards.add(bind.vars[0].name)
             self.guarded.add(bind.vars[0].name)
-        elif any(name in self.guarded for name in rhs_mentions(branch)):
+            self.can_wait = can_wait
+        elif any(name in self.guarded or name in self.asked for name in rhs_mentions(branch)):
             self.can_wait = False
         return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
 
@@ -153,16 +189,22 @@ class _Finder:
             return False
         match op:
             case f.Op("index", (array, *at)):
-                inner = self.of(array) | self.of_all(at[:-1])
                 whole = rank_of(array.ty) == len(at) and var.ty in FLOATS
-                fits = whole and not inner & BY_LANE and not self.of(array)
+                fits = whole and not self.of(array) and self.places(at)
             case _:
                 fits = op.op in ROWS and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
         if var.ty == f.F64:
             self.lanes = 8
         return fits
 
-    def of_all(self, atoms: list[f.Atom]) -> int:
+    def places(self, at: Sequence[f.Atom]) -> bool:
+        """True if lanes can read at these indices, of which one is the number of the lane plus something."""
+        by_lane = [self.of(i) & BY_LANE for i in at]
+        if not by_lane[-1] and self.step is not None and not self.step.isdisjoint(names(at)):
+            self.gathered += 1
+        return sum(map(bool, by_lane)) == 1
+
+    def of_all(self, atoms: Sequence[f.Atom]) -> int:
         found = UNIFORM
         for atom in atoms:
             found |= self.of(atom)
@@ -180,6 +222,16 @@ class _Finder:
         self.numbers.add(var.name)
         return fits
 
+    def steps(self, indices: Sequence[f.Var], body: f.Block) -> None:
+        """The step of a loop.  It must not gather much for little arithmetic."""
+        outer = self.step, self.gathered
+        self.step, self.gathered = {index.name for index in indices}, 0
+        self.block(body)
+        varied = [bind for bind in body.binds if any(var.name in self.how for var in bind.vars)]
+        if self.gathered * GATHERED > len(varied):
+            raise _Misfit
+        self.step, self.gathered = outer
+
     def loop(self, bind: f.Bind, loop: f.For) -> None:
         """A loop in order, whose state varies as its steps make it vary."""
         fits = all(state.ty in FLOATS for state in loop.state) and not loop.collect
@@ -188,7 +240,7 @@ class _Finder:
         before = [self.of(init) for init in loop.inits]
         while True:
             self.how.update({s.name: how for s, how in zip(loop.state, before, strict=True) if how})
-            self.block(loop.body)
+            self.steps([loop.index], loop.body)
             after = [how | self.of(result) for how, result in zip(before, loop.body.results, strict=True)]
             odd = {s.name for s, x in zip(loop.state, loop.body.results, strict=True) if self.is_guarded(x)}
             if after == before and odd <= self.guarded:
@@ -216,6 +268,6 @@ class _Finder:
         outs = zip(par.outs, par.body.results, strict=True)
         if counts or par.ordered or any(out.kind != "fold" or out.rank or x.ty not in FLOATS for out, x in outs):
             raise _Misfit
-        self.block(par.body)
+        self.steps([index for index, _ in par.space], par.body)
         for var, x in zip(bind.vars, par.body.results, strict=True):
             self.made(var, x, self.of(x))

@@ -12,7 +12,6 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 INTRINSICS = {name: row.llvm for name, row in TABLE.items() if row.llvm.startswith("llvm.")}
 ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select"))
-PASSES_NAN = frozenset((*PLAIN, "neg", "sqrt", "abs"))  # what is NaN if an operand is
 
 
 def vector_type(ty: str, lanes: int) -> str:

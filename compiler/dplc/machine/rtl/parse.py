@@ -75,15 +75,24 @@ class Source:
                     if self.constants.setdefault(name, known) != known:
                         raise Bug(f"runtime library: {name} is defined twice")
                 case ast.AnnAssign(ast.Name(name), annotation, value):
-                    self.globals[name] = global_definition(symbol(name), annotation, value)
+                    made = global_definition(symbol(name), annotation, value)
+                    if self.globals.setdefault(name, made) != made:
+                        raise Bug(f"runtime library: {name} is defined twice")
                     self.symbols[symbol(name)] = name
                 case ast.Expr(ast.Constant()):
                     pass  # the file's docstring
                 case _:
                     raise Bug(f"runtime library: line {node.lineno} is no definition")
+        self.check()
+
+    def check(self) -> None:
+        """Checks that no name is of two kinds: in a function's body a constant or variable hides a function."""
+        variables = self.globals.keys() | self.constants.keys()
+        for name in (self.functions.keys() & variables) | (self.globals.keys() & self.constants.keys()):
+            raise Bug(f"runtime library: {name} is of two kinds")
 
     def change(self, other: Source) -> None:
-        """Replaces definitions by those of other files."""
+        """Replaces definitions by those of other files, of the same kind."""
         for name in other.functions.keys() & self.functions.keys():
             self.symbols.pop(called(self.functions[name]), None)
         self.functions |= other.functions
@@ -91,6 +100,7 @@ class Source:
         self.constants |= other.constants
         self.symbols |= other.symbols
         self.small |= other.small
+        self.check()
 
     def attributes(self, fn: ast.FunctionDef) -> str:
         """The attributes of a definition."""

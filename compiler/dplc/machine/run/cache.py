@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DRIVER = "libcuda.so.1"  # of NVIDIA's GPUs
 MOST = 512 << 20  # bytes of all files
+NOTE = ".ran"  # the ending of the name of an empty file: the program has run, but is not compiled
 
 
 def find(path: str | Path) -> Program | None:
@@ -112,6 +113,21 @@ def _place(path: str | Path, text: bytes) -> str:
     kind = b"with a device" if wants_device() else b""
     name = cache_file.name(os.fsencode(path), os.fsencode(os.path.realpath(path)), text, kind)
     return os.path.join(entries.folder(), "objects", name)
+
+
+def ran_before(path: str | Path) -> bool:
+    """Whether a program with this text has been noted here before; it is from now on."""
+    if (place := place_of(path)) is None:
+        return False
+    note = place + NOTE
+    try:
+        os.makedirs(os.path.dirname(note), exist_ok=True)
+        os.close(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return True
+    except OSError:  # a cache that cannot be written keeps no programs, either
+        return False
+    return False
 
 
 def place_of(path: str | Path) -> str | None:

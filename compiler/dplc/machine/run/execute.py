@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dplc.machine.failure.failures import Sites
 
-ENTRY, FLUSH, LAPACK = "dpl_entry", "dpl_flush", "rt.lapack"
+ENTRY, FLUSH, LAPACK, BEGUN = "dpl_entry", "dpl_flush", "rt.lapack", "rt.begun"
 STACK_MIB = 2048  # enough for ten million calls; at most a quarter of the machine's memory
 CALLS = 64  # a failure records so many of the innermost calls, and as many of the outermost
 NEED = 64 << 10  # bytes of stack that Python has used before native code begins, rounded up

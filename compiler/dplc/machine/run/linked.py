@@ -11,7 +11,7 @@ from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.object.image import Image
 from dplc.machine.object.link import link, link_replaceable
-from dplc.machine.run.execute import ENTRY, FLUSH, LAPACK
+from dplc.machine.run.execute import BEGUN, ENTRY, FLUSH, LAPACK
 from dplc.machine.run.program import Program
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.elementary import variants
@@ -20,7 +20,7 @@ RUNTIME = re.compile(r"(?m)^(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )
 
 
 def linked(compiled: Compiled) -> Program:
-    image = link([compiled.code, shared.code()], (ENTRY, FLUSH, LAPACK))
+    image = link([compiled.code, shared.code()], (ENTRY, FLUSH, LAPACK, BEGUN))
     return Program(image, compiled.code, compiled.sites, compiled.warnings)
 
 

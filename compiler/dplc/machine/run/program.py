@@ -10,7 +10,7 @@ import os
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, mmap
 
 from dplc.machine.object.image import Image
-from dplc.machine.run.execute import LAPACK, Loaded, offer_lapack, run
+from dplc.machine.run.execute import BEGUN, LAPACK, Loaded, offer_lapack, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,20 @@ class LoadedImage(Loaded):
     def stay(self) -> None:
         """Keeps the memory until the process has ended: the C library calls code then that asked for it."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.memory))
+
+    def already(self, text: bytes) -> None:
+        """The program will write this, which is on standard output already, first; it is not written again."""
+        if text:
+            self.said = ctypes.create_string_buffer(text, len(text))
+            self._said()[:2] = ctypes.addressof(self.said), len(text)
+
+    def differs(self) -> bool:
+        """Whether the program has written anything else, or less."""
+        _, size, again, differs = self._said()
+        return bool(differs) or again < size
+
+    def _said(self) -> ctypes.Array[ctypes.c_int64]:
+        return (ctypes.c_int64 * 4).from_address(self.base + self.image.exports[BEGUN])
 
     def parts(self, program: Program) -> list[tuple[bytes, int]]:
         """The object codes in memory, each with the address of its entry."""

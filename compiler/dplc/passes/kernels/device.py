@@ -23,12 +23,12 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
-from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, nothing, rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, every, used, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_blocks, with_rhs
 from dplc.passes.kernels.independence import is_numbers
+from dplc.passes.kernels.lengths import Lengths
 from dplc.passes.kernels.nest import Level, nest
 from dplc.passes.kernels.own_places import own_places
 
@@ -141,11 +141,11 @@ class Devices:
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
         if strange := [a for a in args.values() if not is_local(a.ty)]:
             return f"its points use {strange[0].ty}"
-        dims = dims_of(par.body)
+        lengths = Lengths(par.body, own)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
         for out, value in zip(leaf.outs, leaf.body.results, strict=True):
-            made = self.made(leaf, out, value, inner, dims, own)
+            made = self.made(leaf, out, value, inner, lengths)
             if isinstance(made, str):
                 return made
             outs.append(made)
@@ -158,7 +158,7 @@ class Devices:
         return Kernel(par, tuple(args.values()), levels, loops, tuple(outs), geometry)
 
     def made(
-        self, par: f.Par, out: f.Out, value: f.Atom, inner: tuple[f.Atom, ...], dims: Dims, own: set[str]
+        self, par: f.Par, out: f.Out, value: f.Atom, inner: tuple[f.Atom, ...], lengths: Lengths
     ) -> Made | str:  # fmt: skip
         if not is_numbers(elem_of(value.ty)):
             return f"it gives values of type {value.ty}"
@@ -166,24 +166,24 @@ class Devices:
             return Made(out, value)
         if out.kind == "add":
             assert out.acc is not None
-            found = self.target(out, par.body, own)
+            found = self.target(out, lengths)
             own_ = own_places(par, out, value)
             return Made(out, value, (), found, own_) if found else "the lengths of what it adds to are not known before"
         row: list[Dim] = list(inner)
         for k in range(rank_of(value.ty)):
-            dim = dims.of(value, k)
-            if dim is None or name_of(dim) in own:
+            dim = lengths.of(value, k)
+            if dim is None:
                 dim = out.inner[k] if k < len(out.inner) and not is_zero(out.inner[k]) else None
             if dim is None:
                 return "it gives arrays whose lengths are not known before"
             row.append(dim)
         return Made(out, value, row=tuple(row))
 
-    def target(self, out: f.Out, body: f.Block, own: set[str]) -> tuple[Dim, ...]:
+    def target(self, out: f.Out, lengths: Lengths) -> tuple[Dim, ...]:
         """The dimensions of the array that is added to; none if they are not known.  A target that is given may be null
         all the same: those by what is added to it come first."""
         assert out.acc is not None
-        if found := out.inner or added(body, {out.acc.name}, own):
+        if found := out.inner or lengths.added({out.acc.name}):
             return found
         if isinstance(out.target, f.Var):
             return tuple([(out.target, k) for k in range(rank_of(out.acc.ty))])
@@ -228,39 +228,6 @@ def without_done(par: f.Par) -> f.Par:
         return par
     body = f.Block(par.body.binds, tuple([par.body.results[k] for k in kept]))
     return replace(par, body=body, outs=tuple([par.outs[k] for k in kept]))
-
-
-def added(body: f.Block, names: set[str], own: set[str]) -> tuple[Dim, ...]:
-    """The dimensions of an array that is known by these names in a body, by what is added to it; none if they depend on
-    variables of its own."""
-    known = dims_of(body)
-    lengths: dict[str, Dim] = {}
-
-    def outside(atom: Dim) -> Dim | None:
-        dim = lengths.get(atom.name, atom) if isinstance(atom, f.Var) else atom
-        return None if name_of(dim) in own else dim
-
-    for bind in every(body):
-        match bind.rhs:
-            case f.Op("dim", (f.Var() as array,)):
-                lengths[bind.vars[0].name] = known.of(array, bind.rhs.attr("k", 0)) or array
-            case f.Op(op, (f.Var(name), *rest)) if name in names and OPS[op].accumulates:
-                found = [outside(atom) for atom in rest[1 : 1 + bind.rhs.attr("rank")]]
-                if all(dim is not None for dim in found):
-                    return tuple([dim for dim in found if dim is not None])
-            case f.Op("acc_add", (f.Var(name), f.Var(_, f.Arr(_, rank)) as other)) if name in names:
-                found = [outside(known.of(other, k) or other) for k in range(rank)]
-                if all(dim is not None for dim in found):
-                    return tuple([dim for dim in found if dim is not None])
-            case f.Par(_, _, outs):
-                names |= {o.acc.name for o in outs
-                          if o.acc and isinstance(o.target, f.Var) and o.target.name in names}  # fmt: skip
-            case f.For() | f.While() as loop:
-                names |= {s.name for s, a in zip(loop.state, loop.inits, strict=True)
-                          if isinstance(a, f.Var) and a.name in names}  # fmt: skip
-            case _:
-                pass
-    return ()
 
 
 def shortened(block: f.Block) -> f.Block:
@@ -319,8 +286,3 @@ def is_local(ty: f.Type) -> bool:
 
 def is_zero(atom: f.Atom) -> bool:
     return isinstance(atom, f.Const) and atom.value == 0
-
-
-def name_of(dim: Dim | None) -> str:
-    var = dim[0] if isinstance(dim, tuple) else dim
-    return var.name if isinstance(var, f.Var) else ""

@@ -25,7 +25,6 @@ from dplc.passes.kernels.device import Devices
 from dplc.passes.kernels.kept_sums import KeptSums
 from dplc.passes.kernels.totals import totals
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
-from dplc.passes.simplify.purity import droppable
 
 
 def sweeps(program: f.Program) -> f.Program:
@@ -86,6 +85,9 @@ class _Sweeps(Joiner):
     def harmless(self, rhs: f.Rhs) -> bool:
         return True  # what fails on a device is done again
 
+    def movable(self, bind: f.Bind) -> bool:
+        return self.is_quiet(bind)
+
     def block(self, block: f.Block) -> f.Block:
         done: list[f.Bind] = []
         for bind in block.binds:
@@ -107,7 +109,7 @@ class _Sweeps(Joiner):
         first, between = done[at], done[at + 1 :]
         early = needed(between, both.rhs)
         whole = self.whole(both)
-        if any(is_check(b) for b in between) or not all(map(droppable, (b.rhs for b in early))):
+        if any(is_check(b) for b in between) or not all(map(self.movable, early)):
             return [*done, bind]
         if not self.helps(first.rhs, par, whole.rhs):
             return [*done, bind]

@@ -15,6 +15,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
+from dplc.flat.types import elem_of
 from dplc.flat.walk import arms, atoms, blocks
 
 Trail = list[f.Bind]  # the bindings that hand on an accumulator
@@ -87,9 +88,12 @@ class Additive:
 
     def trail(self, fn: f.Fn, loop: f.For, k: int) -> Trail | None:
         """The bindings of a loop's body that hand on its state variable number `k`; None if it is no accumulator."""
+        state = loop.state[k]
+        if isinstance(elem := elem_of(state.ty), f.Num) and not f.is_float(elem):
+            return None  # an integer that only passes through the loop
         found: Trail = []
         uses = self.uses_of(fn)
-        name = loop.state[k].name
+        name = state.name
         return found if self.follow(uses, loop.body, uses.of.get(name, []), found) == k else None
 
     def follow(self, uses: Uses, block: f.Block, at: list[Use], trail: Trail) -> int | None:

@@ -40,7 +40,7 @@ def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
 
 
 def is_checked(rhs: f.Rhs) -> bool:
-    return isinstance(rhs, f.Op) and rhs.op == "index" and not rhs.attr("unchecked")
+    return isinstance(rhs, f.Op) and rhs.op in ("index", "slice") and not rhs.attr("unchecked")
 
 
 def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
@@ -116,9 +116,9 @@ class _Ranges:
         """True if a binding cannot fail after the checks."""
         self.conditions.define(bind)
         match bind.rhs:
-            case f.Op("index") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
+            case f.Op("index" | "slice") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
                 self.rows.add(bind.vars[0].name)
-                return not is_checked(op) or self.read(op)
+                return not is_checked(op) or (self.read(op) if op.op == "index" else self.part(op))
             case f.Op() | f.Call():
                 self.affine.define(bind)
                 return droppable(bind.rhs)
@@ -152,12 +152,29 @@ class _Ranges:
                 return False
             if isinstance(dim, f.Var):
                 self.lengths.add(dim.name)
-            for total in (at, combined(length, combined(at, {ONE: 1}, 1), -1)):
-                least = self.least(total)
-                if least is None:
-                    return False
-                if not self.affine.is_natural(least):
-                    self.natural.append(least)
+            if not self.holds(at, combined(length, combined(at, {ONE: 1}, 1), -1)):
+                return False
+        return True
+
+    def part(self, op: f.Op) -> bool:
+        """As `read`, for a slice of an array from outside, or of its row; the ends must be constants."""
+        array, low, high = op.args
+        if not isinstance(array, f.Var) or (array.name in self.inside and array.name not in self.rows):
+            return False
+        length = self.affine.length(self.affine.dims.of(array, 0))
+        if length is None or not (isinstance(low, f.Const) and isinstance(high, f.Const)):
+            return False
+        low, high = self.affine.sum(low), self.affine.sum(high)
+        return self.holds(low, combined(high, low, -1), combined(length, high, -1))
+
+    def holds(self, *totals: Sum) -> bool:
+        """Notes that sums must be natural; False if that is not known before the nest, or never holds."""
+        for total in totals:
+            least = self.least(total)
+            if least is None:
+                return False
+            if not self.affine.is_natural(least):
+                self.natural.append(least)
         return True
 
     def least(self, total: Sum) -> Sum | None:

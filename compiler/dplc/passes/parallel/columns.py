@@ -31,7 +31,7 @@ from dplc.passes.parallel.invariants import computed_once
 from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
-MANY = 64  # columns of a nest, at most
+MANY = 256  # columns of a nest, at most
 
 
 def columns(program: f.Program) -> f.Program:
@@ -97,6 +97,7 @@ class _Split(Renamed):
         self.lengths: list[f.Atom] = []
         self.reads: dict[str, dict[Column, f.Bind]] = {}
         self.gone: set[str] = set()
+        self.asked: dict[tuple, f.Atom] = {}  # what is asked of bounds, before the nest
 
     def nested(self, bind: f.Bind) -> Iterable[f.Bind]:
         """The bindings in place of that of a nest."""
@@ -142,16 +143,30 @@ class _Split(Renamed):
 
     def inside(self, column: Column) -> f.Atom | None:
         """What is true, when the program runs, if a column's other indices are in bounds; None if that is known."""
-        b, found = self.b, None
+        found: f.Atom | None = None
         for k, index in enumerate(column.rest, 1):
             number = index.value if isinstance(index, f.Const) else None
             if isinstance(number, int) and self.known.reaches(column.array, k, integer(number + 1)):
                 continue
-            one: f.Atom = b.op("lt", (index, b.op("dim", (column.array,), k=k)))
+            found = self.both(found, self.below(index, column.array, k))
+        return found
+
+    def below(self, index: f.Atom, array: f.Var, k: int) -> f.Atom:
+        """Whether an index is in bounds of a dimension."""
+        asked = (index, array.name, k)
+        if asked not in self.asked:
+            b = self.b
+            one: f.Atom = b.op("lt", (index, b.op("dim", (array,), k=k)))
             if not isinstance(index, f.Const):
                 one = b.op("and", (one, b.op("le", (integer(0), index))))
-            found = both(b, found, one)
-        return found
+            self.asked[asked] = one
+        return self.asked[asked]
+
+    def both(self, a: f.Atom | None, b: f.Atom) -> f.Atom:
+        """Whether both are true; None is."""
+        if a is not None and (a, b) not in self.asked:
+            self.asked[a, b] = self.b.op("and", (a, b))
+        return b if a is None else self.asked[a, b]
 
     def element(self, there: f.Atom | None, column: Column, index: f.Var) -> f.Var:
         """An element of a column: 0 where the array is too short."""

@@ -269,11 +269,15 @@ class Joiner:
                 needed.update(rhs_mentions(bind.rhs))
             else:
                 after.insert(0, bind)
-        early = [bind for bind in before if not droppable(bind.rhs)]
-        passed = [bind for bind in after if not droppable(bind.rhs)]
+        early = [bind for bind in before if not self.movable(bind)]
+        passed = [bind for bind in after if not self.movable(bind)]
         if (early and not self.harmless(first.rhs)) or (passed and (early or not self.harmless(second))):
             return None
         return before, after
+
+    def movable(self, bind: f.Bind) -> bool:
+        """True for what may be done earlier or later than what fails."""
+        return droppable(bind.rhs)
 
     def harmless(self, rhs: f.Rhs) -> bool:
         """True for a Par whose points cannot fail.  What it does for each element of an array ends."""

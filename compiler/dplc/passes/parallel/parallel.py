@@ -40,11 +40,13 @@ from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.elementwise import Elementwise
+from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
 
 
 def parallel(program: f.Program) -> f.Program:
+    program = scatters(program)
     made = _Program(program)
     return replace(program, fns={name: made.function(fn) for name, fn in program.fns.items()})
 

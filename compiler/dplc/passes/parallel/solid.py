@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.copy import Renamed
-from dplc.flat.dims import Dims
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import blocks, bound_inside, every, names
@@ -29,7 +29,7 @@ class Solid:
     def __init__(self, body: f.Block, trails: Callable[[f.For], tuple[Trail, ...] | None]) -> None:
         self.trails = trails
         self.names: set[str] = set()
-        self.affine = Affine(Dims(body))
+        self.affine = Affine(dims_of(body))
         self.find(body)
 
     def __contains__(self, atom: f.Atom) -> bool:
