@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -297,6 +296,8 @@ def verified(stage: Stage, before: str, value: Any, context: Context) -> Any:
 
 def kept(text: str) -> str:
     """Write the program on which a stage failed to a file; returns its path."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile("w", prefix="dpl-", suffix=".flat", delete=False, encoding="utf-8") as file:
         file.write(text)
     return file.name

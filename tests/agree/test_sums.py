@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from dpl.prims import sums
 
 PROGRAM = """
@@ -25,8 +26,11 @@ do print (sum big, sum (big * [1.0, 2.0, 3.0]), sum (sum big))
 """
 
 
-def test_every_way_to_write_a_sum_has_one_order(dpl) -> None:
-    native, interp = (dpl("run", "--engine", engine, "-", stdin=PROGRAM) for engine in ("native", "interp"))
+@pytest.mark.parametrize("number", ["float", "f32"])
+def test_every_way_to_write_a_sum_has_one_order(dpl, number: str) -> None:
+    drawn = "Random.normal (Random.key k) n"
+    text = PROGRAM.replace("float", number).replace(drawn, f"{number} ({drawn})")
+    native, interp = (dpl("run", "--engine", engine, "-", stdin=text) for engine in ("native", "interp"))
     assert native.returncode == 0, native.stderr
     assert native.stdout == interp.stdout
     for line in native.stdout.splitlines()[:21]:

@@ -23,18 +23,25 @@ SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
 UNMEASURED = {
     **{
         f"Nn.{name}": "the generated sizes do not agree with the generated groups; facts for them"
-        for name in ("conv1d", "conv2d", "conv2d_transpose", "max_pool")
+        for name in ("conv1d", "conv2d", "conv2d_transpose", "convolve", "max_pool", "mean_pool")
     },
+    "Dist.entropy_discrete": "the generated one has two outcomes: 6.4 times 14 operations",
     "Dist.lkj_logpdf": "reads the diagonal, while its gradient is a whole matrix; memory comes near 1",
+    "Dist.lkj_sample": "the slope of a gamma draw is an integral that takes longer the larger the shape, here the size",
     "Dist.mv_normal_sample": "random numbers are the most at small sizes and have no gradient; 1.3 at size 1024",
     "Fft.irfft": "the number of elements must be about half of what they become; a fact for it",
     **{f"Interp.{name}": "the generated places do not rise; a fact for it" for name in ("linear", "cubic", "monotone")},
     "List.tail": "moves numbers: the copy, its pullback, and the addition that makes zeros positive are 6.1 times it",
-    "Result.to_option": "copies one number: what any pullback costs is more than that",
+    **{
+        f"Result.{name}": "copies one number: what any pullback costs is more than that"
+        for name in ("to_option", "map_error")
+    },
+    "Mcmc.hmc": "the generated number of steps is the size: 10 s at 128; 4.4 at 64",
     "Mcmc.line": "ranks and their quantiles are the most at small sizes and have no gradient; 1.3 at 90",
     "Json.get": "reads one member of an object, while its gradient is the whole object",
     **{f"Mpi.{name}": "the generated ranks do not exist" for name in ("broadcast", "receive", "send")},
     "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
+    "Optim.armijo": "the larger the generated sizes, the more tries; 3.1 at most",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
     **{
         f"Root.{name}": "the generated functions have one sign; a fact for it"
@@ -63,6 +70,8 @@ UNMEASURED = {
     "Special.betainc": "the generated places are mostly above 1, where it is NaN; a fact for it",
     "Stats.quantile": "the generated share is not between 0 and 1 at all sizes; a fact for it",
     "Stats.quantiles": "the generated shares are not between 0 and 1; a fact for it",
+    "Trace.sweep": "the interpreter records it; its gradient is zero",
+    "Transform.correlation": "the generated numbers are not as many as the variables need; a fact for it",
     "Tree.load": "reads a file",
     "Vi.draws_full": "random numbers are the most at small sizes and have no gradient; 2.4 at size 256",
     "Plot.size": "the generated sizes are too small for it",

@@ -31,6 +31,9 @@ from dplc.flat import term as f
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
+from dplc.passes.simplify.simplify import has_at_most, on_numbers, simplified
+
+SHORT = 64  # operations of a derivative that is differentiated in line
 
 
 @record
@@ -74,6 +77,7 @@ class Derivatives(ABC):
         self.program = program
         self.supply = supply
         self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
+        self._given = set(program.fns)
         self.roots = {ad.fn for ad in self.sites.values()}
         self.updated = frozenset(updated(program, self.roots))
         self.costs = Costs(self.written)
@@ -135,8 +139,16 @@ class Derivatives(ABC):
         """The body to differentiate: operations are expanded into others that have derivatives."""
         fn = self.body(name, span)
         if name not in self._expanded:
-            self._expanded[name] = expanded(fn, self.supply)
+            self._expanded[name] = expanded(self.opened(fn), self.supply)
         return self._expanded[name]
+
+    def opened(self, fn: f.Fn) -> f.Fn:
+        """A function with short derivatives in line.  They share much of their work, and the outer derivative sees
+        that: it need not keep what each of them has computed."""
+        called = {bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call)} - self._given
+        made = {name: self.program.fns[name] for name in called if self.written(name)}
+        short = {name: one for name, one in made.items() if is_short(one)}
+        return simplified(fn, self.supply, self.program, short) if short else fn
 
     def pulled(self, ad: f.Ad) -> Reversed:
         fn = self.body(ad.fn, ad.span)
@@ -309,6 +321,10 @@ class Derivatives(ABC):
         return [
             (a.name, i) if isinstance(a, f.Var) else None for a in atoms for i in range(len(self.tangents.leaves(a.ty)))
         ]
+
+
+def is_short(fn: f.Fn) -> bool:
+    return has_at_most(SHORT, fn.body) and on_numbers(fn)
 
 
 def sites(fn: f.Fn) -> Iterator[f.Ad]:

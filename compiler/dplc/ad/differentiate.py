@@ -20,6 +20,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.custom import checkpoint, rules
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
 from dplc.ad.forward.forward import Forward
+from dplc.ad.primals import Primals, key_of
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
@@ -49,19 +50,37 @@ def differentiate(program: f.Program) -> f.Program:
 
 
 class Differentiation(Derivatives):
+    def __init__(self, program: f.Program, supply: f.Supply) -> None:
+        super().__init__(program, supply)
+        self.primals = Primals(program)
+
     # ---- functions without Ad ------------------------------------------------------------------------------------
 
     def free(self, fn: f.Fn) -> f.Fn:
-        return with_body(fn, self.block(fn.body))
+        with self.primals.function():
+            return with_body(fn, self.block(fn.body))
 
     def block(self, block: f.Block) -> f.Block:
         b = Builder(self.supply)
-        for bind in block.binds:
-            if isinstance(bind.rhs, f.Ad):
-                self.site(b, bind.rhs, bind.vars)
-            else:
-                b.binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+        with self.primals.block(block):
+            for bind in block.binds:
+                match bind.rhs:
+                    case f.Ad() as ad:
+                        self.derive(b, ad, bind.vars)
+                    case f.Call() as call if (later := self.primals.later(call)) is not None:
+                        ad, vars_ = later
+                        self.derive(b, replace(ad, span=call.span), vars_)
+                        self.rename(b, bind.vars, self.primals.known[key_of(call)])
+                    case f.Call() as call if key_of(call) in self.primals.known:
+                        self.rename(b, bind.vars, self.primals.known[key_of(call)])
+                    case rhs:
+                        b.binds.append(with_rhs(bind, with_blocks(rhs, self.block)))
         return with_binds(block, b.binds)
+
+    def derive(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
+        """Takes a derivative, unless a call has asked for it before."""
+        if self.primals.note(ad, vars_):
+            self.site(b, ad, vars_)
 
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """One derivative that the program takes."""

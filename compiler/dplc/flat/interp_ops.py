@@ -298,6 +298,11 @@ def check_equal(actual: int, expected: int) -> None:
         raise Failure("R0301", f"{actual} is not {expected}")
 
 
+def check_index(i: int, n: int) -> None:
+    if not 0 <= i < n:
+        raise Failure("R0701", f"index {i} of {n}")
+
+
 def fail(outside: Outside, op: f.Op, args: list, ty: f.Type) -> tuple:
     raise Failure(str(op.attr("code")), str(args[0]))
 
@@ -391,11 +396,12 @@ EVALUATE: dict[str, Evaluation] = {
     "buf_take": lambda outside, op, args, ty: (outside.take(),),
     # effects
     "same_shape": done(check_shapes), "check_equal": done(check_equal), "fail": fail,
-    "check_lengths": done(check_equal), "exit": done(exit_),
+    "check_lengths": done(check_equal), "check_index": done(check_index), "exit": done(exit_),
     "ref_new": value(lambda x: [x]), "ref_get": value(lambda cell: cell[0]), "ref_set": done(assign),
     "state": lambda outside, op, args, ty: (outside.state(op.attr("name"), ty),),
     "write": told(lambda outside, s: outside.output.append(s)), "progress": done(lambda s: None),
     "read_text": missing, "write_text": missing, "read_bytes": missing, "write_bytes": missing, "arg_count": missing,
+    "read_line": missing,
     "arg": missing, "env": missing, "time": missing, "mpi": missing, "extern": missing,
     "tick": told(Outside.tick), "tally": missing,
     "need_host": done(lambda x: None),

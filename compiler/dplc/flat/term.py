@@ -87,6 +87,9 @@ class Var:
     name: str
     ty: Type
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @node
 class Const:
@@ -116,7 +119,10 @@ class Op:
     span: Span = NOWHERE
 
     def attr(self, name: str, default: Any = None) -> Any:
-        return dict(self.attrs).get(name, default)
+        for key, value in self.attrs:
+            if key == name:
+                return value
+        return default
 
 
 @node

@@ -10,11 +10,17 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat.effects import Effects
 from dplc.flat.ops.table import OPS
+from dplc.flat.remembered import remembered
 from dplc.flat.show import bind_lines, show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
-from dplc.flat.walk import accumulators
+from dplc.flat.walk import accumulators, every
 
-INTEGERS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
+VALUES: dict[str, type] = {
+    "bool": bool,
+    **dict.fromkeys(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), int),
+    **dict.fromkeys(("f16", "f32", "f64"), float),
+}
+NO_ATTRS: dict[str, object] = {}
 
 
 class Right:
@@ -23,15 +29,28 @@ class Right:
 
     def __init__(self, program: f.Program) -> None:
         self.declared = dict(program.datas), dict(program.residuals)
-        self.interfaces = {name: (fn.params, fn.results) for name, fn in program.fns.items()}
+        self.interfaces = {name: interface(fn) for name, fn in program.fns.items()}
         self.bodies = {name: fn.body for name, fn in program.fns.items()}
 
-    def holds_in(self, program: f.Program) -> bool:
-        """True if nothing that the bodies depend on has changed or gone."""
-        if self.declared != (program.datas, program.residuals) or not self.interfaces.keys() <= program.fns.keys():
-            return False
-        fns = program.fns
-        return all((fns[name].params, fns[name].results) == known for name, known in self.interfaces.items())
+    def within(self, program: f.Program) -> dict[str, f.Block]:
+        """The bodies that are right in this program as well: nothing that they depend on has changed or gone."""
+        if self.declared != (program.datas, program.residuals):
+            return {}
+        changed = {name for name, known in self.interfaces.items() if interface(program.fns.get(name)) != known}
+        return {
+            name: body for name, body in self.bodies.items()
+            if name not in changed and (not changed or changed.isdisjoint(named(body)))
+        }  # fmt: skip
+
+
+def interface(fn: f.Fn | None) -> tuple[tuple[f.Var, ...], tuple[f.Type, ...]] | None:
+    return None if fn is None else (fn.params, fn.results)
+
+
+@remembered
+def named(body: f.Block) -> frozenset[str]:
+    """The functions that a body calls or differentiates."""
+    return frozenset([bind.rhs.fn for bind in every(body) if isinstance(bind.rhs, f.Call | f.Ad)])
 
 
 last = Right(f.Program())
@@ -39,7 +58,7 @@ last = Right(f.Program())
 
 def verify(program: f.Program) -> f.Program:
     global last
-    right = last.bodies if last.holds_in(program) else {}
+    right = last.within(program)
     known: dict[int, f.Type] = {}
     effects = Effects(program)
     for decl in program.datas.values():
@@ -48,7 +67,7 @@ def verify(program: f.Program) -> f.Program:
     for name, fn in program.fns.items():
         if name != fn.name:
             raise Bug(f"flat: {fn.name} is filed under {name}")
-        if right.get(name) != fn.body:
+        if right.get(name) is not fn.body:
             _Fn(program, name, known, effects).function(fn)
     for what, name in mentioned_functions(program):
         if name not in program.fns:
@@ -134,9 +153,9 @@ class _Fn:
         for atom in atoms:
             ty = atom.ty
             if isinstance(atom, f.Var):
-                if (known := scope.get(atom.name)) is None:
-                    raise self.wrong(f"{atom.name} is not in scope")
-                if known is not ty:
+                if (known := scope.get(atom.name)) is not ty:
+                    if known is None:
+                        raise self.wrong(f"{atom.name} is not in scope")
                     self.same(known, ty, atom.name)
             elif not _fits(atom.value, ty):
                 raise self.wrong(f"{atom.value!r} is no constant of type {show_type(ty)}")
@@ -322,7 +341,7 @@ class _Fn:
                 return (params[-1],)
 
     def op(self, op: f.Op, bound: tuple[f.Type, ...]) -> tuple[f.Type, ...]:
-        types, attrs = self.atoms(op.args), dict(op.attrs)
+        types, attrs = self.atoms(op.args), dict(op.attrs) if op.attrs else NO_ATTRS
         try:
             row = OPS[op.op]
             if row.second is not None:
@@ -343,10 +362,8 @@ RULES: dict[type, Callable[..., tuple[f.Type, ...]]] = {
 
 def _fits(value: object, ty: f.Type) -> bool:
     match ty:
-        case f.Num("bool"):
-            return isinstance(value, bool)
         case f.Num(name):
-            return type(value) is (int if name in INTEGERS else float)
+            return type(value) is VALUES.get(name)
         case f.Str():
             return isinstance(value, str)
         case f.Tup(items):

@@ -109,6 +109,9 @@ class _Fn:
     def define(self, vars_: Iterable[f.Var], owners: int) -> list[Token]:
         made: list[Token] = []
         for var in vars_:
+            if type(var.ty) is f.Num:
+                self.tokens[var.name] = ()
+                continue
             fresh = range(len(self.named), len(self.named) + self.parts.number(var.ty))
             self.named += [var.name] * len(fresh)
             self.tokens[var.name] = tuple(fresh)
@@ -262,6 +265,8 @@ class _Fn:
 
     def op(self, rhs: f.Op, op: str, args: tuple[f.Atom, ...]) -> None:
         tokens = self.of(args)
+        if not tokens:
+            return
         match op:
             case "dup":
                 self.own(tokens)

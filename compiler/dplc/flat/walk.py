@@ -6,6 +6,7 @@ A pass handles the shapes that matter to it and leaves the rest to `rebuild`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, TypeVar
@@ -100,8 +101,8 @@ def rebuild(rhs: f.Rhs, atom: Atoms, block: Blocks, binder: Binders) -> f.Rhs:
 
 def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[Item, ...]:
     """All items changed; the same tuple if none is."""
-    made = tuple([change(item) for item in items])
-    return items if all(map(is_, items, made)) else made
+    made = [change(item) for item in items]
+    return items if all(map(is_, items, made)) else tuple(made)
 
 
 def remade(one: Made, *fields: Any) -> Made:
@@ -333,6 +334,7 @@ def highest(block: f.Block) -> int:
     return found
 
 
+@lru_cache(maxsize=1 << 16)
 def number_of(name: str) -> int:
     """The number at the end of a name such as `x.12`; 0 if there is none."""
     tail = name.rpartition(".")[2]

@@ -31,7 +31,7 @@ def checked(d: Derivatives, name: str, tangents: frozenset[int], wanted: frozens
     `tangents` of its parameters.  Returns the name of the copy."""
     key = (name, tangents, wanted)
     if key not in d.linear:
-        fn = d.body(name)
+        fn = d.differentiable(name)  # of which the graph is
         new = d.linear[key] = d.fresh(name, "linear")
         graph = d.graph(name)
         active = graph.varied(tangents) & graph.useful(wanted)

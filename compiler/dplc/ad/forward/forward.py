@@ -20,7 +20,19 @@ from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.loops import split, with_states
 from dplc.ad.rules import bulk, products
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, Zeros, atom_of, either, together, whole
+from dplc.ad.tangents.symbolic_zeros import (
+    MAYBE_ZERO,
+    ZERO_ELEMENTS,
+    Part,
+    Zeros,
+    absent_both,
+    absent_if,
+    after_loop,
+    atom_of,
+    either,
+    together,
+    whole,
+)
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
@@ -136,7 +148,7 @@ class Forward:
             case f.Call() as call:
                 self.call(b, call, bind.vars)
             case f.If(cond, then, else_):
-                self.branches(b, bind.vars, [(then, None), (else_, None)], lambda blocks: f.If(cond, *blocks))
+                self.branches(b, bind.vars, [(then, None), (else_, None)], lambda blocks: f.If(cond, *blocks), cond)
             case f.Switch() as switch:
                 self.switch(b, switch, bind.vars)
             case f.For() | f.While():
@@ -174,6 +186,7 @@ class Forward:
     def branches(
         self, b: Builder, vars_: Sequence[f.Var],
         blocks: Sequence[tuple[f.Block, Callable[[Builder], None] | None]], build: Callable[[list[f.Block]], f.Rhs],
+        cond: f.Atom | None = None,
     ) -> None:  # fmt: skip
         """Blocks of which one runs, each with code to write before it.  Leaves that are varied in one of them become
         results."""
@@ -194,7 +207,8 @@ class Forward:
         ]
         b.binds.append(f.Bind((*vars_, *outs), build(done)))
         for k, out in zip(carried, outs, strict=True):
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(out, either(end[k] for end in ends))
+            came = [end[k] for end in ends]
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(out, either(came), absent_if(b, cond, came))
 
     def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
         tangent = self.packed(b, switch.scrutinee)
@@ -251,7 +265,9 @@ class Forward:
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
             var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
-            self.env[(var.name, leaves[k][1])] = Part(out, self.env[(leaves[k][0].name, leaves[k][1])].zeros)
+            zeros = self.env[(leaves[k][0].name, leaves[k][1])].zeros
+            count = rhs.count if isinstance(rhs, f.For) else None
+            self.env[(var.name, leaves[k][1])] = after_loop(b, out, zeros, count, (inits[k], nexts[k]))
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
         """The tangent of a collected tuple in one piece, if it has one."""
@@ -333,10 +349,12 @@ class Forward:
 
     def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a row of the table."""
-        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p.atom, y, p.has_zeros))
+        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p, y))
                                 for i, part in self.there(op)])  # fmt: skip
-        chooses = OPS[op.op].derivative.chooses
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y))) if chooses else p for p in parts]
+        if not OPS[op.op].derivative.chooses:
+            return parts
+        chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent_both(b, chosen)) for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""
@@ -369,14 +387,15 @@ class Forward:
             name = "acc_add" if total.nullable or part.nullable else "add"
             if name == "acc_add":
                 total, part = (Part(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
-            total = Part(b.op(name, total.atom, part.atom), together(total.zeros, part.zeros))
+            absent = absent_both(b, (total, part))
+            total = Part(b.op(name, total.atom, part.atom), together(total.zeros, part.zeros), absent)
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
         """A contribution.  With `now`, it is lifted to the rank of `y` (otherwise a later sum may lift it)."""
         lower = rank_of(atom.ty) < rank_of(y.ty)
         zeros = ZERO_ELEMENTS if of.zeros is MAYBE_ZERO and rank_of(y.ty) and not of.nullable else of.zeros
-        return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros)
+        return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros, None if lower else of.absent)
 
 
 def zeros_of_choice(y: f.Var) -> Zeros:

@@ -49,8 +49,10 @@ class Branch:
         parts = self.reverse.result_parts(scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
+            rhs, recorded = self.bind.rhs, fits(self.tape, self.bind, scope)  # a record need not keep the condition
             branch(
-                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks)
+                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks),
+                rhs.cond if isinstance(rhs, f.If) and not recorded else None,
             )
 
     def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:

@@ -20,7 +20,7 @@ from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, atom_of, either, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, after_loop, atom_of, either, together
 from dplc.flat import term as f
 from dplc.flat.dims import inside
 from dplc.flat.ops.table import OPS
@@ -191,9 +191,10 @@ class Loop:
         loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
         outs = scope.b.bind([i.ty for i in inits], loop, "c")
         for node, out in zip(inner.touched, outs[len(states) :], strict=True):
-            scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
+            came = scope.get(node), inner.parts[node]
+            scope.set(node, after_loop(scope.b, out, either(came), count, came))
         for k, out, n, zeros in zip(carried, outs, nexts, begin, strict=False):
-            scope.add(sources[k], Part(out, max(zeros, either([n]))))
+            scope.add(sources[k], after_loop(scope.b, out, max(zeros, either([n])), count, (exits[k], n)))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
         """Adds the cotangent of this step's element of the collected array.  (Then the loop is itself part of a

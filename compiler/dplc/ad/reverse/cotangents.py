@@ -13,7 +13,17 @@ from collections.abc import Callable, Sequence
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, atom_of, either, together
+from dplc.ad.tangents.symbolic_zeros import (
+    MAYBE_ZERO,
+    NO_ZEROS,
+    ZERO_ELEMENTS,
+    Part,
+    absent_both,
+    absent_if,
+    atom_of,
+    either,
+    together,
+)
 from dplc.ad.tangents.types import is_zero
 from dplc.flat import term as f
 
@@ -48,7 +58,7 @@ class Scope:
             self.set(node, part)
             return
         total = self.d.convert.add(self.b, old.atom, part.atom)
-        self.set(node, Part(total, together(old.zeros, part.zeros)))
+        self.set(node, Part(total, together(old.zeros, part.zeros), absent_both(self.b, (old, part))))
 
     def current(self, node: Node) -> f.Atom:
         """The current cotangent, or zero: passed to the next contributor."""
@@ -100,8 +110,9 @@ Write = Callable[[Inner], None]
 
 
 def branch(
-    scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs]
-) -> None:
+    scope: Scope, locals_: Sequence[frozenset[str]], writes: Sequence[Write], build: Callable[[list[f.Block]], f.Rhs],
+    cond: f.Atom | None = None,
+) -> None:  # fmt: skip
     """Backward code of alternatives, of which one runs.  Each `write` adds to cotangents in a scope of its own."""
     inners = [Inner(scope, local) for local in locals_]
     for inner, write in zip(inners, writes, strict=True):
@@ -116,7 +127,8 @@ def branch(
     ]
     vars_ = scope.b.bind([scope.type(node) for node in touched], build(blocks), "c")
     for k, (node, var) in enumerate(zip(touched, vars_, strict=True)):
-        scope.set(node, Part(var, either(end[k] for end in ends)))
+        came = [end[k] for end in ends]
+        scope.set(node, Part(var, either(came), absent_if(scope.b, cond, came)))
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:
@@ -132,4 +144,4 @@ def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> 
 def unless(scope: Scope, nothing: f.Atom, write: Write) -> None:
     """The code of `write`, which runs only if `nothing` is false."""
     writes: list[Write] = [lambda inner: None, write]
-    branch(scope, [frozenset(), frozenset()], writes, lambda blocks: f.If(nothing, *blocks))
+    branch(scope, [frozenset(), frozenset()], writes, lambda blocks: f.If(nothing, *blocks), nothing)

@@ -65,13 +65,18 @@ class Op:
             (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
             if node is None or not scope.active(node):
                 continue
-            t = rules.scalar_part(scope.b, self.op, i, part.atom, self.y, part.has_zeros)
+            t = rules.scalar_part(scope.b, self.op, i, part, self.y)
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)
-            chooses = OPS[self.op.op].derivative.chooses
-            masked = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)) if chooses else part
-            scope.add(node, Part(t, masked.part_of_sum(t.ty)))
+            scope.add(node, self.contribution(scope, i, part, t))
+
+    def contribution(self, scope: Scope, i: int, part: Part, t: f.Atom) -> Part:
+        """`t`, which is the contribution of `part` to operand `i`, with its zeros."""
+        if not OPS[self.op.op].derivative.chooses:
+            return Part(t, part.part_of_sum(t.ty), part.absent)
+        zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
+        return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y))
 
 
 @record

@@ -21,6 +21,7 @@ from dpl.prims import contribution
 from dpl.source import NOWHERE
 
 from dplc.ad.builder import Builder, World
+from dplc.ad.tangents.symbolic_zeros import Part
 from dplc.flat import term as f
 from dplc.flat.ops.row import Rule
 from dplc.flat.ops.table import OPS
@@ -48,17 +49,35 @@ def refuse(op: f.Op) -> DplError:
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 
-def scalar_part(b: Builder, op: f.Op, i: int, t: f.Atom, y: f.Var, has_zeros: bool) -> f.Atom:
+def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom:
     """The contribution of operand `i` of a scalar row: from its tangent `t` to the result's, or from the result's
-    cotangent `t` to the operand's.  Both are the same expression.  With `has_zeros`, a zero in `t` may be symbolic, and
-    stays zero."""
+    cotangent `t` to the operand's.  Both are the same expression.  A symbolic zero stays zero."""
     row = OPS[op.op]
     assert row.scalar is not None and row.scalar.linear is not None
     rule = row.scalar.linear[i]
     assert rule is not None
-    part = contribution(World(b, op.span), rule, t, op.args, y)
-    doubtful = has_zeros and row.derivative.multiplies and not stays_zero(rule, op.args)
+    part = contribution(World(b, op.span), rule, t.atom, op.args, y)
+    doubtful = t.has_zeros and row.derivative.multiplies and not stays_zero(rule, op.args)
     return masked(b, t, part) if doubtful else part
+
+
+def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
+    """The condition under which nothing of `t` is in the contribution of operand `i` of a row that chooses one of its
+    operands; None if it is not known."""
+    row = OPS[op.op].scalar
+    if not f.is_float(y.ty) or (t.has_zeros and t.absent is None):
+        return None
+    assert row is not None and row.linear is not None
+    rule, world = row.linear[i], World(b, op.span)
+    assert rule is not None
+    share = contribution(world, rule, world.literal(1.0, t.atom), op.args, y)
+    match b.binds[-1]:
+        case f.Bind((var,), f.Op("select", (cond, first, _))) if var is share:
+            del b.binds[-1]  # its condition is what is asked for
+        case _:
+            return None
+    others = cond if first == world.literal(0.0, t.atom) else b.op("not", cond)
+    return others if t.absent is None else b.op("or", others, t.absent)
 
 
 def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
@@ -71,13 +90,12 @@ def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
         return False
 
 
-def masked(b: Builder, t: f.Atom, part: f.Atom) -> f.Atom:
-    """`part`, which is linear in `t`, but zero where `t` is zero and `part` is NaN, as in 0.0 * inf.  (Where `part` is
-    not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
-    world = World(b, NOWHERE)
-    nothing = world.literal(0.0, t)
-    absent = b.op("and", b.op("eq", t, nothing), b.op("ne", part, part))
-    return b.op("select", absent, nothing, part)
+def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
+    """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  (Where
+    `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
+    nothing = World(b, NOWHERE).literal(0.0, t.atom)
+    absent = b.op("eq", t.atom, nothing) if t.absent is None else t.absent
+    return b.op("select", b.op("and", absent, b.op("ne", part, part)), nothing, part)
 
 
 def lift(b: Builder, t: f.Atom, y: f.Atom) -> f.Atom:

@@ -93,9 +93,9 @@ def dot_cotangent(b: Builder, op: f.Op, i: int, ct: Part) -> f.Atom:
     x, other = op.args[i], op.args[1 - i]
     part: f.Atom = b.op("mul", ct.atom, other, span=op.span)
     if ct.has_zeros:
-        part = bulk.masked(b, ct.atom, part)
+        part = bulk.masked(b, ct, part)
     if masked(op) >> (1 - i) & 1:
-        part = bulk.masked(b, other, part)
+        part = bulk.masked(b, Part(other), part)
     if masked(op) >> i & 1:
         term, nothing = b.op("mul", x, other), f.Const(ZERO, elem_of(x.ty))
         absent = b.op("and", b.op("eq", x, nothing), b.op("ne", term, term))

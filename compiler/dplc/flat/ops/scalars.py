@@ -26,7 +26,12 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 def like_operand(i: int) -> Result:
     """The result has elements like those of operand `i`, and the highest rank among the operands."""
-    return lambda args, at: (of_rank(elem_of(args[i]), max(map(rank_of, args))),)
+
+    def result(args: Types, at: Attrs) -> Types:
+        rank = max(map(rank_of, args))
+        return (of_rank(elem_of(args[i]), rank) if rank else args[i],)
+
+    return result
 
 
 OF_FIRST, OF_SECOND = like_operand(0), like_operand(1)

@@ -7,7 +7,8 @@
 Lengths are those that the code tells (`flat/dims.py`), also through calls (`flat/known_sizes.py`).  The pass runs
 before derivatives are taken, so these are derivatives of operations on numbers: nothing is kept in arrays, and no array
 is made to hold a cotangent.  Results of branches and the state of loops are split, too; what is needed in one piece is
-put together again.  Short comprehensions and loops are unrolled first (`unroll`).
+put together again.  Short comprehensions and loops are unrolled first (`unroll`).  In nests of comprehensions, larger
+matrices are read by elements where they are multiplied by such an array.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dplc.passes.simplify.simplify import simplified
 
 FEW = 16  # elements of an array that is split
 FEWER = 4  # elements that are read from memory where nothing else would tell to split the array
+FACTOR = 128  # elements, at most, of a matrix that are read for its product with a vector of few
 
 
 def small_arrays(program: f.Program) -> f.Program:
@@ -94,6 +96,8 @@ class Wants:
 
     dims: Dims
     is_main: bool
+    factors: dict[str, Shape] = field(default_factory=dict)
+    builds: int = 0  # comprehensions around, one in the other
     opened: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
     split: set[str] = field(default_factory=set)
@@ -104,6 +108,15 @@ class Wants:
 
     def shape(self, atom: f.Atom) -> Shape | None:
         return shape_of(self.dims, atom)
+
+    @property
+    def nested(self) -> bool:
+        """True in a comprehension in a comprehension: `columns` makes vectors of what it does with numbers."""
+        return self.builds > 1
+
+    def read(self, var: f.Var) -> Shape | None:
+        """The shape of an array whose elements are read."""
+        return self.factors.get(var.name) or self.shape(var)
 
     def function(self, fn: f.Fn) -> None:
         self.block(fn.body, inner=not self.is_main)
@@ -145,15 +158,19 @@ class Wants:
                     self.loop(loop, bind)
                 case rhs:
                     self.whole.update(names(atoms(rhs)))
+                    self.builds += isinstance(rhs, f.Build)
                     for body in blocks(rhs):
                         self.block(body, inner=True)
                         self.whole.update(names(body.results))
+                    self.builds -= isinstance(rhs, f.Build)
 
     def loop(self, loop: f.For | f.While, bind: f.Bind) -> None:
         width = len(loop.state)
         self.free.update(var.name for var in (*loop.state, *bind.vars))
+        builds, self.builds = self.builds, 0
         for body in blocks(loop):
             self.block(body, inner=True)
+        self.builds = builds
         self.whole.update(names(loop.body.results[width:]))
         for parts in zip(loop.state, bind.vars, loop.inits, loop.body.results):
             self.joined.append(Joined(parts[:2], parts[2:]))
@@ -164,11 +181,30 @@ class Wants:
             self.free.update(var.name for var in made)
             self.opened.update(names(a for a in op.args if isinstance(a.ty, f.Arr)))
             return
+        if self.nested and op.op == "matmul" and self.factor(op, made[0]):
+            self.applied.add(id(op))
+            self.free.add(made[0].name)
+            self.opened.update(names(op.args))
+            return
         self.whole.update(names(op.args))
         if op.op in ("index", "update") and not all(isinstance(a, f.Const) for a in op.args[-1:]):
             self.varying.update(names(op.args[:1]))
-        if op.op == "index":
+        if op.op == "index" or (op.op == "slice" and self.nested):
             self.free.update(var.name for var in made)
+
+    def factor(self, op: f.Op, made: f.Var) -> bool:
+        """Notes a matrix whose product with a vector of few is computed by elements, if the vector is not in memory."""
+        for matrix, vector in (op.args, op.args[::-1]):
+            shape, few = self.dims.shape(matrix), self.shape(vector)
+            if not (isinstance(matrix, f.Var) and shape and few and 1 in few and self.shape(made)):
+                continue
+            if not FEW < prod(shape) <= FACTOR or self.free.isdisjoint(names((vector,))):
+                continue
+            trial = [blank_of(n, a) for n, a in zip((self.dims.shape(a) for a in op.args), op.args, strict=True)]
+            if EXPANSIONS["matmul"](Writer(f.Supply(), []), op, trial) is not None:
+                self.factors[matrix.name] = shape
+                return True
+        return False
 
     def applies(self, op: f.Op, made: tuple[f.Var, ...]) -> bool:
         """True if an operation works on the elements of its operands."""
@@ -181,11 +217,12 @@ class Wants:
             if op.op == "index" or any(prod(self.shape(a) or ()) > FEWER for a in args):
                 return False
         trial = Writer(f.Supply(), [])
-        return EXPANSIONS[op.op](trial, op, [self.blank(a) for a in op.args]) is not None
+        return EXPANSIONS[op.op](trial, op, [blank_of(self.shape(a), a) for a in op.args]) is not None
 
-    def blank(self, atom: f.Atom) -> Piece:
-        shape = self.shape(atom)
-        return Few(shape, (f.Var("", elem_of(atom.ty)),) * prod(shape)) if shape else atom
+
+def blank_of(shape: Shape | None, atom: f.Atom) -> Piece:
+    """An array of this shape in pieces that have no names."""
+    return Few(shape, (f.Var("", elem_of(atom.ty)),) * prod(shape)) if shape else atom
 
 
 # ---- the new code ---------------------------------------------------------------------------------------------------
@@ -234,7 +271,7 @@ class _Splitter:
     def read(self, made: Sequence[f.Var], binds: list[f.Bind]) -> None:
         """Reads the elements of arrays that are there in one piece."""
         for var in made:
-            if var.name in self.wants.opened and (shape := self.wants.shape(var)):
+            if var.name in self.wants.opened and (shape := self.wants.read(var)):
                 self.pieces[var.name] = Few(shape, tuple(self.elements(var, (), shape, binds, True)))
 
     def elements(
@@ -259,7 +296,7 @@ class _Splitter:
                 (var,) = bind.vars
                 if var.name in self.wants.whole:
                     binds.append(f.Bind(bind.vars, rebuild(op, self.atom, self.block, same)))
-                args, shape = [self.atom(a) for a in (array, *at)], self.wants.shape(var)
+                args, shape = [self.atom(a) for a in (array, *at)], self.wants.read(var)
                 assert shape is not None
                 sure = op.attr("unchecked") or (HERE if var.name in self.wants.whole else False)
                 items = self.elements(args[0], tuple(args[1:]), shape, binds, sure, op.span)

@@ -13,6 +13,7 @@ a derivative, is left alone.  So are programs whose items change references: lea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -62,8 +63,8 @@ def value_of(item: c.Def | c.Do | c.Expect) -> bool:
 
 
 @record
-class Spine:
-    """A walk over what runs at most once.  `loop` is filled in by the two kinds of programs."""
+class Spine(ABC):
+    """A walk over what runs at most once.  The two kinds of programs fill in `whole` and `loop`."""
 
     program: c.Program
     own: set[Source]
@@ -90,13 +91,13 @@ class Spine:
             items += [*self.made, *kept]
         return replace(self.program, items=items)
 
+    @abstractmethod
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
         """The items in place of one at the top level."""
-        raise NotImplementedError
 
+    @abstractmethod
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
         """What takes the place of a loop that runs once."""
-        raise NotImplementedError
 
     def term(self, term: c.Term) -> c.Term:
         match term:

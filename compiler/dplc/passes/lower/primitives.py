@@ -43,6 +43,7 @@ SEVERAL = {
     "string_of_bytes": ("str_of_bytes", (f.STR, f.BOOL)),
     "string_to_int": ("str_to_int", (f.I64, f.BOOL)), "string_to_float": ("str_to_float", (f.F64, f.BOOL)),
     "string_to_table": ("str_to_table", (f.Arr(f.F64, 1), f.I64, f.BOOL)), "env": ("env", (f.STR, f.BOOL)),
+    "read_line": ("read_line", (f.STR, f.BOOL)),
 }  # fmt: skip
 NOTHING = {"print_string": "write", "assign": "ref_set", "write_text": "write_text", "write_bytes": "write_bytes",
            "progress": "progress"}  # fmt: skip

@@ -60,11 +60,8 @@ class Drop:
                 return with_rhs(bind, rhs, pick(bind.vars, wanted))
             case f.For() | f.While():
                 return self.loop(bind, bind.rhs, live)
-            case f.Par(outs=outs) as par:
-                wanted = [k for k, v in enumerate(bind.vars) if v.name in live] or [*range(len(outs))][:1]
-                body = self.block(with_results(par.body, wanted), live)
-                less = remade(par, par.space, body, pick(outs, wanted), par.span, par.ordered)
-                return with_rhs(bind, less, pick(bind.vars, wanted))
+            case f.Par():
+                return self.par(bind, bind.rhs, live)
             case f.Map():
                 return with_rhs(bind, with_blocks(bind.rhs, lambda b: self.block(b, live)))
             case _:
@@ -78,6 +75,21 @@ class Drop:
         body = self.block(f.Block(build.body.binds, (NOTHING,)), live)
         unused = f.Var(f"{build.index.name}.checked", f.Arr(f.BOOL, 1))
         return f.Bind((unused,), f.Build(build.index, build.count, body, build.span))
+
+    def par(self, bind: f.Bind, par: f.Par, live: set[str]) -> f.Bind:
+        """An accumulator that the body hands to what stays, such as a call that also keeps something, stays too."""
+        wanted = {k for k, v in enumerate(bind.vars) if v.name in live} or set(range(len(par.outs))[:1])
+        while True:
+            inner: set[str] = set()
+            chosen = sorted(wanted)
+            body = self.block(with_results(par.body, chosen), inner)
+            more = {k for k, out in enumerate(par.outs) if out.acc is not None and out.acc.name in inner}
+            if more <= wanted:
+                break
+            wanted |= more
+        live |= inner
+        less = remade(par, par.space, body, pick(par.outs, chosen), par.span, par.ordered)
+        return with_rhs(bind, less, pick(bind.vars, chosen))
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
         width = len(loop.state)

@@ -9,8 +9,9 @@
       return r
 
 One walk over each function, callees first, makes all changes that depend only on the code before: it inlines functions
-that are small or called once, propagates copies and constants, folds (`fold`), resolves branches, eliminates common
-subexpressions, and moves loop-invariant code out of loops.  Then dead code is eliminated (`dead_code`).
+that are small, called once, or small for the constructors that they are given, propagates copies and constants, folds
+(`fold`), resolves branches, eliminates common subexpressions, and moves loop-invariant code out of loops.  Then dead
+code is eliminated (`dead_code`).
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from dplc.passes.simplify.purity import droppable, movable, shareable
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
+CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 NOTHING: Mapping[str, f.Fn] = {}
 
@@ -63,11 +65,12 @@ def simplify(program: f.Program) -> f.Program:
     done: dict[str, f.Fn] = {}
     inline: dict[str, f.Fn] = {}
     inner: dict[str, f.Fn] = {}
+    choosing: dict[str, f.Fn] = {}
     depths: dict[str, int] = {}
     total: set[str] = set()
     for name in sorted(program.fns, key=number.__getitem__):
         fn = program.fns[name]
-        body = _Simplifier(supply, inline, program, inner).block(fn.body)
+        body = _Simplifier(supply, inline, program, inner, choosing).block(fn.body)
         fn = hoist_dims(with_body(fn, body), supply)
         done[name] = fn = with_body(fn, drop_unused(fn.body, total))
         if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
@@ -79,15 +82,17 @@ def simplify(program: f.Program) -> f.Program:
                 inline[name] = fn
             elif is_straight(fn):
                 inner[name] = fn
+            elif any(choice(bind.rhs, fn.params) is not None for bind in fn.body.binds):
+                choosing[name] = fn
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
     rules = {name: rule for name, rule in program.rules.items() if name in reached}
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
 
 
-def simplified(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
-    """A function simplified alone: nothing is inlined."""
-    body = _Simplifier(supply, {}, program).block(fn.body)
+def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[str, f.Fn] = NOTHING) -> f.Fn:
+    """A function simplified alone; only `inline` is inlined."""
+    body = _Simplifier(supply, inline, program).block(fn.body)
     fn = hoist_dims(with_body(fn, body), supply)
     return with_body(fn, drop_unused(fn.body))
 
@@ -98,12 +103,23 @@ def has_at_most(most: int, body: f.Block) -> bool:
     return all(i < most for i, _ in enumerate(work))
 
 
+def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
+    """The number of the parameter whose constructor chooses among arms."""
+    if isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data) and rhs.scrutinee in params:
+        return params.index(rhs.scrutinee)
+    return None
+
+
 def is_straight(fn: f.Fn) -> bool:
     """True for a short function that only computes numbers from numbers, elementary functions among them."""
-    numbers = all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
-                  for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
     costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
-    return costly and numbers and has_at_most(STRAIGHT, fn.body)
+    return costly and has_at_most(STRAIGHT, fn.body) and on_numbers(fn)
+
+
+def on_numbers(fn: f.Fn) -> bool:
+    """True for a function without control that only computes numbers from numbers."""
+    return all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
+               for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
@@ -128,12 +144,15 @@ class _Simplifier:
     right-hand sides; `made` has the expressions computed so far, and `scopes` those of each enclosing block."""
 
     def __init__(
-        self, supply: f.Supply, inline: Mapping[str, f.Fn], program: f.Program, inner: Mapping[str, f.Fn] = NOTHING
-    ) -> None:
-        """`inline` are the functions to be inlined, `inner` those to be inlined in loops."""
+        self, supply: f.Supply, inline: Mapping[str, f.Fn], program: f.Program, inner: Mapping[str, f.Fn] = NOTHING,
+        choosing: Mapping[str, f.Fn] = NOTHING,
+    ) -> None:  # fmt: skip
+        """`inline` are the functions to be inlined, `inner` those to be inlined in loops, `choosing` those that may be
+        small where the constructors of their arguments are known."""
         self.supply = supply
         self.inline = inline
         self.inner = inner
+        self.choosing = choosing
         self.loops = 0  # around the current place
         self.program = program
         self.known: dict[str, f.Atom] = {}
@@ -178,7 +197,7 @@ class _Simplifier:
                 self.simple(bind, out)
             case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
                 self.same(bind.vars, given)
-            case f.Call(fn, args) if (callee := self.inlined(fn)) is not None:
+            case f.Call(fn, args) if (callee := self.inlined(fn) or self.chosen(fn, args)) is not None:
                 copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
                 self.splice(bind.vars, copied, out)
             case f.If():
@@ -197,6 +216,27 @@ class _Simplifier:
     def inlined(self, name: str) -> f.Fn | None:
         """The function of that name, if its calls here are inlined."""
         return self.inline.get(name) or (self.inner.get(name) if self.loops else None)
+
+    def chosen(self, name: str, args: tuple[f.Atom, ...]) -> f.Fn | None:
+        """The function with only the arms for the constructors that it is given here, if it is small then."""
+        if (callee := self.choosing.get(name)) is None:
+            return None
+        binds = [with_rhs(bind, self.narrowed(bind.rhs, callee.params, args)) for bind in callee.body.binds]
+        body = with_binds(callee.body, binds)
+        return with_body(callee, body) if body is not callee.body and has_at_most(CHOSEN, body) else None
+
+    def narrowed(self, rhs: f.Rhs, params: tuple[f.Var, ...], args: tuple[f.Atom, ...]) -> f.Rhs:
+        number = choice(rhs, params)
+        made = None if number is None else self.made_by(self.atom(args[number]))
+        if made is None or not isinstance(rhs, f.Switch):
+            return rhs
+        cases = tuple([case for case in rhs.cases if case.tag == made.tag])
+        return f.Switch(rhs.scrutinee, cases, None if cases else rhs.default)
+
+    def made_by(self, atom: f.Atom) -> f.ConMake | None:
+        """The construction of a value, if it is known."""
+        made = self.defs.get(atom.name) if isinstance(atom, f.Var) else None
+        return made if isinstance(made, f.ConMake) else None
 
     def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
         """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
@@ -323,10 +363,10 @@ class _Simplifier:
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)
         if isinstance(scrutinee, f.Var):
-            made = self.defs.get(scrutinee.name)
+            made = self.made_by(scrutinee)
         else:
             made = f.ConMake("", scrutinee.value, None) if isinstance(scrutinee.value, int) else None
-        if isinstance(made, f.ConMake):
+        if made is not None:
             self.known_case(bind, rhs, made, out)
             return
         cases = []

@@ -22,6 +22,7 @@ from dpl.core.shapes import needed
 from dpl.core.walk import changed
 from dpl.diagnostics import Bug
 from dpl.node import replace
+from dpl.prims import TABLE
 from dpl.source import Span
 
 from dplc.narrow import expect_type
@@ -49,6 +50,7 @@ class Monomorphiser(Copier):
         self.lifts: dict[Hashable, str] = {}  # names of lifted operators, by key
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # the copies of a user's definition, by its name
+        self.functions: dict[str, c.Def] = {}  # definitions as `let g = grad`, with their parameter
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
@@ -57,7 +59,7 @@ class Monomorphiser(Copier):
             match item:
                 case c.Def():
                     copied.append(item)
-                    self.forced(item)
+                    self.forced(self.definition(item.name) or item)
                 case c.Do(body):
                     copied.append(("", self.term(body, Scope({}))))
                 case c.Expect():
@@ -79,6 +81,14 @@ class Monomorphiser(Copier):
         if not isinstance(item.body, c.Lam) and (not generic or isinstance(item.ty, t.Var)):
             self.instance(item, self.undetermined(item.params))
 
+    def definition(self, name: str) -> c.Def | None:
+        found = self.functions.get(name) or super().definition(name)
+        if found is not None and not isinstance(found.body, c.Lam):
+            body = operators.with_parameter(self, found.body, f"x@{name}")
+            if body is not found.body:
+                found = self.functions[name] = replace(found, body=body)
+        return found
+
     # ---- instances --------------------------------------------------------------------------------------------------
 
     def instance(self, definition: c.Def, types: Types, known: Known = ()) -> str:
@@ -93,6 +103,17 @@ class Monomorphiser(Copier):
             raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
         scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
+        here = self.place
+        try:
+            self.copied(definition, name, scope)
+        except NeedsInterpreter as need:
+            if definition.name not in self.defs:  # a function of the library: the user knows the call
+                raise NeedsInterpreter(f"`{plain(definition.name)}`: {need.reason}", here, need.helps) from None
+            raise
+        return name
+
+    def copied(self, definition: c.Def, name: str, scope: Scope) -> None:
+        """Copy a definition under a name."""
         told = sizes.told(self, self.needs.of(definition.name), scope)
         if isinstance(definition.body, c.Lam) or told:
             self.current.append(self.out.calls.setdefault(name, {}))
@@ -108,7 +129,6 @@ class Monomorphiser(Copier):
                 self.values.setdefault(definition.name, []).append((name, body))
             else:
                 self.out.items.append((name, body))
-        return name
 
     def variable(self, e: c.Var, scope: Scope, known: Known = ()) -> c.Term:
         if (given := scope.known.get(e.name)) is not None:
@@ -164,6 +184,8 @@ class Monomorphiser(Copier):
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
             case c.Reset():
                 self.capturing()
+            case c.Prim(op=op) if op in TABLE and not TABLE[op].native:
+                raise NeedsInterpreter("only the interpreter can do this", e.span)
             case c.Hole():
                 raise Bug(f"not a term: {e}")
             case _:
@@ -189,6 +211,8 @@ class Monomorphiser(Copier):
         after the code that follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
+            if isinstance(e, c.Let) and (rhs := operators.with_parameter(self, e.rhs, f"x@{e.name}")) is not e.rhs:
+                e = replace(e, rhs=rhs)
             function = e.rhs if isinstance(e, c.Let) and operators.is_function(self, e.rhs) else None
             takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):

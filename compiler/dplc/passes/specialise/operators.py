@@ -18,7 +18,7 @@ from dpl.core.walk import subterms
 from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
 from dplc.passes.specialise.copier import Copier, Known, Operator, Scope
-from dplc.passes.specialise.program import holds_function
+from dplc.passes.specialise.program import holds_function, takes_functions
 
 DEEPEST = 6  # nesting of operators made of operators; a recursion may nest them without end
 
@@ -67,13 +67,18 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
     return Operator(key, arg, scope, 1 + max((given.depth for given in inner.values()), default=0))
 
 
+def with_parameter(copier: Copier, e: c.Term, param: str) -> c.Term:
+    """A function of functions as a lambda, so that each use may have a copy: `grad` as `fun f -> grad f`."""
+    return expanded(e, param) if takes_functions(e.ty) and is_function(copier, e) else e
+
+
 def is_function(copier: Copier, e: c.Term) -> bool:
-    """True for a lambda, or for a known function applied to fewer names, literals and lambdas than it takes: copying it
-    repeats no computation."""
+    """True for a lambda, for a known function, or for one applied to fewer names, literals and lambdas than it takes:
+    copying it repeats no computation."""
     given = 0
     while isinstance(e, c.App) and isinstance(e.arg, c.Var | c.Lit | c.Lam):
         e, given = e.fn, given + 1
-    if isinstance(e, c.Var) and given and (definition := copier.definition(e.name)) is not None:
+    if isinstance(e, c.Var) and (definition := copier.definition(e.name)) is not None:
         e = definition.body
         while given and isinstance(e, c.Lam):
             e, given = e.body, given - 1

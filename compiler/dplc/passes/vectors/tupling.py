@@ -6,7 +6,7 @@
 So derivatives in several directions take one run of the function, and several pullbacks read the residuals once.  A
 repeated call with equal arguments is made once.
 
-Only functions without effects, and with loops or recursion, are tupled: LLVM shares the common work of others.
+Only functions without effects are tupled.  Small ones are not, unless they loop: they are inlined.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import grouped
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.purity import movable, quiet
-from dplc.passes.simplify.simplify import expression_of
+from dplc.passes.simplify.simplify import SMALL, expression_of, has_at_most
 from dplc.passes.vectors.tupled import Key, Mask, Tupled
 
 MOST = 8  # calls in one tupled call
@@ -99,7 +99,8 @@ class _Tupling:
         number, groups = grouped({name: list(dict.fromkeys(callees)) for name, callees in calls.items()})
         self.recursive = {name for name in calls if number[name] in groups}
         self.effects = callers_of(effects, calls)
-        self.worthy = callers_of(looping | self.recursive, calls) - self.effects
+        large = {name for name, fn in self.program.fns.items() if not has_at_most(SMALL, fn.body)}
+        self.worthy = (callers_of(looping | self.recursive, calls) | large) - self.effects
         self.hosts = {
             name for name, callees in calls.items()
             if any(n > 1 and callee in self.worthy for callee, n in Counter(callees).items())
