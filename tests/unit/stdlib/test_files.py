@@ -114,6 +114,19 @@ def test_text_files(evaluate, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["interp", "native"])
+def test_lines_end_as_they_may(evaluate, tmp_path: Path, engine: str) -> None:
+    texts = ["", "\n", "\n\n", "a", "a\r\n\r\nbc\n", "a\r", "a\rb\r\r\n", "x\n\r", "ö\né"]
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i}.txt").write_bytes(text.encode())
+    shown = r'let shown line = "<" ++ String.replace "\u{d}" "R" line ++ ">"'
+    prints = (f'do print_string (String.join "" (List.map shown (Data.read_lines "{{}}/{i}.txt")) ++ "\\n")'
+              for i in range(len(texts)))  # fmt: skip
+    run = evaluate("\n".join([shown, *prints]), engine=engine)
+    lines = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else [] for text in texts)
+    assert run.stdout.splitlines() == ["".join(f"<{line}>" for line in of_text).replace("\r", "R") for of_text in lines]
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
 def test_sys(evaluate, engine: str) -> None:
     run = evaluate(
         "do print Sys.args\n"
@@ -128,6 +141,42 @@ def test_sys(evaluate, engine: str) -> None:
     )
     assert run.stdout == '["a b"; "-x"]\nNone\ntrue\n'
     assert (run.returncode, run.stderr) == (3, "")
+
+
+LINES = """
+do print_string "name? "
+let rec rest lines = match Sys.read_line () with | Some line -> rest (lines ++ [line;]) | None -> lines
+do print (rest [])
+"""
+
+
+@pytest.mark.parametrize("engine", ["interp", "native"])
+def test_lines_of_standard_input(dpl, tmp_path: Path, engine: str) -> None:
+    (tmp_path / "lines.dp").write_text(LINES)
+    run = dpl("run", "--engine", engine, tmp_path / "lines.dp", stdin="one\n\nzwölf\n" + 300 * "x" + "\nlast")
+    assert run.stdout == f'name? ["one"; ""; "zwölf"; "{300 * "x"}"; "last"]\n', run.stderr
+
+
+OPTIONS = """
+let (files, option) = Sys.options [("rate", "0.1", "of learning"); ("plot", "", "a file for the picture")]
+do print (files, option "rate", option "plot")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "shown"),
+    [
+        (["a", "--rate", "2", "b"], 0, '(["a"; "b"], "2", "")'),
+        (["--plot=x=y", "--rate=1", "--rate=3", "--", "--help"], 0, '(["--help";], "3", "x=y")'),
+        (["--help"], 0, "--rate 0.1 "),
+        (["--rat", "1"], 1, "there is no option --rat"),
+        (["--rate"], 1, "the option --rate wants a value"),
+    ],
+)
+def test_options(evaluate, words: list[str], code: int, shown: str) -> None:
+    run = evaluate(OPTIONS, *words, engine="interp")
+    assert run.returncode == code
+    assert shown in (run.stderr if code else run.stdout)
 
 
 FORMS = [

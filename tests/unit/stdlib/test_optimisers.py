@@ -57,6 +57,14 @@ do ends "nan on the way" (descend (sgd 1.0) usual (fun x -> sqrt x) 0.3) Not_a_n
 do ends "no floor" (cg { usual with most = 3 } (fun x -> x) 0.0) Out_of_steps
 do ends "a wall" (lbfgs usual (fun x -> if x < 1.0 then nan else 1.0 + x) 1.0) No_descent
 do ends "sgd" (descend (sgd 0.1) usual bowl 3.0) Converged
+let told = ref 0
+let asked step value _ = told := !told + step; value > 1.0
+do ends "stopped" (descend_while asked (sgd 0.1) usual bowl 3.0) Stopped
+do assert (!told = 1 + 2 + 3 + 4 + 5)
+do near "early" 1e-12 (early 2 (fun x -> (x - 0.9) ** 2) (sgd 0.25) usual bowl 3.0) (0.75, 0.0225)
+do ends "a rate of its own" (descend (hyper_sgd 0.01 0.01) { usual with most = 100 } bowl 3.0) Converged
+do near "armijo" 1e-12 (armijo bowl 3.0 (-6.0) 9.0 6.0 1.0) (Some (0.5, 0.0))
+do assert (armijo (fun _ -> 10.0) 3.0 (-6.0) 9.0 6.0 1.0 = None)
 do ends "adam" (descend (adam 0.1) { usual with tolerance = 1e-3 } bowl 3.0) Converged
 do ends "clipped" (descend (clipped 0.5 (sgd 0.1)) usual (fun x -> x ** 4 + x * x) 30.0) Converged
 """

@@ -14,9 +14,9 @@ from conftest import ENGINES, NUMBER, ROOT, assert_same_output
 REFERENCES = Path(__file__).parent / "references"
 EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
 PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
-MATHEMATICS = ("dist", "fft", "interp", "ode", "quad", "root", "sparse", "special", "stats")
+MATHEMATICS = ("dist", "fft", "interp", "ode", "quad", "root", "sparse", "special", "stats", "transform")
 DOCUMENTED = (*MATHEMATICS, "map", "option", "result", "set")
-EXAMPLES = (*DOCUMENTED, "array", "list", "string")  # those of the first kind have an example for every function
+EXAMPLES = (*DOCUMENTED, "array", "linalg", "list", "string")  # each function of the first kind has one
 
 FACTS = """
 let check (what : string) (f : float -> float) (x : float) : unit =
@@ -53,6 +53,13 @@ SLOPES = [
     "fun a -> sum (Root.solve (fun a x -> [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]) [1.0, 0.4] a)",
     "fun a -> sum (Root.fixpoint (fun a x -> [cos (0.3 * a * x[1]), 0.5 * sin (a * x[0])]) [1.0, 0.4] a)",
     "fun a -> sum (Root.argmin (fun a x -> (x[0] - a) ** 2 + x[0] ** 4 + (x[1] - x[0]) ** 2) [0.5, 0.5] a)",
+    "fun x -> let (y, j) = Transform.shares [x, 1.0 - x] in y[0] * y[1] + j",
+    "fun x -> let (y, j) = Transform.correlation 3 [x, 0.3, x * x] in y[2, 1] * y[1, 0] + j",
+    "fun x -> let (y, j) = Transform.ordered [x, 0.3, 0.5 * x] in y[2] * y[1] + j + snd (Transform.between 0.0 2.0 x)",
+    "fun x -> norm (flatten (Linalg.pinv [[x, 2.0, 1.0], [1.0, x * x, 0.5]]))",
+    "fun x -> Linalg.norm_nuclear (Linalg.kron [[x, 1.0]] [[2.0, x], [x, 1.0]])",
+    "fun x -> Dist.entropy_discrete (Dist.Poisson x) + Dist.kl_discrete (Dist.Poisson x) (Dist.Poisson 2.0)",
+    "fun x -> Dist.mv_normal_kl ([x, 0.0], [[1.0, 0.0], [x, 2.0]]) ([0.0, x], [[x, 0.0], [0.5, 1.0]])",
     "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
     "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
     "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
@@ -62,6 +69,7 @@ SOLUTIONS = [
     "fun w -> fst (Ode.tsit5 tight (fun t (x, v) -> (v, t - w * x)) 0.0 w (1.0, w))",
     "fun w -> sum (Ode.rosenbrock23 rough (fun t y -> [0.0 - 50.0 * (y[0] - w), y[0] * t]) 0.0 1.0 [w, 0.0])",
     "fun w -> Ode.rk4_checkpoint (fun t y -> w * sin (y + t)) 40 0.0 2.0 0.3",
+    "fun w -> let at = Ode.dense tight (fun t (x, v) -> (v, t - w * x)) 0.0 3.0 (1.0, w) in fst (at w) * snd (at 2.0)",
     "fun w -> let (t, (h, v)) = Ode.until tight (fun _ (h, _) -> h - 0.5) fall 0.0 9.0 (1.0, w) in t * v",
 ]
 
@@ -258,6 +266,8 @@ do order "rk4" (fun n -> Ode.rk4 slope n 0.0 2.0 1.0) 80 4.0
 do near "dopri5" (fun want -> Ode.dopri5 want slope 0.0 2.0 1.0)
 do near "tsit5" (fun want -> Ode.tsit5 want slope 0.0 2.0 1.0)
 do near "backwards" (fun want -> exact - 1.0 + Ode.tsit5 want slope 2.0 0.0 exact)
+do near "dense" (fun want -> exact + maximum [for i < 60 ->
+  let t = 0.05 * float i - 0.4 in abs (Ode.dense want slope (-0.5) 3.0 (exp (sin (-0.5))) t - exp (sin t))])
 do near "adjoint" (fun want -> Ode.adjoint want (fun () -> slope) 0.0 2.0 ((), 1.0))
 do (let y = Ode.rosenbrock23 (fine 7) (fun t y -> [slope t y[0]]) 0.0 2.0 [1.0] in
     if abs (y[0] - exact) > 1e-4 then print y)

@@ -24,6 +24,16 @@ do near "acceptance" run.acceptance 0.85 0.12
 do near "divergences" (float run.divergences) 0.0 0.0
 """
 
+WALKS = """
+-- The same by walks of fixed length, with a density of f32
+let density (x : f32[2]) = 0.0 - 0.5 * x[0] ** 2 - 0.5 * ((x[1] - x[0]) / 0.3) ** 2
+let run = Mcmc.hmc { Mcmc.usual with chains = 2; warmup = 300; draws = 400 } 8 (Random.key 2) density [5.0, -5.0]
+let l = Mcmc.line (fun x -> x[1]) run
+do near "mean" l.mean 0.0 (4.0 * sqrt (1.09 / l.bulk))
+do near "sd" l.sd (sqrt 1.09) 0.3
+do near "rhat" l.rhat 1.0 0.03
+"""
+
 BOUNDED = """
 -- Nothing at or below zero, infinite slopes: draws stay where the density is.
 let density (x : float[1]) = if x[0] > 0.0 then 2.0 * log x[0] - x[0] else 0.0 - inf
@@ -59,12 +69,18 @@ do told "small gamma" (Random.gamma k 0.5 4000) 0.5 0.5
 do told "beta" (Random.beta k 2.0 3.0 4000) 0.4 0.04
 do told "poisson" [for n in Random.poisson k 50.0 4000 -> float n] 50.0 50.0
 do told "choice" (Random.choice k 4000 [1.0, 2.0, 6.0]) 3.0 (14.0 / 3.0)
+let one (f : Random.key -> float) = [for k in Random.split_many k 4000 -> f k]
+let correlations = [for k in Random.split_many k 4000 -> let l = Dist.lkj_sample k 3 2.0 in (l @ transpose l)[2, 1]]
+do told "correlations" correlations 0.0 (1.0 / 6.0)
+do told "gamma in f32" (one (fun k -> float (Dist.sample k (Dist.Gamma (2.5f32, 2.0f32))))) 1.25 0.625
+do told "shapes" (Tree.flatten (Random.normal_like k ((fill 40 (zeros 50) : f32[40, 50]), zeros 2000))) 0.0 1.0
+do told "uniform" (Tree.flatten (Random.uniform_like k { Nn.scale = zeros 2000; offset = zeros 2000 })) 0.5 (1.0 / 12.0)
 do assert (sort (Random.shuffle k (range 50)) = range 50 && Random.shuffle k (range 50) <> range 50)
 """
 
 
 @pytest.mark.parametrize(
-    "program", [NORMAL, BOUNDED, NEAREST, MOMENTS], ids=["normal", "bounded", "nearest", "moments"]
+    "program", [NORMAL, WALKS, BOUNDED, NEAREST, MOMENTS], ids=["normal", "walks", "bounded", "nearest", "moments"]
 )
 def test_samples(dpl, program: str) -> None:
     run = dpl("run", "--engine", "native", "-O1", "-", stdin=HEAD + program)

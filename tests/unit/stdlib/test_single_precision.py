@@ -98,18 +98,41 @@ do both "descend" (descend (sgd 0.1) goal bowl single) (descend (sgd 0.1) usual 
 let residuals (x : 's[2]) = [1.0 - x[0], 10.0 * (x[1] - x[0] ** 2)]
 do both "levenberg_marquardt" (levenberg_marquardt goal residuals single) (levenberg_marquardt usual residuals double)
 do both "gauss_newton" (gauss_newton goal residuals single) (gauss_newton usual residuals double)
--- differential equations
-let swing _ (y : 's[2]) = [y[1], 0.0 - sin y[0]]
-do near "rk4" (Ode.rk4 swing 20 0.0 1.0 single) (Ode.rk4 swing 20 0.0 1.0 double)
-let want = { Ode.usual with relative = 1e-6; absolute = 1e-7 }
-do near "dopri5" (Ode.dopri5 want swing 0.0 1.0 single) (Ode.dopri5 want swing 0.0 1.0 double)
-do near "tsit5" (Ode.tsit5 Ode.usual swing 0.0 1.0 single) (Ode.tsit5 Ode.usual swing 0.0 1.0 double)
-do near "rosenbrock23" (Ode.rosenbrock23 want swing 0.0 1.0 single) (Ode.rosenbrock23 want swing 0.0 1.0 double)
 """
+
+SOLUTIONS = """
+-- differential equations: the states and the times are f32, with one tolerance for both
+let swing (w : 's) (t : 't) (y : 's[2]) = [y[1], 0.0 - w * sin y[0]]
+let (single, double) = ([0.5f32, 0.4f32], [0.5, 0.4])
+let (one, two) = (swing 1.3f32, swing 1.3)
+do near "euler" (Ode.euler one 20 0.0f32 1.0f32 single) (Ode.euler two 20 0.0 1.0 double)
+do near "rk4" (Ode.rk4 one 20 0.0f32 1.0f32 single) (Ode.rk4 two 20 0.0 1.0 double)
+do near "rk4_checkpoint" (Ode.rk4_checkpoint one 20 0.0f32 1.0f32 single) (Ode.rk4 two 20 0.0 1.0 double)
+do near "dopri5" (Ode.dopri5 Ode.usual one 0.0f32 2.0f32 single) (Ode.dopri5 Ode.usual two 0.0 2.0 double)
+do near "times of f64" (Ode.dopri5 Ode.usual one 0.0 2.0 single) (Ode.dopri5 Ode.usual two 0.0 2.0 double)
+do near "tsit5" (Ode.tsit5 Ode.usual one 0.0f32 2.0f32 single) (Ode.tsit5 Ode.usual two 0.0 2.0 double)
+let rough = { Ode.usual with relative = 1e-6; absolute = 1e-7 }
+do near "rosenbrock23" (Ode.rosenbrock23 rough one 0.0f32 1.0f32 single) (Ode.rosenbrock23 rough two 0.0 1.0 double)
+do near "states" (Ode.states Ode.usual one 0.0f32 [0.5f32, 1.0f32] single)[1] (Ode.dopri5 Ode.usual two 0.0 1.0 double)
+let (curve, exact) = (Ode.dense Ode.usual one 0.0f32 2.0f32 single, Ode.dense Ode.usual two 0.0 2.0 double)
+do Array.iter (fun k -> near "dense" (curve (0.1f32 * of_int k)) (exact (0.1 * of_int k))) (range 20)
+let low (y : 's[2]) = y[0] - 0.2
+let (t, y) = Ode.until Ode.usual (fun _ y -> low y) one 0.0f32 9.0f32 single
+let (t', y') = Ode.until Ode.usual (fun _ y -> low y) two 0.0 9.0 double
+do near "until" ([t] ++ y) ([t'] ++ y')
+let (g, h) = grad (fun (w, y) -> sum (Ode.adjoint Ode.usual swing 0.0f32 2.0f32 (w, y))) (1.3f32, single)
+let (g', h') = grad (fun (w, y) -> sum (Ode.adjoint Ode.usual swing 0.0 2.0 (w, y))) (1.3, double)
+do near "adjoint" ([g] ++ h) ([g'] ++ h')
+let (a, b) = grad (fun (w, t) -> sum (Ode.dopri5 Ode.usual (swing w) 0.0f32 t single)) (1.3f32, 2.0f32)
+let (a', b') = grad (fun (w, t) -> sum (Ode.dopri5 Ode.usual (swing w) 0.0 t double)) (1.3, 2.0)
+do near "by steps" [a, b] [a', b']
+"""
+
+NAMES = ["places", "matrices", "searches", "solutions"]
 
 
 @ENGINES
-@pytest.mark.parametrize("program", [PLACES, MATRICES, SEARCHES], ids=["places", "matrices", "searches"])
+@pytest.mark.parametrize("program", [PLACES, MATRICES, SEARCHES, SOLUTIONS], ids=NAMES)
 def test_single_precision_is_near_to_double(dpl, engine: tuple[str, ...], program: str) -> None:
     run = dpl("run", "--engine", *engine, "-", stdin=HEAD + program)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
