@@ -40,10 +40,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`.  Python
-    may keep bytecode: hundreds of processes import the same modules.  And signals that whoever started the tests
-    ignores, as `nohup` does, would be ignored by the programs under test."""
+    """The program is verified after every stage of every compilation, in these processes and in those of `dpl`, which
+    begins no program in the interpreter.  Python may keep bytecode: hundreds of processes import the same modules.  And
+    signals that whoever started the tests ignores, as `nohup` does, would be ignored by the programs under test."""
     os.environ.setdefault("DPL_CHECK", "1")
+    os.environ.setdefault("DPL_INTERPRET", "0")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     signal.signal(signal.SIGINT, signal.default_int_handler)

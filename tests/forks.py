@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 
 COLLECT_AFTER = (3_000_000, 20, 100)  # more than most runs allocate, which leave few cycles of garbage
+RUN = ("DPL_INTERPRET", "DPL_OPTIMISE")  # settings of a run, on which nothing that is shared depends
 
 # Modules that are loaded besides those of a compilation.
 SHARED = (
@@ -108,16 +109,16 @@ def warm_up() -> None:
     from dpl.source import Source
     from dplc.pipeline import Context
     from dplc.stack import on_large_stack
-    from dplc.tools.run import compile_native
+    from dplc.tools.run import Begun, compile_native
 
     program = Source("<warm>", "do print (grad sin 1.0)\n")
-    on_large_stack(lambda: compile_native(program, Context(), False, False))
+    on_large_stack(lambda: compile_native(Begun(program), Context(), False, False))
     gc.freeze()  # no collection in a fork looks at what is there
 
 
 def settings(env: Mapping[str, str]) -> dict[str, str]:
     """What may change the data that is shared."""
-    return {name: value for name, value in env.items() if name.startswith("DPL_") and name != "DPL_OPTIMISE"}
+    return {name: value for name, value in env.items() if name.startswith("DPL_") and name not in RUN}
 
 
 def forget() -> None:

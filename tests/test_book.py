@@ -10,12 +10,19 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, assert_same_output
+from dpl.diagnostics import DplError
+from dpl.source import Source
+from dpl.syntax.automaton import Parser
+from dpl.syntax.format import format_source
 from dpl.syntax.pages import blocks
+from dpl.syntax.parse import parse_block
+from dpl.syntax.tables import tables
 from dplc.tools.test.pages import shown
 
 DOCS = ROOT / "docs"
@@ -27,6 +34,7 @@ PAGES = [
     and any(block.runs for block in blocks(page.read_text("utf-8")))
 ]
 HEAVY = ("playground/tour", "tutorial/08-fit", "tutorial/09-network")  # these take long in the interpreter
+NOTATIONS = ("language/expressions", "language/functions", "README")
 OTHERS = {"pytorch": ("torch", "python"), "jax": ("jax", "python"), "ocaml": ("ocaml", "ocaml")}
 
 
@@ -83,3 +91,30 @@ def test_the_other_system_prints_the_same(dpl, tmp_path: Path, other: str) -> No
     ours = re.findall(r"-?\d+\.\d+", text[start:end])
     theirs = re.findall(r"-?\d+\.\d+", found[2])
     assert all(any(abs(float(a) - float(b)) < 1e-11 for b in ours) for a in theirs)
+
+
+def test_the_reference_has_an_example_of_each_construct(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tables().rules
+    used: set[str] = set()
+    reduce = Parser.reduce
+
+    def recorded(parser: Parser, number: int, here: int) -> None:
+        used.add(rules[number].action)
+        reduce(parser, number, here)
+
+    monkeypatch.setattr(Parser, "reduce", recorded)
+    for page in sorted((DOCS / "language").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for block in blocks(text):
+            with suppress(DplError):  # some show syntax errors
+                parse_block(Source(page.name, text), block)
+    missing = {rule.action for rule in rules} - used
+    assert missing == {"type_alone"}  # a type by itself is for tools, no part of a program
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_page_is_formatted(page: Path) -> None:
+    if name(page) in NOTATIONS:
+        pytest.skip("the page shows notations that `dpl fmt` replaces by others")
+    text = page.read_text(encoding="utf-8")
+    assert format_source(Source(page.name, text, page)) == text

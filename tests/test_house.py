@@ -1,10 +1,14 @@
-"""The house in order: layers point one way, the linter and the type checker are content."""
+"""The house in order: layers point one way, the linter and the type checker are content, files are short."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from conftest import ROOT
+
+MOST_LINES = 500
 
 
 def clean(*command: str, **environment: str) -> None:
@@ -24,3 +28,15 @@ def test_ruff() -> None:
 
 def test_pyright() -> None:
     clean("-m", "pyright", "--pythonpath", sys.executable)
+
+
+@pytest.mark.parametrize("kind", ["py", "rt", "dp", "lark"])
+def test_files_are_short(kind: str) -> None:
+    files = [path for folder in ("lang", "grammar", "stdlib", "compiler", "tests", "benchmarks", "examples")
+             for path in (ROOT / folder).rglob(f"*.{kind}")]  # fmt: skip
+    assert files
+    assert not [str(path.relative_to(ROOT)) for path in files if lines(path) >= MOST_LINES]
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")

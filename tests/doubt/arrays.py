@@ -245,7 +245,10 @@ def vector(h: Hole) -> str:
         case 5:
             return f"{h(array(array(FLOAT, k), n))}[:, {h.index(k)}]"
         case 6:
-            return f"scatter_add {h()} [{h.index(n)}, {n - 1}] {h(array(FLOAT, 2))}"
+            if h.often(70):
+                return f"scatter_add {h()} [{h.index(n)}, {n - 1}] {h(array(FLOAT, 2))}"
+            i = h.named("i", INT)  # so many that a device does it, which adds in groups
+            return f"scatter_add {h()} [for {i[0]} < 40 -> ({i[0]} * {i[0]} + 1) % {n}] {h(array(FLOAT, 40))}"
         case 7:
             x, y = h.fresh("a"), h.fresh("x")
             return f"scan (fun {x} {y} -> {x} + {y} + 0.3 * {x} * {y}) 0.0 {h()}"

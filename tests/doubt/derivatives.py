@@ -125,13 +125,25 @@ def of_captured(h: Hole) -> str:
     return f"{outer} (fun {x[0]} -> {x[0]} * {inner} (fun {y[0]} -> {h.differentiated(FLOAT, x, y)}) {point}) {h()}"
 
 
+@rule(1, lambda h: is_float(h) and h.scope.order < DEEPEST - 1)
+def of_operator(h: Hole) -> str:
+    """By an operator that has a name of its own."""
+    d, x = h.fresh("d"), h.named("x", FLOAT)
+    f = f"(fun {x[0]} -> {h.differentiated(FLOAT, x)})"
+    return f"let {d} = {h.one('grad', 'diff')} in {d} ({d} {f}) {h()}"
+
+
 @rule(1, is_float)
 def of_order(h: Hole) -> str:
     """Known when it runs."""
-    match h.writer.below(3):
+    match h.writer.below(4):
         case 0:
             return f"Ad.diffn {h.writer.below(3)} {made(h, FLOAT, FLOAT)} {h()}"
-        case 1:
+        case 1:  # of a power, whose series grow at the front
+            t = h.named("t", FLOAT)
+            power = f"{h.differentiated(FLOAT, t)} * {t[0]} ** {h.writer.below(3) + 2}"
+            return f"Ad.diffn {h.writer.below(3) + 1} (fun {t[0]} -> {power}) {h()}"
+        case 2:
             return f"sum (Ad.jet 2 {made(h, FLOAT, FLOAT)} {h()})"
     return f"Ad.diff2 {made(h, FLOAT, FLOAT)} {h()}"
 

@@ -3,6 +3,7 @@
 No linker is needed for that; `tests/outside/test_targets.py` runs them."""
 
 from functools import cache
+from itertools import permutations
 
 import pytest
 from dpl.diagnostics import Bug
@@ -94,3 +95,27 @@ def test_a_system_says_it_otherwise_once() -> None:
     ours.read("def malloc(size: i64) -> ptr:\n    return None\n", small=False)
     common.change(ours)
     assert common.symbols == {"rt.malloc": "malloc"}
+
+
+VARIABLE, FUNCTION, CONSTANT = "ring: i64 = 0\n", "def ring() -> i64:\n    return 1\n", "ring = 1\n"
+
+
+@pytest.mark.parametrize(("one", "other"), [*permutations((VARIABLE, FUNCTION, CONSTANT), 2)])
+def test_a_name_is_of_one_kind(one: str, other: str) -> None:
+    """In one file, in two, and in a system's own: what is found first would hide the other."""
+    common, own = parse.Source(), parse.Source()
+    with pytest.raises(Bug, match="ring is of two kinds"):
+        parse.Source().read(one + other, small=False)
+    common.read(one, small=False)
+    own.read(other, small=False)
+    with pytest.raises(Bug, match="ring is of two kinds"):
+        common.change(own)
+    with pytest.raises(Bug, match="ring is of two kinds"):
+        own.read(one, small=False)
+
+
+def test_a_variable_is_defined_once() -> None:
+    common = parse.Source()
+    common.read(VARIABLE, small=False)
+    with pytest.raises(Bug, match="ring is defined twice"):
+        common.read("ring: i64 = 1\n", small=False)

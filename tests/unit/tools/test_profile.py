@@ -4,7 +4,8 @@ import json
 import xml.dom.minidom
 from pathlib import Path
 
-from dplc.tools.profile.pictures import chrome, flame, speedscope
+from dplc.tools.profile.flame import flame
+from dplc.tools.profile.pictures import chrome, speedscope
 
 PROGRAM = """let busy (x : float) =
   loop s = x for i < 6000000 do
@@ -36,8 +37,11 @@ def test_failures_and_bad_programs(dpl, tmp_path: Path) -> None:
 
 
 def test_pictures() -> None:
-    drawn = flame(STACKS, 0.001)
-    assert "f (a.dp:2): 0.002 s, 66.7 %" in drawn and "g &lt;x&gt;" in drawn and xml.dom.minidom.parseString(drawn)
+    drawn = flame([[(name, "reverse sweep" if "f (" in name else "") for name in stack] for stack in STACKS], 0.001)
+    assert "f (a.dp:2): 0.002 s, 66.7 %, reverse sweep" in drawn and "g &lt;x&gt;" in drawn
+    boxes = [g for g in xml.dom.minidom.parseString(drawn).getElementsByTagName("g") if g.getAttribute("class") == "b"]
+    widths = {g.getAttribute("data-n"): float(g.getAttribute("data-w")) for g in boxes}
+    assert widths == {"all": 1200.0, "main (a.dp:1)": 1200.0, "f (a.dp:2)": 800.0, "g <x> (a.dp:3)": 400.0}
     spans = {(e["name"], e["ts"], e["dur"]) for e in json.loads(chrome(STACKS, 0.001))["traceEvents"]}
     assert spans == {("main (a.dp:1)", 0.0, 3000.0), ("f (a.dp:2)", 0.0, 2000.0), ("g <x> (a.dp:3)", 2000.0, 1000.0)}
     made = json.loads(speedscope(STACKS, 0.001))["profiles"][0]

@@ -82,7 +82,7 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("pirnt 1", "print"),
         ("readText 1", "Data.read_text"),
         ("[1.0].shape", "length x"),
-        ("[1.0].sum", "sum x"),
+        ("[1.0].sum", "sum [1.0]"),
         ("(fun p -> p.step) 1", "Optim.descent"),
         ("Just 1", "Some"),
         ("(fun (x : double) -> x) 1", "float"),
