@@ -6,7 +6,7 @@ The programs are the examples, those of `benchmarks/programs/`, and `thousand`, 
 without derivatives.  Each is run by `dpl run FILE` in a fresh process, whose output is a terminal:
 
 cold     the library and the runtime are in the cache, the program is not
-cached   the same program again
+cached   the same program again; a program that ends in the interpreter is compiled in its second run, so its third
 
 Printed are processor seconds to the first output and to the end, with those of the optimiser's process; the same by the
 clock; and ratios of the former to a fixed piece of work that is measured around the run: the least of N runs each.  A
@@ -157,6 +157,7 @@ def measure(file: Path, warm: Path, repeat: int) -> Record:
             cache = Path(folder) / "cache"
             shutil.copytree(warm, cache)
             cold.append(run(file, cache))
+            done(["run", str(file), *ARGUMENTS.get(file.stem, [])], cache)
             cached.append(run(file, cache))
     lines = done(["dump", "llvm", str(file)], warm).stdout.count("\n")
     return Record(least(cold), least(cached), groups(file, warm), lines)

@@ -15,6 +15,7 @@ dpl.HOST = "driver:Browser"
 from dpl.core.term import Program  # noqa: E402 -- the host is chosen first
 from dpl.debug.breakpoints import Refused  # noqa: E402
 from dpl.debug.debugger import Debugger, Stop  # noqa: E402
+from dpl.debug.engine import engine_for  # noqa: E402
 from dpl.debug.inspect import Frame, Variable  # noqa: E402
 from dpl.diagnostics import Diagnostic, DplError  # noqa: E402
 from dpl.eval.run import ProgramExit, run  # noqa: E402
@@ -113,7 +114,7 @@ def execute(text: str, say: Callable[[str], object]) -> str:
     def work() -> list[Diagnostic]:
         program, warnings, _ = checked(text)
         try:
-            run(program, out=Screen(say))  # type: ignore[arg-type]
+            run(program, out=Screen(say), engine=engine_for(program))  # type: ignore[arg-type]
         except ProgramExit as stop:
             say(f"[exit code {stop.code}]\n" if stop.code else "")
         except Enough:
