@@ -14,6 +14,11 @@ from pathlib import Path
 import dplc  # noqa: F401 (the system is the host of the language in all tests)
 import pytest
 from forks import COLLECT_AFTER, Forks
+from hypothesis import settings
+
+# Every run draws the same examples: a failure is due to a change.  `test_random_programs.py` has seeds for others.
+settings.register_profile("same", derandomize=True, database=None)
+settings.load_profile("same")
 
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"  # more material, used when it is there

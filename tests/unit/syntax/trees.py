@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 N = NOWHERE
 LOWERS = st.sampled_from(["x", "y'", "_z", "loss", "θ", "in_", "matches"])
 UPPERS = st.sampled_from(["A", "Leaf", "Node2"])
+# No operator of another language is among them: a program that uses one without a definition is refused.
 OPERATORS = [
     "+",
     "-",
@@ -25,10 +26,10 @@ OPERATORS = [
     ">",
     ">=",
     "<+>",
-    "^^",
+    "^+",
     "**.",
-    ".+",
-    "$",
+    "+.+",
+    "$$",
     "|+|",
     "&&&",
 ]
