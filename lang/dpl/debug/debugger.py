@@ -14,6 +14,7 @@ from typing import TextIO
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused, located, source_named
+from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
 from dpl.debug.inspect import (
     Frame,
@@ -23,12 +24,12 @@ from dpl.debug.inspect import (
     active_levels,
     chains,
     cotangent,
-    depth,
     is_forward,
     passing,
     running_sweeps,
     tangent,
 )
+from dpl.debug.history import Moment
 from dpl.debug.nonfinite import Finite, Origin
 from dpl.debug.parts import Part
 from dpl.debug.points import Place, Point
@@ -139,8 +140,7 @@ class Debugger(Listener):
     def met(self, counting: bool = True) -> Stop | None:
         """The breakpoint at which the program is, if there is one."""
         sweeping = self.run.state[0] is self.run.machine.sweep_step
-        top = self.position().top
-        if top is None:
+        if not self.breakpoints or (top := self.position().top) is None:
             return None
         here = self.entered() if sweeping else {top.place.point}
         for b in self.breakpoints.values():
@@ -192,9 +192,8 @@ class Debugger(Listener):
     def go(self, move: str, back: bool = False, line: int | None = None) -> Stop:
         """Move until something happens."""
         self.selected = 0
-        armed, check = self.plan(move, back, line)
         if back:
-            found = self.run.backward(armed or set(), check)
+            found = self.go_back(move, line)
             self.finite.clear()
             self.stopped = found if isinstance(found, Stop) else Stop("start", "this is the start of the program")
             return self.stopped
@@ -203,8 +202,26 @@ class Debugger(Listener):
             return self.stopped
         if self.stopped.reason == "nonfinite":
             self.finite.pass_by()
+        armed, check = self.plan(move, False, line)
         self.stopped = self.outcome(self.run.forward(armed, check))
         return self.stopped
+
+    def go_back(self, move: str, line: int | None) -> object:
+        """Move back.  Between breakpoints, the calls that are stepped over are passed without a look."""
+        position = self.position()
+        if move not in ("next", "out") or position.top is None:
+            armed, check = self.plan("step" if move in ("next", "out") else move, True, line)
+            return self.run.backward(armed or set(), check)
+        depths = Depths(self.run, self.called_from(position), move == "out")
+
+        def back_there() -> Stop | None:
+            is_there = depths.of(self.called_from(self.position())) <= depths.most
+            return self.met(False) or (Stop("step") if is_there else None)
+
+        def passes(first: Moment, then: Moment) -> bool:
+            return self.armed.isdisjoint(then.met) and depths.stays_deeper(first, then)
+
+        return self.run.backward(self.run.stops, back_there, passes)
 
     def outcome(self, found: object) -> Stop:
         match found:
@@ -230,16 +247,15 @@ class Debugger(Listener):
         """The steps to look at, and the test whether to stop there."""
         if move == "continue":
             return (self.armed if self.breakpoints or back else None), lambda: self.met(not back)
-        wanted = self.test(move, back, line)
+        wanted = self.test(move, line)
 
         def check() -> Stop | None:
             return self.met(not back) or (Stop("step") if wanted() else None)
 
         return self.run.stops, check
 
-    def test(self, move: str, back: bool, line: int | None) -> Callable[[], bool]:
-        """Whether to stop at a point.  A run that is repeated makes other frames, so on the way back they are counted;
-        forwards they are known by their identity, which is faster."""
+    def test(self, move: str, line: int | None) -> Callable[[], bool]:
+        """Whether to stop at a point."""
         if move == "step":
             return lambda: True
         if move == "until":
@@ -248,9 +264,6 @@ class Debugger(Listener):
         if position.top is None:
             return lambda: True
         start = self.called_from(position)
-        if back:
-            most = depth(self.run, start) - (move == "out")
-            return lambda: depth(self.run, self.called_from(self.position())) <= most
         outside = chains(self.run, start)
         if move == "next":
             return lambda: id(self.called_from(self.position())) in outside

@@ -1,19 +1,25 @@
 """The past of a run: moments that can be returned to.
 
-A moment is a state of the machine with what belongs to it, and states are immutable, so a moment costs nothing to keep.
-All moments of the last million steps are kept that are 10 ms of work apart; of what is older, fewer and fewer.
+A moment is a state of the machine with what belongs to it, and states are immutable, so a moment costs no time to keep.
+It costs memory: it holds what the program has let go since.  All moments of the last million steps are kept that are
+10 ms of work apart; of what is older, fewer and fewer.  When the moments hold more than MEMORY, those go first that are
+far inside of a gradient that is done, for they hold its graph; then every second one of the older half.
 """
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
+from dpl import host
 from dpl.debug.journal import Mark
-from dpl.node import node
+from dpl.node import node, replace
 
 RECENT = 1_000_000  # steps
 SPARSE = 16  # moments for each doubling of the distance beyond that
+MEMORY = 1 << 30  # bytes
 
 
 @node
@@ -30,7 +36,8 @@ class Stops:
 
 @node
 class Moment:
-    """The program before step number `time`, in item number `item`."""
+    """The program before step number `time`, in item number `item`.  `met` are the steps since the moment before it at
+    which the debugger could stop."""
 
     time: int
     item: int
@@ -42,37 +49,88 @@ class Moment:
     mark: Mark
     here: tuple[Any, Any]
     stops: Stops
+    met: frozenset[Callable]
+    resumptions: int  # of continuations, so far
 
 
 class History:
     """Moments in order of time.  The first is the start of the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Callable[[Moment], int] = lambda _: 0) -> None:
+        """`graph` tells the level of the outermost gradient that is being computed at a moment, or 0."""
         self.moments: list[Moment] = []
+        self.graph = graph
+        self.base = host.current.resident()
+        self.most = self.base + MEMORY
+        self.blocks = sys.getallocatedblocks()
 
-    def keep(self, moment: Moment) -> None:
-        if not self.moments or moment.time > self.moments[-1].time:
-            self.moments.append(moment)
-            if len(self.moments) % 256 == 0:
-                self.thin(moment.time)
+    def keep(self, moment: Moment) -> bool:
+        """Keep a moment, if it is a new one."""
+        if self.moments and moment.time <= self.moments[-1].time:
+            return False
+        self.moments.append(moment)
+        if len(self.moments) % 256 == 0:
+            self.thin(moment.time)
+        if host.current.resident() > self.most:
+            self.lighten()
+        return True
 
     def thin(self, now: int) -> None:
         """Drop moments that are long past: few remain for each doubling of the distance."""
-        kept, gap_after = [self.moments[0]], 0
-        for moment in self.moments[1:]:
-            gap_after = max(0, (now - moment.time - RECENT) // SPARSE)
-            if now - moment.time <= RECENT or moment.time - kept[-1].time >= gap_after:
-                kept.append(moment)
+        last = self.moments[0].time
+
+        def goes(moment: Moment) -> bool:
+            nonlocal last
+            if now - moment.time <= RECENT or moment.time - last >= (now - moment.time - RECENT) // SPARSE:
+                last = moment.time
+                return False
+            return True
+
+        self.drop(goes)
+
+    def lighten(self) -> None:
+        """Drop moments until a quarter of the memory is free again, or only two are left."""
+        aim = self.most - MEMORY // 4
+        size = (host.current.resident() - self.base) / max(sys.getallocatedblocks() - self.blocks, 1)
+
+        def used() -> float:
+            """Memory goes back to the system late: what is free for new objects counts as free."""
+            return min(host.current.resident(), self.base + size * (sys.getallocatedblocks() - self.blocks))
+
+        levels = [self.graph(moment) for moment in self.moments]
+        inside = [b.time for a, b, of_a, of_b in zip(self.moments, self.moments[1:], levels, levels[1:], strict=False)
+                  if 0 < of_a == of_b != levels[-1]]  # fmt: skip
+        while inside and used() > aim:
+            some, inside = set(inside[: len(inside) // 8 + 1]), inside[len(inside) // 8 + 1 :]
+            self.drop(lambda moment, some=some: moment.time in some)
+        while len(self.moments) > 2 and used() > aim:
+            older = {moment.time for moment in self.moments[1 : len(self.moments) // 2 + 1 : 2]}
+            self.drop(lambda moment, older=older: moment.time in older)
+        self.most = max(self.base + MEMORY, host.current.resident() + MEMORY // 8)
+
+    def drop(self, goes: Callable[[Moment], bool]) -> None:
+        """Drop moments, but never the first and the last."""
+        kept, met = [self.moments[0]], frozenset()
+        for moment in self.moments[1:-1]:
+            met |= moment.met
+            if not goes(moment):
+                kept.append(moment if met == moment.met else replace(moment, met=met))
+                met = frozenset()
+        last = self.moments[-1]
+        kept.append(replace(last, met=last.met | met))
         self.moments = kept
+
+    def index(self, time: int) -> int:
+        """The number of the last moment kept that is at or before this time; -1 if there is none."""
+        return bisect_right(self.moments, time, key=lambda moment: moment.time) - 1
 
     def before(self, time: int) -> Moment | None:
         """The last moment kept that is at or before this time."""
-        found = [moment for moment in self.moments if moment.time <= time]
-        return found[-1] if found else None
+        found = self.index(time)
+        return self.moments[found] if found >= 0 else None
 
     def drop_after(self, time: int) -> None:
-        while self.moments and self.moments[-1].time > time:
-            self.moments.pop()
+        del self.moments[self.index(time) + 1 :]
 
     def drop_before(self, reaches: Callable[[Mark], bool]) -> None:
         """Drop the moments whose changes can no longer be undone."""

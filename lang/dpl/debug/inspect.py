@@ -141,28 +141,39 @@ def reached(sweep: Sweep, i: int) -> Node:
     return sweep.nodes[i]
 
 
-def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
-    """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
+def calls_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
+    """The calls that waited when a node of a graph was made, innermost first, up to the function that is differentiated.
+    The innermost may be one that has returned."""
     if not made.visit or made.visit[1] not in run.instruments.points:
-        return []
+        return
     _, stop, env, k = made.visit
     place, scope = run.instruments.points[stop]
-    found = [Frame(place, env, scope, sweep)]
+    yield Frame(place, env, scope, sweep)
     while k is not run.machine.end and not (k[0] is with_pullback and k[1][0] == sweep.level):
         if waits := run.instruments.waits.get(k[0]):
-            found.append(Frame(waits[0], environment(k[1]), waits[1], sweep))
+            yield Frame(waits[0], environment(k[1]), waits[1], sweep)
         k = k[2]
-    own: Place = made.place or place
-    first = next((i for i, frame in enumerate(found) if frame.function is own.point.function), 0)
-    if found[first].function is own.point.function:  # the visit may be of a call that has returned
-        found[first] = Frame(own, found[first].env, found[first].scope, sweep)
-    return found[first:]
+
+
+def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
+    """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
+    found = list(calls_of_node(run, made, sweep))
+    first = frame_of_node(run, made, sweep)
+    if first is None:
+        return []
+    begin = next((i for i, frame in enumerate(found) if frame.function is first.function), 0)
+    return [first, *found[begin + 1 :]]
 
 
 def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
     """The frame in which a node of a graph was made."""
-    found = frames_of_node(run, made, sweep)
-    return found[0] if found else None
+    innermost = None
+    for frame in calls_of_node(run, made, sweep):
+        innermost = innermost or frame
+        own: Place = made.place or frame.place
+        if frame.function is own.point.function:  # the visit may be of a call that has returned
+            return Frame(own, frame.env, frame.scope, sweep)
+    return innermost
 
 
 def waiting(run: Run, k: tuple) -> Iterator[Frame]:
@@ -249,17 +260,6 @@ def activation(run: Run, frame: Frame, k: tuple) -> tuple:
             break
         k = k[2]
     return k
-
-
-def depth(run: Run, k: tuple) -> int:
-    """The number of frames of a chain and of all that it continues with."""
-    found, meta = 0, run.machine.meta
-    while True:
-        while k is not run.machine.end:
-            found, k = found + 1, k[2]
-        if meta is None:
-            return found
-        k, meta = meta
 
 
 def chains(run: Run, k: tuple) -> set[int]:

@@ -1,6 +1,6 @@
 """What a program changes and what it reads, written down, so that the debugger can go back and run again.
 
-* Changes of references and of cotangents can be undone.
+* Changes of references can be undone.
 * What came from outside (files, the clock) is kept: a second run gets the same answers, and writes nothing twice.
 * Output is printed once.
 """
@@ -31,7 +31,7 @@ class Mark:
 class Journal:
     def __init__(self, out: Writable) -> None:
         self.out = out
-        self.changes: MutableSequence[tuple[Callable, Any, Any, Any]] = []  # (undo, object, key, what was there before)
+        self.changes: MutableSequence[tuple[Cell, Value]] = []  # (a reference, its content before)
         self.dropped = 0  # changes that can no longer be undone
         self.answers: list[Any] = []
         self.answered = 0
@@ -47,8 +47,8 @@ class Journal:
 
     def back_to(self, mark: Mark) -> None:
         keep = mark.changes - self.dropped
-        for undo, thing, key, before in islice(reversed(self.changes), len(self.changes) - keep):
-            undo(thing, key, before)
+        for cell, before in islice(reversed(self.changes), len(self.changes) - keep):
+            cell.content = before
         del self.changes[keep:]
         self.answered, self.printed = mark.answers, mark.printed
 
@@ -66,7 +66,7 @@ class Journal:
     # ---- what primitives use ----------------------------------------------------------------------------------------
 
     def assign(self, cell: Cell, value: Value) -> tuple:
-        self.changes.append((put_content, cell, None, cell.content))
+        self.changes.append((cell, cell.content))
         cell.content = value
         return ()
 
@@ -102,14 +102,3 @@ class Unwritten(Journal):
 
     def asked(self, ask: Callable) -> Callable:
         return ask
-
-
-def put_content(cell: Cell, _key: None, before: Value) -> None:
-    cell.content = before
-
-
-def put_item(items: dict, key: Any, before: Any) -> None:
-    if before is None:
-        del items[key]
-    else:
-        items[key] = before

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dpl.debug.journal import Journal
-from dpl.debug.sweeps import Sweep, recorded, same_stop
+from dpl.debug.sweeps import Sweep, recorded
 from dpl.eval.derivatives.derive import Levels, Pullback
 from dpl.eval.machine.machine import Frame, Machine, State
 from dpl.eval.values.value import Cont, Value
@@ -42,19 +41,19 @@ class DebugMachine(Machine):
     def __init__(self) -> None:
         super().__init__()
         self.levels: Counted = Counted()
-        self.journal: Journal | None = None
         self.watch: Callable | None = None
         self.resumed: deque[Captured] = deque(maxlen=64)  # the continuations called last
+        self.resumptions = 0
         self.sweep_step: Callable = self._sweep_step  # one object, so that it can be looked up
 
     def apply(self, f: Value, args: tuple, k: Frame) -> State:
         if f.__class__ is Captured:
             self.resumed.append(f)
+            self.resumptions += 1
         if f.__class__ is not Pullback:
             return super().apply(f, args, k)
-        assert self.journal
         k = self._more(args, k)
-        return self.sweep_step, 0, (swept, Sweep(f, args[0], self.journal, self.watch), k)
+        return self.sweep_step, 0, (swept, Sweep(f, args[0], self.watch), k)
 
     def recorded(self, pullback: Pullback) -> Value:
         return recorded(pullback)
@@ -62,11 +61,7 @@ class DebugMachine(Machine):
     def _sweep_step(self, start: int, frame: Frame) -> State:
         """Pass back through the nodes of one visit of a line."""
         sweep: Sweep = frame[1]
-        nodes, i = sweep.nodes, start
-        while i < len(nodes) and (i == start or same_stop(nodes[i], nodes[start])):
-            sweep.visit(nodes[i])
-            i += 1
-        if i < len(nodes):
+        if (i := sweep.go(start)) < len(sweep.nodes):
             return self.sweep_step, i, frame
         return swept(sweep.pullback.result(sweep), frame)
 

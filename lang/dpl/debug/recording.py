@@ -18,7 +18,6 @@ class Recording(Debugged):
         super().__init__(program, args, out)
         journal = Unwritten(self.world.out)
         self._compiler.instruments = Instruments(self.places, journal, {}, {}, lambda _stop, _place: None)  # pyright: ignore
-        self.machine.journal = journal  # pyright: ignore[reportAttributeAccessIssue]
 
     def add(self, items: Sequence[c.Def | c.Do | c.Expect]) -> None:
         super().add(items)

@@ -18,10 +18,11 @@ from dpl.core import term as c
 from dpl.debug.compiler import DebugCompiler, Instruments
 from dpl.debug.history import History, Moment, Stops
 from dpl.debug.journal import Journal
-from dpl.debug.machine import DebugMachine
+from dpl.debug.machine import DebugMachine, swept
 from dpl.debug.points import Place, Places
 from dpl.diagnostics import DplError
 from dpl.eval.code.code import root
+from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
 from dpl.eval.machine.outside import ProgramExit
@@ -112,9 +113,9 @@ class Run:
         self.interpreter.watching = self._watching
         self.interpreter._compiler.instruments = self.instruments  # pyright: ignore
         self.machine: DebugMachine = self.interpreter.machine  # pyright: ignore[reportAttributeAccessIssue]
-        self.machine.journal = self.journal
         self.state: tuple[Callable, Any, tuple] = _nothing, None, self.machine.end
-        self.history = History()
+        self.history = History(self._graph)
+        self.seen: set[Callable] = set()  # the stops since the last moment that is kept
         self.stops: set[Callable] = {self.machine.sweep_step}  # every step at which the run may stop
         self.codes: dict[int, Callable] = {}  # of items
         self.listener.restarted()
@@ -143,17 +144,35 @@ class Run:
         step, x, k = self.state
         machine = self.machine
         return Moment(self.time, self.item, step, x, k, machine.meta, machine.levels.last, self.journal.mark(),
-                      (HERE.place, HERE.visit), self.met)  # fmt: skip
+                      (HERE.place, HERE.visit), self.met, frozenset(self.seen), machine.resumptions)  # fmt: skip
 
     def restore(self, moment: Moment) -> None:
         """Go back to a moment before now."""
         self.journal.back_to(moment.mark)
         self.time, self.item, self.met = moment.time, moment.item, moment.stops
         self.state = moment.step, moment.x, moment.k
+        if moment.step is self.machine.sweep_step:
+            moment.k[1].back_to(moment.x)
         self.machine.meta, self.machine.levels.last = moment.meta, moment.level
         HERE.place, HERE.visit = moment.here
         self.ended = None
         self.history.drop_after(moment.time)
+        is_kept = bool(self.history.moments) and self.history.moments[-1] is moment
+        self.seen = set() if is_kept else set(moment.met)
+
+    def _graph(self, moment: Moment) -> int:
+        """The level of the outermost gradient that is being computed, or 0."""
+        level, k, meta = 0, moment.k, moment.meta
+        while True:
+            while k is not self.machine.end:
+                if k[0] is swept:
+                    level = k[1].level
+                elif k[0] is with_pullback:
+                    level = k[1][0]
+                k = k[2]
+            if meta is None:
+                return level
+            k, meta = meta
 
     def _next_item(self) -> None:
         """Go to the first state of the next item that does anything."""
@@ -172,6 +191,7 @@ class Run:
             self.state = self.codes[self.item], (self.interpreter.types,), end
             if self.state[0] in self.stops:
                 self.met = Stops(self.time, self.met.last)
+                self.seen.add(self.state[0])
             return
         self.ended = Ended()
         self.state = _nothing, None, end
@@ -208,7 +228,8 @@ class Run:
         now = host.current.clock()
         if now - self.kept_at >= PACE or now < self.kept_at:
             self.kept_at = now
-            self.history.keep(self.moment())
+            if self.history.keep(self.moment()):
+                self.seen = set()
             self.journal.trim()
             if not self.journal.reaches(self.history.moments[0].mark):
                 self.history.drop_before(self.journal.reaches)
@@ -223,13 +244,14 @@ class Run:
 
     def _run(self, steps: int, armed: Armed, check: Check) -> object:
         step, x, k = self.state
-        i, start, stops, clock = 0, self.time, self.stops, host.current.clock
+        i, start, stops, clock, meet = 0, self.time, self.stops, host.current.clock, self.seen.add
         last, before, until = self.met.last, self.met.before, clock() + PACE / 4
         try:
             for i in range(1, steps + 1):
                 step, x, k = step(x, k)
                 if step in stops:
                     last, before = start + i, last
+                    meet(step)
                     if armed is not None and step in armed:
                         self._settle((step, x, k), start + i, Stops(last, before))
                         if (found := check()) is not None and found is not False:
@@ -302,16 +324,19 @@ class Run:
             found = self.history.moments[0]
         return found
 
-    def backward(self, armed: Collection[Callable], check: Check = lambda: True) -> object:
+    def backward(
+        self, armed: Collection[Callable], check: Check = lambda: True,
+        passes: Callable[[Moment, Moment], bool] = lambda _from, _to: False,
+    ) -> object:  # fmt: skip
         """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
-        `check` said, or None."""
+        `check` said, or None.  `passes` says whether `check` is surely false from one moment to another."""
         limit = self.met.earlier(self.time) + 1
         on = self._watching(False)
         try:
             while limit > self.begins:
                 self.restore(self._before(limit - 1))
-                earlier = self.met.earlier(self.time)
                 hits: list[tuple[object, Moment]] = []
+                start = self.history.moments[-1]
                 if self.state[0] in armed and (found := check()):
                     hits.append((found, self.moment()))
                 while self.time < limit - 1 and not self.ended:
@@ -320,11 +345,24 @@ class Run:
                 if hits:
                     self.restore(hits[-1][1])
                     return hits[-1][0]
-                limit = earlier + 1
+                limit = self._skipped(start, set(armed), passes)
             self.go_to(self.begins)
             return None
         finally:
             self._watching(on)
+
+    def _skipped(self, start: Moment, armed: set[Callable], passes: Callable[[Moment, Moment], bool]) -> int:
+        """After the last stop before a moment that may be a hit: the time between two moments is left out if nothing
+        armed was met, or if it is passed."""
+        moments, first = self.history.moments, start
+        while (limit := first.stops.earlier(first.time) + 1) > self.begins:
+            i = self.history.index(limit - 1)
+            if not 0 <= i < len(moments) - 1:
+                break
+            first, then = moments[i], moments[i + 1]
+            if not armed.isdisjoint(then.met) and not passes(first, then):
+                break
+        return limit
 
 
 def _nothing(x: Any, k: tuple) -> tuple:

@@ -6,14 +6,12 @@ node's turn comes, in the order in which the interpreter adds them: so the numbe
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from dpl.debug.journal import Journal, Unwritten, put_item
 from dpl.eval.code.sites import shown_name
 from dpl.eval.derivatives.derive import Pullback
 from dpl.eval.derivatives.tape import Cotangents, in_order
@@ -38,17 +36,20 @@ class Part:
 
 
 class Sweep(Cotangents):
-    """A sweep in progress.  `by_node` has the contributions until the node's turn, then their sum."""
+    """A sweep in progress.  `by_node` has the contributions until the node's turn, then their sum.
 
-    def __init__(self, pullback: Pullback, cotangent: Value, journal: Journal, watch: Callable | None) -> None:
+    It knows itself how to go back: nothing else holds its graph when the moments within it are dropped."""
+
+    def __init__(self, pullback: Pullback, cotangent: Value, watch: Callable | None = None) -> None:
         self.pullback = pullback
-        self.journal = journal
         self.watch = watch  # called with each contribution: (sweep, node, its parent, part)
         seeds = pullback.seeds(cotangent)
         order = in_order(seeds)
         self.rank = {id(n): i for i, n in enumerate(order, len(seeds))}
         self.nodes = sorted(order, key=lambda n: (serial(n), n.height), reverse=True)
         self.parts: dict[int, Parts] = {}
+        self.changed: list[int] = []  # the keys of `parts` in the order of the contributions
+        self.begun: dict[int, int] = {}  # how many contributions there were before a node
         self.by_node: dict[int, Any] = {}
         self.seeds = seeds
         self.now: Node | None = None
@@ -62,9 +63,8 @@ class Sweep(Cotangents):
     def put(self, parent: Node, part: tuple) -> None:
         """Note a contribution: the fields of a Part."""
         key = id(parent)
-        before = self.parts.get(key)
-        self.journal.changes.append((put_item, self.parts, key, before))
-        self.parts[key] = (part, before)
+        self.changed.append(key)
+        self.parts[key] = (part, self.parts.get(key))
 
     def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
         now = self.now
@@ -106,6 +106,26 @@ class Sweep(Cotangents):
 
     def of(self, node: Node) -> Value:
         return self.so_far(node)
+
+    def go(self, start: int) -> int:
+        """Pass back through the nodes of one visit of a line, and return the place of the next one."""
+        self.begun[start] = len(self.changed)
+        nodes, i = self.nodes, start
+        while i < len(nodes) and (i == start or same_stop(nodes[i], nodes[start])):
+            self.visit(nodes[i])
+            i += 1
+        return i
+
+    def back_to(self, start: int) -> None:
+        """Take back what has flowed since a node had its turn."""
+        keep = self.begun.get(start, len(self.changed))
+        for key in reversed(self.changed[keep:]):
+            _, before = self.parts[key]
+            if before is None:
+                del self.parts[key]
+            else:
+                self.parts[key] = before
+        del self.changed[keep:]
 
     def visit(self, node: Node) -> None:
         """Pass the cotangent of a node on to its parents."""
@@ -205,7 +225,7 @@ def recorded(pullback: Pullback) -> Array:
     """The whole sweep of a function to a number, as the primitive `record_sweep` gives it: a tuple for each visit of a
     line, in the sweep's order.  The visits of a line are numbered in the order of the program."""
     here = HERE.place, HERE.visit
-    sweep = Sweep(pullback, 1.0, Unwritten(sys.stdout), None)
+    sweep = Sweep(pullback, 1.0)
     for made in sweep.nodes:
         sweep.visit(made)
     HERE.place, HERE.visit = here

@@ -96,7 +96,7 @@ HERE = Here()
 class Node(Tagged):
     """Reverse mode: the number and the step that computed it.  The step is an Active with operands `args`; those at
     `places` are the numbers of the `parents` (tape.py has other steps).  `height` is above that of all parents.
-    `place` and `visit` say where it was made (`Here`)."""
+    `place` and `visit` say where it was made (`Here`); an input has no visit."""
 
     __slots__ = ("args", "height", "parents", "place", "places", "step", "visit")
 
@@ -110,7 +110,7 @@ class Node(Tagged):
         self.args = args
         self.places = places
         self.place = HERE.place
-        self.visit = HERE.visit
+        self.visit = HERE.visit if parents else None  # an input would hold the program as it was before: other graphs
         height = 0
         for parent in parents:
             if parent.height >= height:
