@@ -12,12 +12,14 @@ class Depths:
     identity."""
 
     def __init__(self, run: Run, k: tuple, above: int) -> None:
-        """`most` is the depth of `k`, less `above`."""
+        """`most` is the depth of `k`, less `above`, which is 0 or 1."""
         self.run = run
         self.known: dict[int, tuple[tuple, int, tuple | None]] = {}  # a frame, its depth, the frame on it at most + 1
-        self.most = -1
+        self.most = 1 << 62
         self.most = self.of(k) - above
-        self.known.clear()
+        if above and id(k) in self.known:
+            frame, found, _ = self.known[id(k)]
+            self.known[id(k)] = frame, found, frame
 
     def look(self, k: tuple) -> tuple[int, tuple | None]:
         """The depth of a chain, and its frame that is one deeper than `most`."""

@@ -14,7 +14,7 @@ from dpl.debug.run import Run
 from dpl.eval.values.active import HERE
 from dpl.node import entity
 
-SPAN = 20_000  # steps that are looked at
+SPAN, LEAST = 20_000, 500  # steps that are looked at: this many, if they take little time
 MOST = 20  # calls that are kept, of each function that waits
 
 
@@ -33,7 +33,8 @@ class TailCalls:
         self.run = run
         self.found: dict[tuple[int, int, int], Entries] = {}
         now, failed = run.time, run.ended is not None
-        run.go_to(max(now - SPAN, run.begins))
+        recent = run.history.moments[-3:][0].time
+        run.go_to(max(now - SPAN, min(recent, now - LEAST), run.begins))
         while run.time < now and run.ended is None:
             if run.forward(run.stops, lambda: True, now):
                 self.look()

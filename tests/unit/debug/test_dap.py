@@ -216,3 +216,15 @@ def test_programs_do_not_read_the_protocol(client: Client, tmp_path: Path) -> No
     client.launch(program)
     client.event("terminated", "stopped")
     assert client.ask("threads")["success"]
+
+
+def test_tail_calls_are_shown(client: Client) -> None:
+    client.launch(SESSIONS / "tail_calls.dp", breakpoints=({"line": 6},))
+    client.event("stopped")
+    frames = client.ask("stackTrace", threadId=1)["body"]["stackFrames"]
+    names = [(f["name"], f["line"]) for f in frames]
+    assert names == [("third", 6), ("second (tail call)", 8), ("first (tail call)", 9), ("top level", 13)]
+    assert [f["presentationHint"] for f in frames] == ["normal", "subtle", "subtle", "normal"]
+    assert client.ask("scopes", frameId=frames[1]["id"])["body"]["scopes"] == []
+    refused = client.ask("evaluate", expression="x", frameId=frames[1]["id"])
+    assert not refused["success"] and "are gone" in refused["message"]

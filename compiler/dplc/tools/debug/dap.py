@@ -18,8 +18,10 @@ from dpl.debug.breakpoints import Breakpoint, Refused
 from dpl.debug.debugger import Debugger, Stop
 from dpl.debug.inspect import Frame, Variable, active_levels, cotangent, is_forward, running_sweeps, tangent
 from dpl.debug.parts import Part, has_parts, parts
+from dpl.debug.points import Place
 from dpl.debug.values import type_text
 from dpl.diagnostics import DplError
+from dpl.eval.code.sites import shown_name
 from dpl.eval.derivatives.derive import is_float
 from dpl.eval.values.structure import leaves
 from dpl.eval.values.value import Value
@@ -96,7 +98,7 @@ class Server:
         self.of_functions: list[int] = []
         self.of_filters: list[int] = []
         self.filters: list[str] = ["error"]
-        self.frames: list[Frame] = []
+        self.calls: list[Frame | Place] = []  # that led to the stop; of a tail call only the place is known
         self.opened: list[tuple[Callable[[], Rows], Frame | None]] = []  # what variables' references stand for
 
     # ---- the connection ---------------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ class Server:
 
     def moved(self, stopped: Stop) -> None:
         """Tell the client where the program has stopped."""
-        self.frames, self.opened = [], []
+        self.calls, self.opened = [], []
         if self.leaving:
             return
         if stopped.reason == "end":
@@ -321,7 +323,7 @@ class Server:
     # ---- moving -----------------------------------------------------------------------------------------------------
 
     def move(self, name: str, back: bool = False) -> tuple:
-        self.frames, self.opened = [], []
+        self.calls, self.opened = [], []
         return {"allThreadsContinued": True}, lambda: self.go(name, back)
 
     def on_continue(self, _arguments: dict) -> tuple:
@@ -354,29 +356,44 @@ class Server:
         return {"threads": [{"id": THREAD, "name": "program"}]}
 
     def on_stackTrace(self, arguments: dict) -> dict:
-        self.frames = self.frames or self.program.frames()
+        calls = self.stack()
         first = int(arguments.get("startFrame") or 0)
         last = first + int(arguments.get("levels") or 20)
-        shown = [self.stack_frame(i) for i in range(first, min(last, len(self.frames)))]
-        return {"stackFrames": shown, "totalFrames": len(self.frames)}
+        shown = [self.stack_frame(i) for i in range(max(first, 0), min(last, len(calls)))]
+        return {"stackFrames": shown, "totalFrames": len(calls)}
+
+    def stack(self) -> list[Frame | Place]:
+        """The calls that led here, each after the tail calls that led to it, innermost first."""
+        if not self.calls:
+            earlier = self.program.tail_calls()
+            for frame in self.program.frames():
+                self.calls += [frame, *(earlier.before(frame) if earlier else ())]
+        return self.calls
 
     def stack_frame(self, i: int) -> dict:
-        frame = self.frames[i]
-        span = frame.place.span
+        call = self.calls[i]
+        span, hint = (call.place.span, "normal") if isinstance(call, Frame) else (call.span, "subtle")
         line, column = span.source.position(span.start)
         end_line, end_column = span.source.position(span.end)
         path = str(Path(span.source.path).resolve()) if span.source.path else None
-        level = f" (level {self.program.level(frame.sweep)})" if frame.sweep else ""
-        return {"id": i + 1, "name": f"{frame.name}{level}", "line": line, "column": column, "endLine": end_line,
-                "endColumn": end_column, "source": {"name": span.source.name, "path": path}}  # fmt: skip
+        return {"id": i + 1, "name": self.call_name(call), "line": line, "column": column, "endLine": end_line,
+                "endColumn": end_column, "presentationHint": hint,
+                "source": {"name": span.source.name, "path": path}}  # fmt: skip
+
+    def call_name(self, call: Frame | Place) -> str:
+        if not isinstance(call, Frame):
+            return f"{shown_name(call.point.function.name)} (tail call)"
+        return f"{call.name} (level {self.program.level(call.sweep)})" if call.sweep else call.name
 
     def frame(self, number: Any) -> Frame | None:
-        self.frames = self.frames or self.program.frames()
-        if not number:
-            return self.frames[0] if self.frames else None
-        if not 0 < int(number) <= len(self.frames):
+        """A call by its number, by default the innermost; None for a tail call, whose variables are gone."""
+        calls = self.stack()
+        if not 0 <= int(number or 0) <= len(calls):
             raise Refused(f"there is no frame {number}")
-        return self.frames[int(number) - 1]
+        if not calls:
+            return None
+        call = calls[max(int(number or 0), 1) - 1]
+        return call if isinstance(call, Frame) else None
 
     def on_scopes(self, arguments: dict) -> dict:
         frame = self.frame(arguments["frameId"])
@@ -432,7 +449,11 @@ class Server:
                 "evaluateName": name, "variablesReference": reference}  # fmt: skip
 
     def on_evaluate(self, arguments: dict) -> dict:
-        value, ty = self.program.evaluate(str(arguments["expression"]), self.frame(arguments.get("frameId")))
+        number = arguments.get("frameId")
+        frame = self.frame(number)
+        if number and frame is None:
+            raise Refused("the variables of a tail call are gone")
+        value, ty = self.program.evaluate(str(arguments["expression"]), frame)
         shown = self.shown("", value, ty)
         return {"result": shown["value"], "type": shown["type"], "variablesReference": shown["variablesReference"]}
 
