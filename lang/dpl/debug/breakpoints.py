@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from dpl import host
@@ -37,12 +38,20 @@ class Breakpoint:
     condition: str = ""
     hits: int = 1
     message: str = ""
+    moved: str = ""  # why it is not at the line that was asked for
     met: int = 0
 
     def __str__(self) -> str:
         more = f" if {self.condition}" if self.condition else ""
         times = f", from hit {self.hits} on" if self.hits > 1 else ""
         return f"breakpoint {self.number}: {self.text}{more}{times}"
+
+
+def moved(text: str, points: Iterable[Point]) -> str:
+    """What is to be said of a breakpoint that stands at another line than was asked for."""
+    found = LINE.fullmatch(text.strip())
+    at_line = not found or int(found["line"]) in {point.line for point in points}
+    return "" if at_line else f"line {found['line']} has no code; "
 
 
 def located(places: Places, main: Source, text: str) -> tuple[frozenset[Point], str, bool, str]:

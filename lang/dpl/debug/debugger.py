@@ -13,7 +13,7 @@ from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.debug.breakpoints import Breakpoint, Refused, located, source_named
+from dpl.debug.breakpoints import Breakpoint, Refused, located, moved, source_named
 from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
 from dpl.debug.inspect import (
@@ -88,9 +88,16 @@ class Debugger(Listener):
     # ---- breakpoints ------------------------------------------------------------------------------------------------
 
     def add_breakpoint(self, text: str, condition: str = "", hits: int = 1, message: str = "") -> Breakpoint:
+        """Raises Refused if a part has no meaning.  What a condition's names stand for is known only when it is met."""
+        for part in (condition, *braced(message)[1::2]):
+            if part:
+                self.expressions.parsed(part)
+        if hits < 1:
+            raise Refused("hits are counted from 1 on")
         points, event, is_reverse, full = located(self.run.places, self.main, text)
         self.numbers += 1
-        made = Breakpoint(self.numbers, full, points, event, is_reverse, condition, max(hits, 1), message)
+        made = Breakpoint(self.numbers, full, points, event, is_reverse, condition, hits, message,
+                          moved(text, points))  # fmt: skip
         self.breakpoints[made.number] = made
         self.arm()
         return made
@@ -143,6 +150,7 @@ class Debugger(Listener):
         if not self.breakpoints or (top := self.position().top) is None:
             return None
         here = self.entered() if sweeping else {top.place.point}
+        stopped = None
         for b in self.breakpoints.values():
             if sweeping != b.is_reverse or not (self.begins_sweep() if b.event == "rev" else b.points & here):
                 continue
@@ -151,10 +159,10 @@ class Debugger(Listener):
                 if counting and b.met < b.hits:
                     continue
                 if not b.message:
-                    return Stop("breakpoint", str(b), b)
-                if counting:
+                    stopped = stopped or Stop("breakpoint", str(b), b)
+                elif counting:
                     self.log(self.interpolated(b.message, top))
-        return None
+        return stopped
 
     def begins_sweep(self) -> bool:
         return self.run.state[1] == 0
@@ -170,15 +178,17 @@ class Debugger(Listener):
         if not b.condition:
             return True
         try:
-            return self.expressions.value(self.run, b.condition, frame.variables())[0] is True
+            value, ty = self.expressions.value(self.run, b.condition, frame.variables())
+            if ty == t.BOOL:
+                return value is True
+            self.log(f"{b}: the condition is a {type_text(ty)}, not a bool")
         except DplError as error:
             self.log(f"{b}: {error}")
-            return True
+        return True
 
     def interpolated(self, message: str, frame: Frame) -> str:
         """A message with its parts in braces evaluated."""
-        parts = message.replace("}", "{").split("{")
-        return "".join(self.said(part, frame) if i % 2 else part for i, part in enumerate(parts))
+        return "".join(self.said(part, frame) if i % 2 else part for i, part in enumerate(braced(message)))
 
     def said(self, text: str, frame: Frame) -> str:
         try:
@@ -381,3 +391,8 @@ class Debugger(Listener):
             self.stopped = self.outcome(found)
             return found
         return None
+
+
+def braced(message: str) -> list[str]:
+    """The parts of a message: outside and inside of braces, in turns."""
+    return message.replace("}", "{").split("{")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.debug.breakpoints import Refused
 from dpl.debug.inspect import Variable
 from dpl.debug.run import Run
 from dpl.diagnostics import DplError
@@ -61,13 +62,20 @@ class Expressions:
             self.checked[key] = self.check(text, scope)
         return self.checked[key]
 
+    def parsed(self, text: str) -> tree.Expr:
+        """Raises Refused if it is no expression."""
+        try:
+            return parse_expr(Source("<debug>", text))
+        except DplError as error:
+            raise Refused(f"`{text}` is not an expression: {error.diagnostics[0].title}") from None
+
     def check(self, text: str, scope: Sequence[Variable]) -> c.Def:
         if self.session is None:
             self.session = Session()
             self.session.add(self.modules)
             self.session.settle()
         session, cx = self.session, self.session.cx
-        expr = parse_expr(Source("<debug>", text))
+        expr = self.parsed(text)
         kept = session.state()
         try:
             cx.new_layer()

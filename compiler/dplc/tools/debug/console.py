@@ -11,11 +11,12 @@ from pathlib import Path
 
 from dpl.core import ty as t
 from dpl.debug import graph
-from dpl.debug.breakpoints import Refused
+from dpl.debug.breakpoints import Breakpoint, Refused
 from dpl.debug.debugger import MOVES, Debugger
 from dpl.debug.inspect import running_sweeps
 from dpl.debug.values import type_text
 from dpl.diagnostics import DplError
+from dpl.source import Span
 from dpl.syntax.load import unreadable
 
 from dplc.tools.debug import show
@@ -25,7 +26,9 @@ SHORT = {
     "s": "step", "u": "until", "w": "watch", "bt": "where", "l": "list", "h": "help", "rc": "rcontinue",
     "rs": "rstep", "rn": "rnext", "ro": "rout", "i": "locals", "info": "breakpoints", "run": "continue",
 }  # fmt: skip
-CLAUSE = re.compile(r"\s+(if|hits|log)\s+")
+CLAUSE = re.compile(r"\s+(if|hits|log)(?:\s+|$)")
+
+WANTED = {"if": "a condition", "hits": "a number", "log": "a text"}
 
 
 class Leave(Exception):
@@ -80,13 +83,8 @@ class Console:
         """break LINE | FILE:LINE | FUNCTION | LINE:rev | rev | error | nonfinite [if EXPR] [hits N] [log TEXT]"""
         if not text:
             return self.do_breakpoints("")
-        place, *clauses = CLAUSE.split(text)
-        told = dict(zip(clauses[::2], clauses[1::2], strict=True))
-        hits = told.get("hits", "1")
-        if not hits.isdigit():
-            raise Refused(f"`hits` wants a number, not `{hits}`")
-        made = self.debugger.add_breakpoint(place, told.get("if", ""), int(hits), told.get("log", ""))
-        self.say(str(made))
+        made = added(self.debugger, text)
+        self.say(made.moved + str(made))
 
     def do_delete(self, text: str) -> None:
         """delete [N]: delete a breakpoint, or all"""
@@ -152,7 +150,9 @@ class Console:
         self.say("at the start of the program")
 
     def move(self, name: str, times: str, back: bool = False) -> None:
-        for _ in range(number(times) - 1 if times else 0):
+        if (count := number(times or "1")) < 1:
+            raise Refused("a number from 1 on is wanted")
+        for _ in range(count - 1):
             if self.debugger.go(name, back).reason != "step":
                 break
         self.moved(name, back, None)
@@ -189,10 +189,16 @@ class Console:
         frame = frames[wanted]
         self.say(f"{show.where(self.debugger, frame)}\n{show.excerpt(frame.place.span)}")
 
-    def do_list(self, _text: str) -> None:
-        """list: the source around this line"""
+    def do_list(self, text: str) -> None:
+        """list [LINE]: the source around this line, or another of the same file"""
         frame = self.debugger.frame()
-        self.say(show.excerpt(frame.place.span, show.AROUND) if frame else "the program has not started")
+        span = frame.place.span if frame else Span(self.debugger.main, 0, 0)
+        if text:
+            starts = span.source.starts
+            if not 0 < number(text) <= len(starts):
+                raise Refused(f"{span.source.name} has {len(starts)} lines")
+            span = Span(span.source, starts[number(text) - 1], starts[number(text) - 1])
+        self.say(show.excerpt(span, show.AROUND))
 
     def do_locals(self, _text: str) -> None:
         """locals: arguments, local and captured variables, references"""
@@ -212,13 +218,19 @@ class Console:
 
     def do_type(self, text: str) -> None:
         """type EXPR: its type, with sizes"""
+        if not text:
+            raise Refused("the type of what?")
         self.say(type_text(self.debugger.evaluate(text)[1]))
 
     def do_watch(self, text: str) -> None:
         """watch EXPR | d EXPR [@ LEVEL]: show this at every stop"""
         if text:
-            self.watches[max(self.watches, default=0) + 1] = text
+            self.add_watch(text)
         self.show_watches()
+
+    def add_watch(self, text: str) -> None:
+        self.debugger.expressions.parsed(text.removeprefix("d ").partition(" @ ")[0])
+        self.watches[max(self.watches, default=0) + 1] = text
 
     def do_unwatch(self, text: str) -> None:
         """unwatch [N]: stop showing a watch, or all"""
@@ -243,6 +255,8 @@ class Console:
 
     def do_parts(self, text: str) -> None:
         """parts EXPR: what has flowed to it in the reverse sweep, the largest first"""
+        if not text:
+            raise Refused("parts of what?")
         self.say(show.parts(self.debugger, text))
 
     def do_sweep(self, _text: str) -> None:
@@ -282,7 +296,20 @@ class Console:
         raise Leave
 
 
+def added(debugger: Debugger, text: str) -> Breakpoint:
+    """Set a breakpoint: its place, then clauses `if EXPR`, `hits N`, `log TEXT`."""
+    place, *clauses = CLAUSE.split(text)
+    told: dict[str, str] = {}
+    for word, said in zip(clauses[::2], clauses[1::2], strict=True):
+        if word in told:
+            raise Refused(f"there are two clauses `{word}`")
+        if not said.strip():
+            raise Refused(f"`{word}` wants {WANTED[word]} after it")
+        told[word] = said
+    return debugger.add_breakpoint(place, told.get("if", ""), number(told.get("hits", "1")), told.get("log", ""))
+
+
 def number(text: str) -> int:
     if not text.strip().isdigit():
-        raise Refused(f"a number is wanted, not `{text}`")
+        raise Refused(f"a number is wanted, not `{text}`" if text else "a number is wanted")
     return int(text)

@@ -293,7 +293,8 @@ class Server:
             )
         except Refused as refusal:
             return {"verified": False, "message": str(refusal)}
-        return {"verified": True, "id": made.number, **line_of(made)}
+        said = {"message": f"{made.moved}the next line with code is meant"} if made.moved else {}
+        return {"verified": True, "id": made.number, **line_of(made), **said}
 
     def forget(self, numbers: list[int]) -> None:
         for number in numbers:

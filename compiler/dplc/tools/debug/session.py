@@ -14,7 +14,7 @@ from dpl.syntax.load import read
 
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
-from dplc.tools.debug.console import Console, Leave
+from dplc.tools.debug.console import Console, Leave, added
 from dplc.tools.forerun import forerun
 from dplc.tools.repl.lines import Lines
 from dplc.tools.report import warn
@@ -76,14 +76,14 @@ def prepared(console: Console, breaks: Sequence[str], watches: Sequence[str], at
     debugger = console.debugger
     debugger.start()
     try:
+        for text in watches:
+            console.add_watch(text)
         for text in breaks:
-            place, _, condition = text.partition(" if ")
-            debugger.add_breakpoint(place, condition)
+            added(debugger, text)
         if at is not None:
             go_to_incident(debugger, console, at)
     except Refused as refusal:
         raise click.UsageError(str(refusal)) from None
-    console.watches.update(enumerate(watches, 1))
 
 
 def go_to_incident(debugger: Debugger, console: Console, at: str) -> None:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 LONGEST = 1 << 26  # bytes of a message
+DEEPEST = 200  # lists and objects inside of each other
+STRINGS = re.compile(rb'"(?:[^"\\\\]|\\\\.)*+"?', re.DOTALL)
 
 
 class Malformed(Exception):
     """The client does not speak the protocol."""
+
+
+def is_deep(body: bytes) -> bool:
+    """Whether JSON is nested so deeply that reading it could overflow the stack."""
+    steps = (1 if mark in b"[{" else -1 for mark in STRINGS.sub(b"", body) if mark in b"[]{}")
+    return body.count(b"[") + body.count(b"{") > DEEPEST and max(accumulate(steps), default=0) > DEEPEST
 
 
 class Wire:
@@ -32,11 +42,15 @@ class Wire:
                 length = int(value) if value.strip().isdigit() else -1
         if not line:
             return None
-        if not 0 < length <= LONGEST:
+        if length > LONGEST:
+            raise Malformed(f"a message is longer than {LONGEST >> 20} MiB")
+        if length <= 0:
             raise Malformed("a message has no length")
         body = self.incoming.read(length)
         if len(body) < length:
             return None
+        if is_deep(body):
+            raise Malformed("a message is nested too deeply")
         try:
             message = json.loads(body)
         except ValueError as error:

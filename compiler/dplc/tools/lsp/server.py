@@ -25,6 +25,7 @@ from pygls.lsp.server import LanguageServer
 
 from dplc import VERSION
 from dplc.tools.lsp.features import colours, completion, hints, hover, navigate, outline, problems, signature
+from dplc.tools.lsp.input import Input, Lines
 from dplc.tools.lsp.text.documents import Document, Workspace
 
 PAUSE = 0.15  # seconds without typing, after which diagnostics are published
@@ -222,11 +223,13 @@ def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | Non
 
 def serve() -> None:
     """Serve a client over standard input and output until it is done."""
-    logging.basicConfig(level=logging.WARNING)
+    shown = logging.StreamHandler()
+    shown.setFormatter(Lines("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[shown])
     logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
     with open(os.dup(1), "wb") as answers:
         sys.stdout = sys.stderr  # other output must not mix with the answers
-        server.start_io(stdout=answers)
+        server.start_io(Input(sys.stdin.buffer), answers)  # pyright: ignore[reportArgumentType]
 
 
 def is_news(record: logging.LogRecord) -> bool:

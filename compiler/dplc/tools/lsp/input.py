@@ -1,0 +1,47 @@
+"""What a client sends, before it is read: messages that are too long or too deep end the connection, and the log says in a
+line what is wrong with others."""
+
+from __future__ import annotations
+
+import logging
+from typing import BinaryIO
+
+from dplc.tools.debug.wire import LONGEST, is_deep
+
+log = logging.getLogger("dpl")
+
+
+class Input:
+    """Standard input as the server's library reads it: lines of a header, then a body."""
+
+    def __init__(self, incoming: BinaryIO) -> None:
+        self.incoming = incoming
+        self.closed = False
+
+    def readline(self) -> bytes:
+        return b"" if self.closed else self.incoming.readline(LONGEST)
+
+    def read(self, length: int) -> bytes:
+        if length > LONGEST:
+            return self.refused(f"a message is longer than {LONGEST >> 20} MiB")
+        body = self.incoming.read(length)
+        if is_deep(body):
+            return self.refused("a message is nested too deeply")
+        return body
+
+    def refused(self, why: str) -> bytes:
+        log.error(why)
+        self.closed = True
+        return b""
+
+
+class Lines(logging.Formatter):
+    """The log.  A malformed message takes a line of it; the library would show where in itself it has noticed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if record.msg == "Unable to handle message" and record.exc_info:
+            kind, failure, _ = record.exc_info
+            return f"a message is malformed: {kind.__name__ if kind else ''}: {failure}"
+        if record.msg.startswith("Unable to deserialize message"):
+            return "a message lacks a part, or has one of the wrong type"
+        return super().format(record)
