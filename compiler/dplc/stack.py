@@ -20,9 +20,11 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
     caller waits until the thread has stopped."""
     outcome: list[Result] = []
     failures: list[BaseException] = []
+    running: list[int] = []  # the thread's number
     done = threading.Event()  # a thread whose `join` is interrupted would seem to have ended
 
     def body() -> None:
+        running.append(threading.get_ident())
         try:
             outcome.append(work())
         except BaseException as failure:
@@ -31,14 +33,17 @@ def on_large_stack(work: Callable[[], Result], stop: Callable[[int], object] | N
             done.set()
 
     sys.setrecursionlimit(10**6)
-    thread = started(body)
+    begun = False
     while not done.is_set():
         try:
+            if not begun:
+                begun = True
+                started(body)  # a Ctrl-C may come while this waits for a thread that works already
             done.wait(0.5)
         except KeyboardInterrupt:
-            if stop is None or thread.ident is None:
+            if stop is None or not running:
                 raise
-            stop(thread.ident)
+            stop(running[0])
     if failures:
         raise failures[0]
     if not outcome:  # stopped just as it failed

@@ -1,8 +1,8 @@
 """Breakpoints: what they match, in the text and in time.
 
-    model.dp:12            before line 12            model.dp:12:rev    when a reverse sweep passes back through line 12
-    loss                   when `loss` is called     rev                when a reverse sweep begins
-    error                  before an error unwinds   nonfinite          at the first NaN or infinity
+model.dp:12            before line 12            model.dp:12:rev    when a reverse sweep passes back through line 12
+loss                   when `loss` is called     rev                when a reverse sweep begins
+error                  before an error unwinds   nonfinite          at the first NaN or infinity
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class Breakpoint:
 def moved(text: str, points: Iterable[Point]) -> str:
     """What is to be said of a breakpoint that stands at another line than was asked for."""
     found = LINE.fullmatch(text.strip())
-    at_line = not found or int(found["line"]) in {point.line for point in points}
-    return "" if at_line else f"line {found['line']} has no code; "
+    if not found or int(found["line"]) in {point.line for point in points}:
+        return ""
+    return f"line {found['line']} has no code; "
 
 
 def located(places: Places, main: Source, text: str) -> tuple[frozenset[Point], str, bool, str]:

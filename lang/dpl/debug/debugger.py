@@ -1,9 +1,9 @@
 """The debugger: breakpoints, and moving through a run in both directions of time.  It has no face of its own.
 
-    debugger = Debugger(program, modules, args, out)
-    debugger.start()
-    debugger.go("continue")        a Stop
-    debugger.go("step", back=True)
+debugger = Debugger(program, modules, args, out)
+debugger.start()
+debugger.go("continue")        a Stop
+debugger.go("step", back=True)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused, located, moved, source_named
 from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
+from dpl.debug.history import Moment, between
 from dpl.debug.inspect import (
     Frame,
     Position,
@@ -29,7 +30,6 @@ from dpl.debug.inspect import (
     running_sweeps,
     tangent,
 )
-from dpl.debug.history import Moment
 from dpl.debug.nonfinite import Finite, Origin
 from dpl.debug.parts import Part
 from dpl.debug.points import Place, Point
@@ -182,7 +182,7 @@ class Debugger(Listener):
             if ty == t.BOOL:
                 return value is True
             self.log(f"{b}: the condition is a {type_text(ty)}, not a bool")
-        except DplError as error:
+        except (DplError, Refused) as error:
             self.log(f"{b}: {error}")
         return True
 
@@ -194,7 +194,7 @@ class Debugger(Listener):
         try:
             value, ty = self.evaluate(text, frame)
             return self.describer.brief(value, ty)
-        except DplError as error:
+        except (DplError, Refused) as error:
             return f"<{error}>"
 
     # ---- moving -----------------------------------------------------------------------------------------------------
@@ -205,7 +205,8 @@ class Debugger(Listener):
         if back:
             found = self.go_back(move, line)
             self.finite.clear()
-            self.stopped = found if isinstance(found, Stop) else Stop("start", "this is the start of the program")
+            start = Stop("start", "this is the start of the program")
+            self.stopped = self.outcome(found) if isinstance(found, (Stop, Interrupted)) else start
             return self.stopped
         if self.run.ended:
             self.stopped = self.at_end(self.run.ended)
@@ -229,7 +230,7 @@ class Debugger(Listener):
             return self.met(False) or (Stop("step") if is_there else None)
 
         def passes(first: Moment, then: Moment) -> bool:
-            return self.armed.isdisjoint(then.met) and depths.stays_deeper(first, then)
+            return self.armed.isdisjoint(between(first, then)) and depths.stays_deeper(first, then)
 
         return self.run.backward(self.run.stops, back_there, passes)
 
@@ -381,15 +382,20 @@ class Debugger(Listener):
         program is then there."""
         if self.finite.last is not None and self.stopped.reason == "nonfinite":
             return self.finite.last
-        now = self.run.time + 1
+        now = self.run.time
         self.run.go_to(0)
         self.finite.clear()
         self.finite.watch(True)
-        found = self.run.forward(limit=now)
+        found = self.run.forward(limit=now + 1)
         self.arm()
-        if isinstance(found, Origin):
+        if isinstance(found, (Origin, Interrupted)):
             self.stopped = self.outcome(found)
+        if isinstance(found, Interrupted):
+            raise Refused("the search was interrupted; the program is where it had come to")
+        if isinstance(found, Origin):
             return found
+        if self.run.ended is None:
+            self.run.go_to(now)
         return None
 
 

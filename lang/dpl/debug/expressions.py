@@ -6,6 +6,7 @@ for those of definitions.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from dpl.core import term as c
@@ -14,7 +15,7 @@ from dpl.debug.breakpoints import Refused
 from dpl.debug.inspect import Variable
 from dpl.debug.run import Run
 from dpl.diagnostics import DplError
-from dpl.eval.code.code import root
+from dpl.eval.code.code import Code, root
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.value import Value
 from dpl.source import NOWHERE, Source
@@ -32,10 +33,12 @@ class Expressions:
     def __init__(self, modules: Sequence[Module]) -> None:
         self.modules = modules
         self.session: Session | None = None
+        self.busy = 0  # the thread that evaluates an expression
         self.checked: dict[tuple, c.Def] = {}  # by text, and names and types in scope
 
     def value(self, run: Run, text: str, scope: Sequence[Variable]) -> tuple[Value, t.Ty]:
-        """The value of an expression and its type.  Raises DplError."""
+        """The value of an expression and its type.  Raises DplError, and Refused if KeyboardInterrupt is raised in the
+        thread meanwhile."""
         definition = self.definition(text, scope)
         values = run.interpreter._values
         names = {local(v.name): v.value for v in scope}
@@ -44,7 +47,7 @@ class Expressions:
         mark, meta = run.journal.mark(), run.machine.meta
         try:
             code = run.interpreter._compiler.compile(definition.body, root())
-            value = run.interpreter._finish(code, run.interpreter.types)
+            value = self.evaluated(run, code)
             if mark.answers != run.journal.answered or mark.printed != run.journal.printed:
                 raise DplError.at("R0706", "the debugger evaluates only expressions without output and input")
             return value, definition.ty
@@ -54,6 +57,15 @@ class Expressions:
             run._watching(on)
             for name in names:
                 values.pop((name, (), ()), None)
+
+    def evaluated(self, run: Run, code: Code) -> Value:
+        self.busy = threading.get_ident()
+        try:
+            return run.interpreter._finish(code, run.interpreter.types)
+        except KeyboardInterrupt:
+            raise Refused("the expression was interrupted") from None
+        finally:
+            self.busy = 0
 
     def definition(self, text: str, scope: Sequence[Variable]) -> c.Def:
         """The expression as a checked definition."""

@@ -53,6 +53,11 @@ class Moment:
     resumptions: int  # of continuations, so far
 
 
+def between(first: Moment, then: Moment) -> frozenset[Callable]:
+    """The steps from one moment on, and before the next, at which the debugger could stop."""
+    return then.met | {first.step}
+
+
 class History:
     """Moments in order of time.  The first is the start of the run."""
 

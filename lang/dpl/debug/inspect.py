@@ -142,8 +142,8 @@ def reached(sweep: Sweep, i: int) -> Node:
 
 
 def calls_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
-    """The calls that waited when a node of a graph was made, innermost first, up to the function that is differentiated.
-    The innermost may be one that has returned."""
+    """The calls that waited when a node of a graph was made, innermost first, up to the function that is
+    differentiated.  The innermost may be one that has returned."""
     if not made.visit or made.visit[1] not in run.instruments.points:
         return
     _, stop, env, k = made.visit

@@ -82,7 +82,7 @@ class Finite:
         """Do the step in which the run has halted, without halting."""
         self.run.renew()
         on = self.run._watching(False)
-        self.run.forward(limit=self.run.time + 1)
+        self.run.repeat(self.run.time + 1)
         self.run._watching(on)
 
     def operation(self, place: Place | None, name: str, args: tuple, value: Value) -> None:

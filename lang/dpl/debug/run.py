@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from dpl import host
 from dpl.core import term as c
 from dpl.debug.compiler import DebugCompiler, Instruments
-from dpl.debug.history import History, Moment, Stops
+from dpl.debug.history import History, Moment, Stops, between
 from dpl.debug.journal import Journal
 from dpl.debug.machine import DebugMachine, swept
 from dpl.debug.points import Place, Places
@@ -305,8 +305,13 @@ class Run:
         if time < self.time or self.ended:
             self.restore(self._before(time))
         on = self._watching(False)
-        self.forward(limit=time)
+        self.repeat(time)
         self._watching(on)
+
+    def repeat(self, time: int) -> None:
+        """Run to a time at which the run has been before.  Nobody can interrupt that: the run would be elsewhere."""
+        while isinstance(self.forward(limit=time), Interrupted):
+            pass
 
     def renew(self) -> None:
         """Go back to the beginning of a step that was left in the middle."""
@@ -329,7 +334,7 @@ class Run:
         passes: Callable[[Moment, Moment], bool] = lambda _from, _to: False,
     ) -> object:  # fmt: skip
         """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
-        `check` said, or None.  `passes` says whether `check` is surely false from one moment to another."""
+        `check` said, None, or Interrupted.  `passes` says whether `check` is surely false between moments."""
         limit = self.met.earlier(self.time) + 1
         on = self._watching(False)
         try:
@@ -340,7 +345,10 @@ class Run:
                 if self.state[0] in armed and (found := check()):
                     hits.append((found, self.moment()))
                 while self.time < limit - 1 and not self.ended:
-                    if (found := self.forward(armed, check, limit - 1)) is not None and not self.ended:
+                    found = self.forward(armed, check, limit - 1)
+                    if isinstance(found, Interrupted):
+                        return found
+                    if found is not None and not self.ended:
                         hits.append((found, self.moment()))
                 if hits:
                     self.restore(hits[-1][1])
@@ -360,7 +368,7 @@ class Run:
             if not 0 <= i < len(moments) - 1:
                 break
             first, then = moments[i], moments[i + 1]
-            if not armed.isdisjoint(then.met) and not passes(first, then):
+            if not armed.isdisjoint(between(first, then)) and not passes(first, then):
                 break
         return limit
 

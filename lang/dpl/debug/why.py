@@ -72,9 +72,9 @@ def recorded(run: Run, inside: bool = False) -> Records:
     watch, run.watch = run.watch, records.note
     run._watching(True)
     try:
-        run.forward(limit=now)
+        run.repeat(now)
         if inside:
-            run.forward(limit=now + 1)
+            run.repeat(now + 1)
             run.watch = None
             run.go_to(now)
     finally:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import io
 
 import pytest
+from dpl import host
+from dpl.debug import history
 from dpl.debug import run as running
 from dpl.debug.debugger import Debugger
+from dpl.debug.journal import Mark
+from dpl.eval.values.active import Node
 from dpl.source import Source
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
@@ -26,9 +31,9 @@ do print (!count, late)
 """
 
 
-def debugger() -> Debugger:
+def debugger(text: str = PROGRAM) -> Debugger:
     context = Context()
-    program = compile_to("check", Source("main", PROGRAM), context)[1]
+    program = compile_to("check", Source("main", text), context)[1]
     made = Debugger(program, context.modules, [], io.StringIO())
     made.start()
     return made
@@ -73,5 +78,86 @@ def test_a_step_back_repeats_few_steps(monkeypatch) -> None:
             done.clear()
             d.go("step", back=True)
             assert sum(done) <= 30 < whole // 10
+
+    on_large_stack(work)
+
+
+DEEP = """let rec down (n : int) (x : float) : float = if n = 0 then x else 1.0 + sin (down (n - 1) x)
+let outer x =
+  let y = down 300 x in
+  let z = loop s = y for i < 100 do down 1 s in
+  z + 1.0
+do print (outer 1.0)
+do print (grad outer 1.0)
+"""
+
+
+def test_a_step_back_over_calls_passes_them(monkeypatch) -> None:
+    """Moments tell that the program was deeper, or met no breakpoint: what lies between is not run again."""
+    monkeypatch.setattr(running, "PACE", 0.0)
+    monkeypatch.setattr(running, "MOST", 16)
+    done, run = [], running.Run._run
+
+    def counted(self: running.Run, *args) -> object:
+        before = self.time
+        found = run(self, *args)
+        done.append(self.time - before)
+        return found
+
+    def work() -> None:
+        d = debugger(DEEP)
+        made = d.add_breakpoint("main:5")
+        d.go("continue")
+        d.delete_breakpoint(made.number)
+        monkeypatch.setattr(running.Run, "_run", counted)
+        lines = []
+        for _ in range(2):
+            d.go("next", back=True)
+            lines.append(d.frames()[0].place.point.line)
+        assert lines == [4, 3] and sum(done) < 400
+
+    on_large_stack(work)
+
+
+def test_a_graph_that_is_done_is_held_by_moments_only() -> None:
+    def work() -> None:
+        d = debugger("let f x = sin (x * x)\ndo print (loop x = 1.0 for i < 8 do x - 0.1 * grad f x)\n")
+        d.go("continue")
+        history, last = d.run.history, d.run.history.moments[-1]
+        history.moments[:] = [last]
+        gc.collect()
+        assert sum(isinstance(thing, Node) and thing.visit is not None for thing in gc.get_objects()) < 10
+
+    on_large_stack(work)
+
+
+def test_moments_have_a_budget(monkeypatch) -> None:
+    """Those that are inside of a gradient that is done go first; the first of each gradient and the newest stay."""
+    kept: history.History | None = None
+    size = history.MEMORY // 80
+    used = lambda *_: size * len(kept.moments) if kept else 0  # noqa: E731
+    monkeypatch.setattr(type(host.current), "resident", used)
+    monkeypatch.setattr(history.sys, "getallocatedblocks", used)
+    kept = history.History(lambda moment: moment.time // 10 + 1 if moment.time % 10 > 2 else 0)
+    for time in range(1, 100):
+        kept.keep(moment_at(time))
+    times = [moment.time for moment in kept.moments]
+    assert times[0] == 1 and times[-1] == 99 and len(times) <= 81
+    assert {time for time in range(1, 100) if time % 10 <= 3} <= set(times)
+
+
+def moment_at(time: int) -> history.Moment:
+    nothing = (lambda *_: None, None, ())
+    return history.Moment(time, 0, *nothing, None, 0, Mark(0, 0, 0), (None, None), history.Stops(), frozenset(), 0)
+
+
+def test_ctrl_c_on_the_way_back() -> None:
+    def work() -> None:
+        d = debugger()
+        d.go("continue")
+        d.add_breakpoint("main:3", "p > 99.0")
+        d.run.interrupted = True
+        assert d.go("continue", back=True).reason == "pause"
+        assert d.go("continue").reason == "end"
 
     on_large_stack(work)

@@ -28,7 +28,7 @@ from dpl.eval.values.value import Value
 from dpl.render import short
 
 from dplc.stack import on_large_stack
-from dplc.tools.debug.session import CODES, loaded, loaded_at
+from dplc.tools.debug.session import CODES, loaded, loaded_at, pause
 from dplc.tools.debug.wire import Malformed, Wire, of_process
 
 THREAD = 1
@@ -119,7 +119,8 @@ class Server:
     def interrupt(self, for_good: bool) -> None:
         """Stop the interpreter; native code too, if the program is to end."""
         if self.debugger:
-            self.debugger.run.interrupted = True
+            self.debugger.run.interrupted = False  # a second one is no reason to end: the client says when
+            pause(self.debugger)
         with self.lock:
             self.ending |= for_good
             if self.native and for_good:

@@ -16,6 +16,7 @@ from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools.debug.console import Console, Leave, added
 from dplc.tools.forerun import forerun
+from dplc.tools.repl.interpreted import interrupt
 from dplc.tools.repl.lines import Lines
 from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
@@ -65,7 +66,10 @@ def say(text: str) -> None:
 
 
 def pause(debugger: Debugger) -> None:
-    """Ctrl-C stops the program where it is; if it is in a step that takes long, a second one ends the debugger."""
+    """Ctrl-C stops the program where it is, or the expression that is evaluated; if the program is in a step that takes
+    long, a second one ends the debugger."""
+    if thread := debugger.expressions.busy:
+        return interrupt(thread)
     if debugger.run.interrupted:
         raise KeyboardInterrupt
     debugger.run.interrupted = True

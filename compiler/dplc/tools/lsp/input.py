@@ -1,5 +1,4 @@
-"""What a client sends, before it is read: messages that are too long or too deep end the connection, and the log says in a
-line what is wrong with others."""
+"""What a client sends, before it is read.  A message that is too long or too deep ends the connection."""
 
 from __future__ import annotations
 
