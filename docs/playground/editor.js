@@ -22,7 +22,8 @@ export class Editor {
   constructor(box, changed) {
     box.classList.add("editor");
     box.innerHTML = '<pre class="numbers" aria-hidden="true"></pre><div class="text"><pre class="colours" aria-hidden="true"></pre>'
-      + '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label="program"></textarea></div>';
+      + '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label="program"'
+      + ' title="Ctrl+Enter runs the program, Tab leaves the editor"></textarea></div>';
     [this.numbers, this.colours, this.area] = ["pre.numbers", "pre.colours", "textarea"].map((s) => box.querySelector(s));
     this.marks = new Map();
     this.area.addEventListener("input", () => { this.marks.clear(); this.draw(); changed(); });
