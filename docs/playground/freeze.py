@@ -75,7 +75,8 @@ def warm() -> None:
     driver = import_module("driver")
     driver.begin()
     library = import_module("dpl.types.library").library()
-    for parts in (library.definitions, *(exports.values for exports in (*library.modules.values(), library.primitives))):
+    exports = (*library.modules.values(), library.primitives)
+    for parts in (library.definitions, *(module.values for module in exports)):
         store(parts)
     dpl = import_module("dpl")
     for module in pkgutil.walk_packages(dpl.__path__, "dpl."):
