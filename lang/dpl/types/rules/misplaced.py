@@ -50,7 +50,7 @@ def of_shape(name: str, args: list[Arg]) -> str:
     """A help for `zeros (2, 3)`, `fill [2, 3] x` and `reshape (2, 3) xs`, as other systems write shapes."""
     sizes = [written(item) for item in args[0].value.items]
     if name == "reshape":
-        return f"a shape is an array:  reshape [{', '.join(sizes)}]"
+        return f"the shape is the result's type:  (reshape xs : float[{', '.join(sizes)}])"
     if name not in ("zeros", "ones", "fill") or not sizes:
         return ""
     row = " ".join([name, sizes.pop(), *(written(arg.value) for arg in args[1:2])])
