@@ -32,7 +32,7 @@ SYSTEMS = {
     "windows": ("windows", "plain"), "wasi": ("wasi", "plain"),
 }  # fmt: skip
 # files whose functions run rarely, or wait for input and output: optimised for size
-SMALL = ("executable", "files", "format", "guard", "memory", "mpi", "output", "report", "show")
+SMALL = ("executable", "files", "format", "guard", "memory", "message_passing", "output", "report", "show")
 
 
 @cache
