@@ -16,11 +16,14 @@ from dplc.machine.run.program import Program
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.elementary import variants
 
+WATCHED = "rt.watched"  # what is known of blocks of memory (`rt/watched.os.rt`)
 RUNTIME = re.compile(r"(?m)^(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
 
 
-def linked(compiled: Compiled) -> Program:
-    image = link([compiled.code, shared.code()], (ENTRY, FLUSH, LAPACK, BEGUN))
+def linked(compiled: Compiled, watched: bool = False) -> Program:
+    """The program; one that is watched has its own library."""
+    objects = [compiled.code] if watched else [compiled.code, shared.code()]
+    image = link(objects, (ENTRY, FLUSH, LAPACK, BEGUN, *([WATCHED] if watched else [])))
     return Program(image, compiled.code, compiled.sites, compiled.warnings)
 
 
