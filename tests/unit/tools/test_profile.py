@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dplc.tools.profile.flame import Amount, flame
 from dplc.tools.profile.pictures import chrome, speedscope
+from dplc.tools.profile.profile import COARSE
 
 PROGRAM = """let busy (x : float) =
   loop s = x for i < 6000000 do
@@ -25,6 +26,24 @@ def test_the_busy_line(dpl, tmp_path: Path) -> None:
     lines = run.stderr.partition("line\n")[2].splitlines()
     assert "main.dp:3  sin (s + float i)" in lines[0] and "processor time" in run.stderr
     assert xml.dom.minidom.parse(str(out[0])) and json.loads(out[1].read_text()) and json.loads(out[2].read_text())
+
+
+SHARED = """let work n = sum [for i < n -> sin (cos (sin (float i)))]
+do print (work (2000000 + List.length Sys.args) > 0.0)
+"""
+
+
+def test_threads_are_met_too(dpl, tmp_path: Path) -> None:
+    """What a second thread does of a loop is not lost, and has the callers of the loop."""
+    program = tmp_path / "main.dp"
+    program.write_text(SHARED)
+    run = dpl("profile", program, DPL_THREADS="2")
+    assert run.returncode == 0, run.stderr
+    head = run.stderr.split()
+    count, seconds = int(head[0]), float(head[2])
+    assert count > (150 if COARSE in run.stderr else 750) * seconds, run.stderr
+    total = next(line for line in run.stderr.splitlines() if "main.dp:2 " in line).split()[2]
+    assert float(total) > 60, run.stderr
 
 
 def test_failures_and_bad_programs(dpl, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def table(found: Watched, stacks: Sequence[Stack], top: int) -> str:
     at_peak = [Stack(s.calls, s.place, m.at_peak) for s, m in zip(stacks, found.makers, strict=True)]
     blocks = [Stack(s.calls, s.place, m.blocks) for s, m in zip(stacks, found.makers, strict=True)]
     head = f"{sized(found.bytes)} in {found.blocks:,} blocks; at most {sized(found.peak)} at a time"
-    lines = [head, *phases(stacks)]
+    lines = [head, *phases(stacks, found.bytes)]
     for key, name in ((lambda w: w.text, "line"), (lambda w: w.function, "function")):
         made, lived, count = (sums(which, key)[0] for which in (stacks, at_peak, blocks))
         whole = sums(stacks, key)[1]

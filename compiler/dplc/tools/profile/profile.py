@@ -13,18 +13,20 @@ from dpl.diagnostics import DplError
 from dpl.node import record
 
 from dplc.machine.llvm.sampler import is_possible
+from dplc.machine.run.linked import AWAITS, length
 from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.sampling import INTERVAL, MOST, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
 from dplc.tools.profile import flame as flames
 from dplc.tools.profile import memory, pictures
-from dplc.tools.profile.stacks import Reader, Stack, Where
+from dplc.tools.profile.stacks import Code, Reader, Stack
 from dplc.tools.profile.tables import by_line_and_function, phases, share
 from dplc.tools.report import warn
 from dplc.tools.run import Begun, compile_native, text_of
 
-PLACES = {"code": "code of the program", "runtime": "runtime: memory, products, sums, output", "library": "C libraries"}
+PLACES = {"code": "code of the program", "runtime": "runtime: memory, products, sums, output",
+          "library": "C libraries", "waiting": "threads that wait for a part of a loop"}  # fmt: skip
 COARSE = "the system allows no precise clock here, so these are the ticks of its own: lines may be met too often"
 
 
@@ -92,7 +94,7 @@ def watched(program: Program, args: Sequence[str], context: Context, wanted: Wan
 
 
 def names(stack: Stack) -> list[str]:
-    return [str(where) for where in stack.calls]
+    return [str(where) for where in stack.calls] or [stack.place]
 
 
 def coloured(stack: Stack) -> list[tuple[str, str]]:
@@ -102,8 +104,7 @@ def coloured(stack: Stack) -> list[tuple[str, str]]:
     for where in stack.calls:
         kind = where.phase or kind
         found.append((str(where), kind))
-    outside = stack.place != "code" and not (stack.calls and stack.calls[-1].function == stack.place)
-    return [*found, (stack.place, "outside")] if outside else found
+    return found if stack.place == "code" else [*found, (stack.place, "outside")]
 
 
 def write(path: Path | None, text: Callable[[], str]) -> None:
@@ -134,19 +135,27 @@ def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[in
 
 
 def located(program: Program, loaded: LoadedImage, samples: Samples) -> list[Stack]:
-    """The stacks of samples in terms of the source.  The system gives some ticks to a thread that waits, and so says
-    nothing of where the time went: these are left out."""
-    reader, found = Reader(program, loaded), []
+    """The stacks of samples in terms of the source.  The system's own clock gives some ticks to Python's thread, which
+    waits, and so says nothing of where the time went: these are left out."""
+    reader, found = Reader(program, loaded), list[tuple[list[Code], str]]()
+    last: list[Code] = []
     low, high = loaded.base, loaded.base + program.image.code
+    waits = loaded.base + program.image.exports[AWAITS]
+    waiting = range(waits, waits + length(AWAITS))
     for pc, caller, returns in samples.stacks():
+        if any(address in waiting for address in (pc, caller, *returns)):
+            found.append(([], "waiting"))
+            continue
         codes, here = reader.read(address - 1 for address in reversed(returns)), reader.at(pc)
         place = "code" if here[0] else "runtime" if low <= pc < high else "library"
         if place == "library" and caller == NOBODY and not returns:
             continue
         if place != "code" and caller != NOBODY:  # a function that keeps no frame pointer
             here = reader.at(caller - 1)
-        found.append((codes if not here[0] else reader.joined(codes, here), place))
-    return [Stack(reader.whole(codes) or (Where(place, None),), place) for codes, place in found]
+        codes = reader.joined(codes, here) if here[0] else codes
+        last = codes = codes or last  # the runtime's work that threads share is done for whoever shares it out
+        found.append((codes, place))
+    return [Stack(reader.whole(codes), place) for codes, place in found]
 
 
 def table(found: Profile, top: int) -> str:
@@ -159,7 +168,7 @@ def table(found: Profile, top: int) -> str:
         lines.append(f"the last {found.left_out} more are left out: there is room for {MOST}")
     if not found.precise:
         lines.append(COARSE)
-    lines += [*phases(found.stacks), ""]
+    lines += [*phases([stack for stack in found.stacks if stack.place != "waiting"], total), ""]
     lines += [f"{share(outside[key], total)}  {text}" for key, text in PLACES.items() if outside[key]]
     lines.append(f"         compiled before that, in {found.compilation:.2f} s")
     return "\n".join([*lines, "", *by_line_and_function(found.stacks, top)])

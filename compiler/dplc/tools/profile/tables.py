@@ -11,9 +11,9 @@ PHASES = ("function", "forward sweep", "reverse sweep")
 Key = Callable[[Where], str]
 
 
-def phases(stacks: Sequence[Stack]) -> list[str]:
-    """The share of each phase."""
-    total, found = weight(stacks), Counter[str]()
+def phases(stacks: Sequence[Stack], total: int) -> list[str]:
+    """The share of each phase in a total."""
+    found = Counter[str]()
     for stack in stacks:
         found[stack.phase] += stack.weight
     return [f"{share(found[name], total)}  {name}" for name in PHASES if found[name]]
