@@ -70,7 +70,7 @@ class Object:
     def section(self, name: str) -> bytes:
         number = self.elf.section(name)
         section = bytearray(self.elf.sections[number].contents)
-        for r in self.elf.relocations.get(number, ()):
+        for r in self.elf.relocations(number):
             size = 8 if r.kind in WIDE else 4
             value = (self.elf.symbols[r.symbol].value + r.addend) & ((1 << 8 * size) - 1)
             section[r.offset : r.offset + size] = value.to_bytes(size, "little")

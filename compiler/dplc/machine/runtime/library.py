@@ -34,7 +34,7 @@ SYSTEMS = {
 UNWATCHED = "unwatched__"
 SEEN = ("rt.lapack", "rt.begun", "rt.watched")  # of a program with a library of its own
 # files whose functions run rarely, or wait for input and output: optimised for size
-SMALL = ("executable", "files", "format", "guard", "memory", "mpi", "output", "report", "show")
+SMALL = ("executable", "files", "format", "guard", "memory", "message_passing", "output", "report", "show")
 
 
 @cache
