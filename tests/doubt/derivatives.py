@@ -130,7 +130,8 @@ def of_operator(h: Hole) -> str:
     """By an operator that has a name of its own, alone or in a pair."""
     d, x = h.fresh("d"), h.named("x", FLOAT)
     f = f"(fun {x[0]} -> {h.differentiated(FLOAT, x)})"
-    named, use = h.one((f"{d} = OF", d), (f"({d}, _) = (OF, 1)", d), (f"{d} = (1, OF)", f"(snd {d})"))
+    forms = (f"{d} = OF", d), (f"({d}, _) = (OF, 1)", d), (f"{d} = (1, OF)", f"(snd {d})")
+    named, use = forms[sum(map(ord, d)) % len(forms)]
     return f"let {named.replace('OF', h.one('grad', 'diff'))} in {use} ({use} {f}) {h()}"
 
 
