@@ -19,8 +19,6 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every, remade, same, with_binds, with_blocks, with_body, with_rhs
-
-ENDS = ("fail", "exit")  # what they bind is never reached
 Made = set[tuple[str, int]]  # constructors: data type and tag
 
 
@@ -78,13 +76,13 @@ def pruned(block: f.Block, made: Made) -> f.Block:
 
 
 def foreign(program: f.Program) -> set[str]:
-    """The data types of which values come from outside: through exported functions, and from operations that have no
-    such operand."""
+    """The data types of which values come from outside: through exported functions, and from what earlier inputs of a
+    session have kept."""
     given = [param.ty for root in program.roots for param in program.fns[root].params]
     for fn in program.fns.values():
         for bind in every(fn.body):
-            if isinstance(bind.rhs, f.Op) and bind.rhs.op not in ENDS:
-                given += [v.ty for v in bind.vars if holds_data(v.ty) and not any(holds_data(a.ty) for a in bind.rhs.args)]
+            if isinstance(bind.rhs, f.Op) and bind.rhs.op == "state":
+                given += [var.ty for var in bind.vars]
     found: set[str] = set()
     while given:
         match given.pop():
@@ -96,13 +94,3 @@ def foreign(program: f.Program) -> set[str]:
             case f.Arr(elem) | f.Ref(elem):
                 given.append(elem)
     return found
-
-
-def holds_data(ty: f.Type) -> bool:
-    match ty:
-        case f.Tup(items):
-            return any(map(holds_data, items))
-        case f.Arr(elem) | f.Ref(elem):
-            return holds_data(elem)
-        case _:
-            return isinstance(ty, f.Data)
