@@ -19,6 +19,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every, remade, same, with_binds, with_blocks, with_body, with_rhs
+
 Made = set[tuple[str, int]]  # constructors: data type and tag
 
 
@@ -93,4 +94,6 @@ def foreign(program: f.Program) -> set[str]:
                 given += items
             case f.Arr(elem) | f.Ref(elem):
                 given.append(elem)
+            case _:
+                pass
     return found
