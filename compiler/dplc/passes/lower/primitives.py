@@ -146,9 +146,10 @@ def append_texts(body: Body, e: c.Prim) -> Value:
         run = list(leaves)
         if written and len(run) > 1:
             values = [body.atom(leaf.args[-1] if isinstance(leaf, c.Prim) else leaf) for leaf in run]
-            for leaf, value in zip(run, values):
-                write_text(body, leaf, value)
-            found.append(body.b.atom(body.b.op("buf_take", ())))
+            with body.b.at(e.span):
+                for leaf, value in zip(run, values):
+                    write_text(body, leaf, value)
+                found.append(body.b.atom(body.b.op("buf_take", ())))
         else:
             found += [body.atom(leaf) for leaf in run]
     whole = found[0]
@@ -263,38 +264,43 @@ def show_(body: Body, e: c.Prim) -> Value:
     value = body.term(e.args[0])
     if body.type_of(e.args[0]) == t.STRING:
         return value
-    show(body, body.type_of(e.args[0]), value, Style())
+    with body.b.at(e.span):
+        return shown(body, body.type_of(e.args[0]), value, Style())
+
+
+def shown(body: Body, ty: t.Ty, value: Value, style: Style) -> Value:
+    show(body, ty, value, style)
     return body.b.op("buf_take", ())
 
 
 def print_(body: Body, e: c.Prim) -> Value:
     value, ty = body.term(e.args[0]), body.type_of(e.args[0])
-    if ty == t.STRING:
-        body.b.effect("buf_str", (value,))
-    else:
-        show(body, ty, value, Style(abridged=True))
-    body.b.effect("buf_str", (f.Const("\n", f.STR),))
-    body.b.effect("write", (body.b.op("buf_take", ()),), e.span)
+    with body.b.at(e.span):
+        if ty == t.STRING:
+            body.b.effect("buf_str", (value,))
+        else:
+            show(body, ty, value, Style(abridged=True))
+        body.b.effect("buf_str", (f.Const("\n", f.STR),))
+        body.b.effect("write", (body.b.op("buf_take", ()),))
     return UNIT
 
 
 def layout_(body: Body, e: c.Prim) -> Value:
     layout(body, body.type_of(e.args[0]), body.term(e.args[0]))
-    return body.b.op("buf_take", ())
+    return body.b.op("buf_take", (), e.span)
 
 
 def format_(body: Body, e: c.Prim) -> Value:
     """Numbers are written by the format; a value without numbers is padded as text."""
     value, ty, style = body.term(e.args[1]), body.type_of(e.args[1]), style_of(body, e)
-    if style is not None:
-        show(body, ty, value, style)
+    with body.b.at(e.span):
+        if style is not None:
+            return shown(body, ty, value, style)
+        if not isinstance(type_of(value), f.Num | f.Str):
+            value = shown(body, ty, value, Style())
+        spec = f.Const(str(expect_type(c.Lit, e.args[0]).value), f.STR)
+        body.b.effect("buf_format", (spec, value, f.Const(False, f.BOOL)))
         return body.b.op("buf_take", ())
-    if not isinstance(type_of(value), f.Num | f.Str):
-        show(body, ty, value, Style())
-        value = body.b.op("buf_take", ())
-    spec = f.Const(str(expect_type(c.Lit, e.args[0]).value), f.STR)
-    body.b.effect("buf_format", (spec, value, f.Const(False, f.BOOL)))
-    return body.b.op("buf_take", ())
 
 
 def style_of(body: Body, e: c.Prim) -> Style | None:

@@ -55,7 +55,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 note=place if facts else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
-                helps=annotated(p, actual, expected, shown, labels) or size_helps(clash.left, clash.right, wanted),
+                helps=annotated(p, actual, expected, shown, labels)
+                or size_helps(clash.left, clash.right, wanted, place == "the body of the loop is"),
             )
         case "occurs" if "'" in shown + wanted:
             return cx.fail(
