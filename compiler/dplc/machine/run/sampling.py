@@ -9,14 +9,14 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 
 from dplc.machine.llvm import target
 from dplc.machine.llvm.sampler import REGISTERS
+from dplc.machine.run.clock import sampling
 from dplc.machine.run.jit import new_jit
-from dplc.machine.run.ticks import ticking
 
 INTERVAL = 0.001  # seconds of processor time; the system may take fewer
 MOST = 1 << 18  # samples
@@ -102,6 +102,7 @@ class Samples:
     def __init__(self, low: int, length: int) -> None:
         self.buffer = (ctypes.c_int64 * (MOST * DEPTH))()  # the system commits only the pages that are used
         self.count = ctypes.c_int64(0)
+        self.precise = True  # whether the clock is (`clock.py`)
         pc, fp, sp = REGISTERS[platform.machine()]
         text = HANDLER.format(
             pc=pc, fp=fp, sp=sp, count=ctypes.addressof(self.count), most=MOST, size=8 * DEPTH, low=low, length=length,
@@ -119,6 +120,8 @@ class Samples:
             pc, caller, *rest = self.buffer[n * DEPTH : (n + 1) * DEPTH]
             yield pc, caller, rest[: rest.index(0)] if 0 in rest else rest
 
-    def taken(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def taken(self) -> Iterator[None]:
         """Takes samples while this lasts."""
-        return ticking(self.tracker["sample"], INTERVAL)
+        with sampling(self.tracker["sample"], INTERVAL) as self.precise:
+            yield

@@ -17,7 +17,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.inline import Inliner
-from dplc.flat.walk import every, rebuild, supply_for
+from dplc.flat.walk import every, rebuild, supply_for, unchanged
 
 
 def merge_mutual_recursion(program: f.Program) -> f.Program:
@@ -81,7 +81,7 @@ class Merging:
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
         for bind in block.binds:
-            rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+            rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
             if isinstance(rhs, f.Call) and rhs.fn in self.hosts:
                 fn = self.program.fns[rhs.fn]
                 body = self.block(Inliner(self.supply, fn, rhs.args, rhs.span).block(fn.body))
