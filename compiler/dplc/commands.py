@@ -206,7 +206,7 @@ def bench(
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.bench.cost import tell_costs
 
-        return tell_costs(target, names, limit, as_json, plot and drawing_to(plot))
+        return tell_costs(target, names, limit, as_json, drawing_to(plot) if plot else None)
     if plot:
         raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench.bench import tell_times
