@@ -29,10 +29,12 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.walk import accumulators, blocks
 from dplc.passes.memory import borrow
+from dplc.passes.memory.late_updates import late_updates
 from dplc.passes.memory.owners import Owners, Token, operands
 
 
 def count_references(program: f.Program) -> f.Program:
+    program = late_updates(program)
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)
