@@ -98,6 +98,17 @@ def adding(bind: f.Bind, par: f.Par, binds: Sequence[f.Bind]) -> f.Bind:
     return f.Bind(tuple([bind.vars[k] for k in chosen]), replace(par, body=body, outs=outs))
 
 
+def is_cheap(rhs: f.Rhs) -> bool:
+    """True for what may be computed in both parts: arithmetic, and rows of it."""
+    match rhs:
+        case f.Par(_, body):
+            return all(is_cheap(bind.rhs) and not isinstance(bind.rhs, f.Par) for bind in body.binds)
+        case f.Op(op):
+            return OPS[op].cheap or OPS[op].views or op == "acc_extend" or bool(rhs.attr("ring"))
+        case _:
+            return isinstance(rhs, f.TupGet | f.TupMake)
+
+
 class _Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
     take from the others."""
@@ -130,12 +141,14 @@ class _Level:
             if name in self.accs or bind is None or id(bind) in self.needed:
                 continue
             var = next(var for var in bind.vars if var.name == name)
-            if not f.is_float(var.ty) or (isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
-                self.needed.add(id(bind))
-                self.check(bind.rhs)
-                self.need(bind.rhs)
-            elif var not in self.kept:
-                self.kept.append(var)
+            if f.is_float(var.ty) and not (isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
+                self.kept += [var] if var not in self.kept else []
+                continue
+            if len(bind.vars) > 1 or not is_cheap(bind.rhs):
+                raise Unfit
+            self.needed.add(id(bind))
+            self.check(bind.rhs)
+            self.need(bind.rhs)
 
     def check(self, rhs: f.Rhs) -> None:
         """What is done later than before must not fail."""
